@@ -1,0 +1,1 @@
+"""What you type: one file per command group."""

@@ -1,0 +1,1 @@
+"""What ragq remembers: values, settings, states, errors and tables. Imports nothing else of ragq."""

@@ -1,0 +1,109 @@
+"""What can go wrong, as types.
+
+RagqError
+    Refused                              a request that ragq will not carry out; exit code 1
+        StackError                       an embedded server or a connection is not there
+    DomainError                          a stage cannot do its work honestly; it fails the chain
+        TranscriptError
+            EmptyTranscriptError
+        EvidenceSchemaError  (ValueError)
+        EvidenceGroundingError  (ValueError)
+        InputChangedError
+        LLMError
+            LLMResponseParseError
+            LLMTimeoutError
+        EmbeddingError
+            EmbeddingDimensionMismatchError
+            EmbeddingValidationError
+            EmbeddingArtifactMismatchError
+
+No message holds text of a transcript, a quote, a prompt or a reply: messages reach logs and Flower. What was
+really said stays in attributes, which the worker's frame stores in Postgres alone.
+"""
+
+
+class RagqError(Exception):
+    """Anything ragq raises itself. Its message is safe to log."""
+
+
+class Refused(RagqError):
+    """A request that ragq will not carry out; the message says what was found and what to do."""
+
+
+class StackError(Refused):
+    """A server that is needed is not there, or cannot be started."""
+
+
+class DomainError(RagqError):
+    """A stage cannot do its work honestly."""
+
+
+class TranscriptError(DomainError):
+    """A transcript is missing or cannot be read."""
+
+
+class EmptyTranscriptError(TranscriptError):
+    """A transcript has no utterance with text."""
+
+
+class InputChangedError(DomainError):
+    """What a run was submitted with is no longer what is stored."""
+
+
+class EvidenceSchemaError(DomainError, ValueError):
+    """An extraction reply has the wrong shape. `violations` maps keys to what was found there."""
+
+    def __init__(self, violations: dict[str, str]) -> None:
+        self.violations = violations
+        found = "; ".join(f"{key}: {violation}" for key, violation in violations.items())
+        super().__init__(f"The extraction reply has the wrong shape: {found}.")
+
+
+class EvidenceGroundingError(DomainError, ValueError):
+    """Quotes were extracted and not one of them stands in the transcript."""
+
+    def __init__(self, rejected: int) -> None:
+        self.rejected = rejected
+        super().__init__(f"None of {rejected} extracted quotes stands in the transcript.")
+
+
+class LLMError(DomainError):
+    """A language model answered with an error."""
+
+
+class LLMResponseParseError(LLMError):
+    """A reply cannot be used. `raw_response` holds it and is kept out of the message and of repr()."""
+
+    def __init__(self, raw_response: str, parse_error: str) -> None:
+        self.raw_response = raw_response
+        self.parse_error = parse_error
+        super().__init__(f"The model's reply cannot be used: {parse_error}")
+
+
+class LLMTimeoutError(LLMError):
+    """A model did not answer in time."""
+
+    def __init__(self, timeout_seconds: float) -> None:
+        self.timeout_seconds = timeout_seconds
+        super().__init__(f"LLM request timed out after {timeout_seconds:g}s")
+
+
+class EmbeddingError(DomainError):
+    """Vectors cannot be made or used."""
+
+
+class EmbeddingDimensionMismatchError(EmbeddingError):
+    """A vector has another dimension than the settings ask for."""
+
+    def __init__(self, expected: int, actual: int) -> None:
+        self.expected = expected
+        self.actual = actual
+        super().__init__(f"Expected vectors of {expected} dimensions, got {actual}.")
+
+
+class EmbeddingValidationError(EmbeddingError):
+    """A vector is not a finite, non-zero row of numbers."""
+
+
+class EmbeddingArtifactMismatchError(EmbeddingError):
+    """A reference index was built with other settings than the run asks for; all differences in one message."""

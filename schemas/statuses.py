@@ -1,0 +1,57 @@
+"""The states of jobs, stages and attempts. Every member says what it means."""
+
+from enum import StrEnum
+
+
+class JobStatus(StrEnum):
+    """Where a job stands. A job is in exactly one of these states, so the counts of a run add up to its jobs."""
+
+    #: Stored; no worker has taken its next stage yet.
+    WAITING = "waiting"
+    #: A worker has taken a stage, or the next stage follows a stored one.
+    RUNNING = "running"
+    #: Every stage is stored.
+    SUCCEEDED = "succeeded"
+    #: A stage raised; nothing goes on until someone retries.
+    FAILED = "failed"
+    #: The worker of a stage died or lost its lease; the stage is due again by itself.
+    INTERRUPTED = "interrupted"
+    #: A stage was interrupted too often and is not tried again until someone retries.
+    POISONED = "poisoned"
+    #: Held back by `ragq pause`; what a worker already computes is still stored.
+    PAUSED = "paused"
+    #: Ended by `ragq cancel`; what was stored stays readable.
+    CANCELLED = "cancelled"
+
+    @property
+    def is_open(self) -> bool:
+        """Work goes on, or will by itself."""
+        return self in (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
+
+
+class StageStatus(StrEnum):
+    """Where one stage of a job stands."""
+
+    #: An earlier stage has to be stored first.
+    WAITING = "waiting"
+    #: Due: a message for it is, or has to be, in the broker.
+    READY = "ready"
+    #: A worker holds its lease.
+    RUNNING = "running"
+    #: Its output is stored.
+    DONE = "done"
+    #: Its last attempt raised, or it was interrupted too often.
+    FAILED = "failed"
+
+
+class AttemptOutcome(StrEnum):
+    """How one try of one stage ended."""
+
+    #: Still computing, or its worker died unnoticed so far.
+    RUNNING = "running"
+    #: Its output was stored.
+    SUCCEEDED = "succeeded"
+    #: It raised; the error is in the row.
+    FAILED = "failed"
+    #: Its lease expired: the worker died, hung or lost the database.
+    INTERRUPTED = "interrupted"

@@ -1,0 +1,123 @@
+"""What the stages of a participant job store."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from schemas.values.base import Value
+from schemas.values.chat import Message
+from schemas.values.phq8 import PHQ8Item
+
+
+class EvidenceExtractor(StrEnum):
+    """Where the quotes of a participant come from."""
+
+    LLM = "llm"
+    """A language model reads the transcript and quotes it."""
+    SIMILARITY = "similarity"
+    """The participant's utterances nearest to a description of each item, by the embedder."""
+    GIVEN = "given"
+    """The quotes were part of the submission."""
+
+
+class ExtractedEvidence(Value):
+    """Stage `extract`: the quotes per item. Every item is a key; an item without evidence has an empty tuple."""
+
+    extractor: EvidenceExtractor
+    quotes: dict[PHQ8Item, tuple[str, ...]]
+    rejected: dict[PHQ8Item, int] = Field(default_factory=dict)
+    """Quotes per item that the grounding check did not find in the transcript; items without any are absent."""
+    repairs: tuple[str, ...] = ()
+    """Rungs of the parse ladder that the model's reply needed, in order; empty when strict parsing was enough."""
+
+    @property
+    def hallucinated(self) -> bool:
+        """Quotes were given and none of them stands in the transcript."""
+        return sum(self.rejected.values()) > 0 and not any(self.quotes.values())
+
+
+class EmbeddedEvidence(Value):
+    """Stage `embed`: which items were embedded. The vectors are stored beside it, one per item, in this order."""
+
+    model: str
+    model_digest: str
+    dimension: int
+    items: tuple[PHQ8Item, ...]
+    embedding_calls: int
+    """Calls of the embedder: 1 in batch mode with evidence, 0 without evidence."""
+
+
+class Reference(Value):
+    """A chunk of the reference index, as it stands towards one item of the tested participant."""
+
+    chunk_id: int
+    participant_id: int
+    ordinal: int
+    """Position of the chunk in its transcript, from 0."""
+    similarity: float
+    """(1 + cosine) / 2, in 0..1."""
+    score: int | None
+    """0..3, or None when the participant (or the chunk) has no score for the item."""
+    chunk_hash: str
+    """First 12 hex digits of the SHA-256 of the text."""
+    chunk_chars: int
+
+
+class RetrievedReferences(Value):
+    """Stage `retrieve`: the nearest chunks per item, similarity down, ties by participant and ordinal."""
+
+    index_id: int
+    excluded_participant: int
+    items: dict[PHQ8Item, tuple[Reference, ...]]
+
+
+class RankedReferences(Value):
+    """Stage `rerank`: what is left per item after threshold, top-k and budget, in order."""
+
+    ranker: str
+    items: dict[PHQ8Item, tuple[Reference, ...]]
+    dropped: dict[PHQ8Item, dict[str, int]]
+    """How many references each guard took away: `threshold`, `top_k`, `budget`. Guards that took none are absent."""
+
+
+class Decision(StrEnum):
+    """A validator's word on one reference. Only `accept` keeps it."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+    UNSURE = "unsure"
+
+
+class Verdict(Value):
+    """One asked reference with its rank (from 1) among the ranked references of the item."""
+
+    rank: int
+    chunk_id: int
+    decision: Decision
+
+
+class ValidatedReferences(Value):
+    """Stage `validate`: the references that go into the prompt, and every verdict that was asked for."""
+
+    validator: str | None
+    """The model that judged, or None when validation is off and every ranked reference is kept."""
+    items: dict[PHQ8Item, tuple[Reference, ...]]
+    verdicts: dict[PHQ8Item, tuple[Verdict, ...]]
+
+
+class SimilarityStatistics(Value):
+    """Over the kept references of an item that have a score; nothing kept gives 0, None, None."""
+
+    count: int
+    mean: float | None
+    maximum: float | None
+
+
+class AssembledPrompt(Value):
+    """Stage `assemble`: the scoring prompt, and the reference block inside it (empty without references)."""
+
+    block: str
+    messages: tuple[Message, ...]
+    statistics: dict[PHQ8Item, SimilarityStatistics]
+    entries: int
+    """References shown in the block."""

@@ -1,0 +1,98 @@
+"""What the stages ask of the world, as Protocols. Adapters and the store satisfy them; tests hand in small fakes.
+
+Every implementation of a port passes the contract suite of that port in tests/contracts.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.participants import Reference
+from schemas.values.phq8 import PHQ8Item
+
+Vectors = NDArray[np.float32]
+"""A matrix, one row per text."""
+
+
+class TextEncoder(Protocol):
+    """An embedding model inside this process. Blocking; called from one thread at a time."""
+
+    @property
+    def name(self) -> str:
+        """The model as settings name it."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the weights, or what identifies them as exactly."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text, in order, in the model's native dimension, not normalised further than the model does.
+
+        No text gives a matrix of zero rows. Texts beyond the model's token limit are cut by the model.
+        """
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens per text as the model will see them, after its cut."""
+        ...
+
+
+class Embedder(Protocol):
+    """Who turns texts into vectors, here or on a server."""
+
+    @property
+    def name(self) -> str:
+        """The model as settings name it."""
+        ...
+
+    async def digest(self) -> str:
+        """What identifies the weights exactly; empty where the server cannot say."""
+        ...
+
+    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+        """One row per text, in order, in the model's native dimension. One call, however many texts.
+
+        No text gives a matrix of zero rows without asking anyone. Raises LLMTimeoutError with `timeout_s` when the
+        vectors are not there in time, EmbeddingValidationError when the number of rows is not the number of texts,
+        and connection errors as they are.
+        """
+        ...
+
+
+class ChatModel(Protocol):
+    """Who answers a chat call."""
+
+    async def chat(self, call: ChatCall) -> ChatReply:
+        """The reply to one call, whole.
+
+        With `json_schema` the server is held to the schema where it can be; with `json_mode` to JSON of any shape.
+        The text is returned as the model gave it: parsing is the caller's. Raises LLMTimeoutError with
+        `call.timeout_s`, LLMError when the server answers with an error (unknown model, bad request), and
+        connection errors (ConnectionError, httpx.TransportError) as they are.
+        """
+        ...
+
+
+class ReferenceSearch(Protocol):
+    """The reference index, searched."""
+
+    async def nearest(
+        self,
+        index_id: int,
+        queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
+        *,
+        limit: int,
+        exclude_participant: int,
+    ) -> list[tuple[Reference, ...]]:
+        """For each query, in order, the `limit` nearest chunks: similarity down, then participant, then ordinal.
+
+        All queries travel in one round trip. Scores are those of each chunk's participant for the query's item.
+        Chunks of `exclude_participant` never come back, so that nobody is their own reference. No query gives an
+        empty list. Raises EmbeddingDimensionMismatchError when a query has another dimension than the index.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""One thin Celery task per stage name."""
