@@ -67,6 +67,13 @@ class Embedder(Protocol):
 class ChatModel(Protocol):
     """Who answers a chat call."""
 
+    async def digest(self, model: str) -> str:
+        """What identifies the weights behind a model name exactly; empty where the server cannot say.
+
+        Cheap when asked again: calls are recognised by it. Raises as `chat` does when the model is unknown.
+        """
+        ...
+
     async def chat(self, call: ChatCall) -> ChatReply:
         """The reply to one call, whole.
 
