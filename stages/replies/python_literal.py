@@ -1,0 +1,41 @@
+"""Replies that are Python rather than JSON: single quotes, True, None."""
+
+import ast
+import json
+import re
+from typing import Any
+
+_TOKEN = re.compile(
+    r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\b(?:true|false|null)\b""",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_PYTHON_SPELLING = {"true": "True", "false": "False", "null": "None"}
+_PYTHON_ESCAPES = frozenset("\\'\"abfnrtvxuUN\n")
+
+
+def python_literal_object(text: str) -> dict[str, Any] | None:
+    """The object that `text` is when read as a Python literal, or None when it is no literal, or none JSON can hold.
+
+    JSON's words for true, false and null are understood outside strings.
+
+    >>> python_literal_object("{'slept': true, 'hours': (3, 4)}")
+    {'slept': True, 'hours': [3, 4]}
+    """
+    try:
+        literal = ast.literal_eval(_TOKEN.sub(_as_python, text))
+        value = json.loads(json.dumps(literal, allow_nan=False))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _as_python(token: re.Match[str]) -> str:
+    return _PYTHON_SPELLING.get(token[0]) or _ESCAPE.sub(_known_escape, token[0])
+
+
+def _known_escape(escape: re.Match[str]) -> str:
+    """Python warns of escapes that it does not know and keeps their backslash; this keeps it without the warning."""
+    if escape[1] == "/":
+        return "/"
+    return escape[0] if escape[1] in _PYTHON_ESCAPES else "\\" + escape[0]

@@ -1,0 +1,41 @@
+"""Taking a reply out of what models wrap around it."""
+
+import pytest
+
+from stages.replies.envelope import strip_whole_fence, unwrap
+
+
+@pytest.mark.parametrize(
+    ("reply", "unwrapped"),
+    [
+        ("{}", "{}"),
+        ("  {}\n", "{}"),
+        ("Let me think.\n<answer>{}</answer>\nDone.", "{}"),
+        ("It goes in <answer></answer> tags. <answer>{}</answer>", "{}"),
+        ("<answer>{}", "<answer>{}"),
+        ("```json\n{}\n```", "{}"),
+        ("```JSON {} ```", "{}"),
+        ("```\n{}\n```", "{}"),
+        ("First ```json\n{}\n``` then ```[]```", "{}"),
+        ("<answer>\n```json\n{}\n```\n</answer>", "{}"),
+        ("```json\n{}", "{}"),
+        ("{}\n```", "{}"),
+        ("", ""),
+    ],
+)
+def test_tags_and_fences_come_off(reply: str, unwrapped: str) -> None:
+    assert unwrap(reply) == unwrapped
+
+
+@pytest.mark.parametrize(
+    ("reply", "stripped"),
+    [
+        ("```json\n{}\n```", "{}"),
+        ("```{}```", "{}"),
+        ("{}", "{}"),
+        ("Sure: ```{}```", "Sure: ```{}```"),
+        ("```{}", "```{}"),
+    ],
+)
+def test_only_a_fence_around_everything_is_stripped(reply: str, stripped: str) -> None:
+    assert strip_whole_fence(reply) == stripped
