@@ -1,0 +1,71 @@
+"""Is a server healthy? Each probe asks what a client would ask, and answers yes or no within about two seconds."""
+
+import asyncio
+import http.client
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+PROBE_TIMEOUT_S = 2.0
+
+
+def execute(database_url: str, *statements: str, timeout_s: float = 30.0) -> None:
+    """Execute statements over one connection, each in a transaction of its own.
+
+    Runs in a thread, so that it may be called where an event loop is running. Errors of asyncpg come as they are.
+    """
+    import asyncpg
+
+    async def run() -> None:
+        connection = await asyncpg.connect(database_url, timeout=timeout_s, command_timeout=timeout_s)
+        try:
+            for statement in statements:
+                await connection.execute(statement)
+        finally:
+            await connection.close(timeout=timeout_s)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, run()).result()
+
+
+def postgres_answers(database_url: str) -> bool:
+    """SELECT 1 comes back."""
+    import asyncpg
+
+    try:
+        execute(database_url, "SELECT 1", timeout_s=PROBE_TIMEOUT_S)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        return False
+    return True
+
+
+def redis_answers(redis_url: str) -> bool:
+    """PING comes back; a server that still loads its append-only file is not ready."""
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    try:
+        with redis.Redis.from_url(
+            redis_url,
+            socket_timeout=PROBE_TIMEOUT_S,
+            socket_connect_timeout=PROBE_TIMEOUT_S,
+            retry=Retry(NoBackoff(), retries=0),
+        ) as client:
+            return bool(client.ping())
+    except redis.RedisError:
+        return False
+
+
+def http_answers(url: str) -> bool:
+    """GET gives a 200. Proxies of the environment are not asked."""
+    address = urlsplit(url)
+    connection = http.client.HTTPConnection(
+        address.hostname or "", address.port or http.client.HTTP_PORT, timeout=PROBE_TIMEOUT_S
+    )
+    try:
+        connection.request("GET", address.path)
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,27 @@
+import os
+import socket
+
+import psutil
+
+from stack.ports import LOOPBACK, free_port, holder, is_free
+
+
+def test_a_free_port_can_be_listened_on() -> None:
+    with socket.create_server((LOOPBACK, free_port())):
+        pass
+
+
+def test_a_port_somebody_listens_on_is_not_free() -> None:
+    with socket.create_server((LOOPBACK, 0)) as server:
+        port = server.getsockname()[1]
+        assert not is_free(port)
+    assert is_free(port)
+
+
+def test_the_holder_of_a_port_is_named_with_its_pid() -> None:
+    with socket.create_server((LOOPBACK, 0)) as server:
+        assert holder(server.getsockname()[1]) == f"{psutil.Process().name()}, pid {os.getpid()}"
+
+
+def test_a_port_nobody_holds_has_no_name() -> None:
+    assert holder(free_port()) == "a process that cannot be named from here"
