@@ -1,0 +1,64 @@
+from schemas.values.interviews import Problem
+from stages.participants.delimited import Row, Separator, parse_rows
+from stages.participants.problems import Parsed
+
+
+def problems_of(data: bytes, separator: Separator = Separator.COMMA) -> tuple[Problem, ...]:
+    return parse_rows(data, file="a.csv", separator=separator, columns=("id", "word")).problems
+
+
+def test_lines_are_counted_with_the_header_and_blank_lines() -> None:
+    parsed = parse_rows(b"id,word\n\n1,a\n,\n2,b\n", file="a.csv", separator=Separator.COMMA, columns=("id", "word"))
+    assert parsed == Parsed((Row(3, {"id": "1", "word": "a"}), Row(5, {"id": "2", "word": "b"})))
+
+
+def test_a_stray_double_quote_in_tabs_swallows_no_row() -> None:
+    data = b'id\tword\n1\t"so\n2\the said "no" and\n'
+    rows = parse_rows(data, file="a.csv", separator=Separator.TAB, columns=("word",)).value
+    assert [row.cells["word"] for row in rows] == ['"so', 'he said "no" and']
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_tolerated() -> None:
+    data = b"\xef\xbb\xbfid,word\r\n1,a\r\n"
+    assert parse_rows(data, file="a.csv", separator=Separator.COMMA, columns=("id",)).value == (Row(2, {"id": "1"}),)
+
+
+def test_unknown_columns_are_left_out_and_short_rows_filled() -> None:
+    rows = parse_rows(b"age,id,word\n9,1\n", file="a.csv", separator=Separator.COMMA, columns=("id", "word")).value
+    assert rows == (Row(2, {"id": "1", "word": ""}),)
+
+
+def test_missing_columns_name_those_that_are_there() -> None:
+    assert [str(problem) for problem in problems_of(b"pid,word\n")] == [
+        "a.csv:1: lacks the columns id and has pid, word; "
+        "separate the columns with a COMMA and name them in the first line"
+    ]
+
+
+def test_a_transcript_without_a_header_is_not_quoted() -> None:
+    (problem,) = problems_of(b"1\tsomething private\n", Separator.TAB)
+    assert problem.found == "lacks the columns id, word and has 2 of other names"
+
+
+def test_an_empty_file_has_no_columns() -> None:
+    assert [problem.found for problem in problems_of(b"")] == ["lacks the columns id, word and has none"]
+
+
+def test_a_column_that_stands_twice_is_a_problem() -> None:
+    assert [problem.found for problem in problems_of(b"id,word,id\n")] == ["has the columns id more than once"]
+
+
+def test_every_bad_row_is_reported_with_its_line() -> None:
+    assert [(problem.line, problem.found) for problem in problems_of(b"id,word\n1,a,b\n2,a\n3,\0\n")] == [
+        (2, "has 3 cells under 2 columns"),
+        (4, "holds a NUL character, which Postgres cannot store"),
+    ]
+
+
+def test_bytes_that_are_not_utf_8_are_found_by_line() -> None:
+    assert [(problem.line, problem.found) for problem in problems_of(b"id,word\n1,\xff\n")] == [(2, "is not UTF-8")]
+
+
+def test_a_quote_that_never_ends_and_a_lone_carriage_return_are_problems() -> None:
+    assert [problem.line for problem in problems_of(b'id,word\n1,"a\n')] == [2]
+    assert [problem.line for problem in problems_of(b"id\tword\n1\ta\rb\n", Separator.TAB)] == [2]
