@@ -1,0 +1,64 @@
+"""From a transcript file in the DAIC-WOZ layout to a Transcript: TAB separated, one utterance a row."""
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator
+
+from schemas.values.interviews import Problem, Transcript, Utterance
+from stages.participants.delimited import Row, Separator, parse_rows
+from stages.participants.problems import Parsed
+
+COLUMNS = ("start_time", "stop_time", "speaker", "value")
+
+
+def parse_transcript(data: bytes, *, file: str, participant_id: int) -> Parsed[Transcript]:
+    """Read the utterances in the order of the file.
+
+    Rows whose speaker or value is blank are dropped; words such as `null` or `none` are speech. A speaker loses the
+    blanks around it, a value is kept as it is. Problems: what `parse_rows` reports, times that are not seconds, and
+    a file without any utterance.
+    """
+    rows, problems = parse_rows(data, file=file, separator=Separator.TAB, columns=COLUMNS)
+    spoken = [row for row in rows if row.cells["speaker"].strip() and row.cells["value"].strip()]
+    problems += tuple(problem for row in spoken for problem in _time_problems(row, file=file))
+    if not spoken and not problems:
+        what_to_do = "restore it, or take its folder out of the data set"
+        empty = Problem(file=file, line=None, found="has no utterance with text", what_to_do=what_to_do)
+        problems += (empty,)
+    return Parsed(transcript_of(participant_id, (_utterance(row) for row in spoken)), problems)
+
+
+def transcript_of(participant_id: int, utterances: Iterable[Utterance]) -> Transcript:
+    """The transcript of these utterances; none give an empty text.
+
+    >>> transcript_of(7, [Utterance(speaker="Ellie", value="hi"), Utterance(speaker="Participant", value="hey")]).text
+    'Ellie: hi\\nParticipant: hey'
+    """
+    kept = tuple(utterances)
+    text = "\n".join(f"{utterance.speaker}: {utterance.value}" for utterance in kept)
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    return Transcript(participant_id=participant_id, text=text, sha256=sha256, utterances=kept)
+
+
+def _utterance(row: Row) -> Utterance:
+    return Utterance(
+        speaker=row.cells["speaker"].strip(),
+        value=row.cells["value"],
+        start_s=_seconds(row.cells["start_time"]),
+        stop_s=_seconds(row.cells["stop_time"]),
+    )
+
+
+def _time_problems(row: Row, *, file: str) -> Iterator[Problem]:
+    for column in ("start_time", "stop_time"):
+        if row.cells[column].strip() and _seconds(row.cells[column]) is None:
+            found = f"{column} is not a number of seconds"
+            yield Problem(file=file, line=row.line, found=found, what_to_do="write it like 12.345, or leave it blank")
+
+
+def _seconds(cell: str) -> float | None:
+    try:
+        seconds = float(cell)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) else None
