@@ -1,0 +1,76 @@
+import pytest
+
+from schemas.errors import EmptyTranscriptError
+from schemas.values.interviews import TranscriptVariant, Utterance
+from stages.participants.transcripts import transcript_of
+from stages.participants.variants import clean, vary
+
+
+def said(*rows: str, start_s: float = 0.0) -> tuple[Utterance, ...]:
+    """Utterances of two seconds each from `E: ...` and `P: ...`."""
+    speakers = {"E": "Ellie", "P": "Participant"}
+    return tuple(
+        Utterance(speaker=speakers[row[0]], value=row[3:], start_s=start_s + 2 * at, stop_s=start_s + 2 * at + 2)
+        for at, row in enumerate(rows)
+    )
+
+
+def values(utterances: tuple[Utterance, ...]) -> list[str]:
+    return [utterance.value for utterance in utterances]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        (("P: am i on", "E: hi", "P: hello"), ["hi", "hello"]),
+        (("P: <sync>", "E: hi", "P: [synching].", "P: hello"), ["hi", "hello"]),
+        (("P: <Synch>", "P: hello", "P: we are in sync"), ["hello", "we are in sync"]),
+        (("E: hi", "P: <laughter>"), ["hi", "<laughter>"]),
+        ((), []),
+    ],
+    ids=["lead-in", "sync markers", "no interviewer", "nonverbal tags stay", "nothing"],
+)
+def test_cleaning_keeps_what_belongs_to_the_interview(rows: tuple[str, ...], kept: list[str]) -> None:
+    assert values(clean(said(*rows), participant_id=300)) == kept
+
+
+@pytest.mark.parametrize(
+    ("participant_id", "start_s", "kept"),
+    [
+        (373, 391.0, ["a", "b"]),  # 391-393, 393-395: ends where the window begins
+        (373, 392.0, ["a"]),  # 392-394 and 394-396: the second reaches into 395-428
+        (373, 427.0, ["b"]),  # 427-429 begins inside
+        (373, 428.0, ["a", "b"]),
+        (444, 285.0, []),  # 285-287 and 287-289 against 286-387
+        (300, 395.0, ["a", "b"]),  # another participant
+    ],
+)
+def test_rows_that_overlap_an_interruption_go(participant_id: int, start_s: float, kept: list[str]) -> None:
+    assert values(clean(said("E: a", "P: b", start_s=start_s), participant_id=participant_id)) == kept
+
+
+def test_a_row_without_times_is_no_interruption() -> None:
+    untimed = Utterance(speaker="Ellie", value="hi")
+    assert clean([untimed], participant_id=373) == (untimed,)
+
+
+@pytest.mark.parametrize(
+    ("variant", "text"),
+    [
+        ("both_speakers_clean", "Ellie: q1\nEllie: q2\nParticipant: a\nParticipant: b\nEllie: q3\nParticipant: c"),
+        ("participant_only", "Participant: a\nParticipant: b\nParticipant: c"),
+        ("participant_qa", "Ellie: q2\nParticipant: a\nParticipant: b\nEllie: q3\nParticipant: c"),
+    ],
+)
+def test_variants_keep_their_speakers(variant: str, text: str) -> None:
+    whole = transcript_of(300, said("E: q1", "E: q2", "P: a", "P: b", "E: q3", "P: c"))
+    assert vary(whole, TranscriptVariant(variant)) == transcript_of(
+        300, [row for row in whole.utterances if f"{row.speaker}: {row.value}" in text.split("\n")]
+    )
+    assert vary(whole, TranscriptVariant(variant)).text == text
+
+
+def test_a_question_without_an_answer_is_not_part_of_participant_qa() -> None:
+    whole = transcript_of(300, said("P: a", "E: q"))
+    with pytest.raises(EmptyTranscriptError, match="participant 300 is left in the variant 'participant_qa'"):
+        vary(whole, TranscriptVariant.PARTICIPANT_QA)
