@@ -1,0 +1,102 @@
+import pytest
+
+from schemas.values.interviews import Labels, Problem
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.labels import (
+    parse_gender_labels,
+    parse_item_labels,
+    parse_total_labels,
+    patch_missing_item,
+)
+from stages.participants.problems import Parsed
+
+HEADER = "Participant_ID,PHQ8_Binary,PHQ8_Score,Gender," + ",".join(item.evidence_key for item in PHQ8Item) + "\n"
+ITEMS = dict(zip(PHQ8Item, (1, 2, 2, 3, 1, 0, 1, 0), strict=True))  # adds up to 10
+
+
+def read(*rows: str, patch: bool = False) -> Parsed[tuple[Labels, ...]]:
+    return parse_item_labels((HEADER + "\n".join(rows)).encode(), file="train.csv", patch_missing_items=patch)
+
+
+def found(problems: tuple[Problem, ...]) -> list[tuple[int | None, str]]:
+    return [(problem.line, problem.found) for problem in problems]
+
+
+def test_a_row_gives_all_labels_of_a_participant() -> None:
+    labels = Labels(participant_id=303, gender=0, phq8_binary=True, phq8_score=10, items=ITEMS)
+    assert read("303,1,10,0,1,2,2,3,1,0,1,0") == Parsed((labels,))
+
+
+def test_whole_numbers_may_be_written_as_floats() -> None:
+    assert read("303,1.0,10.0,0,1,2,2.0,3,1,0,1,0").value == read("303,1,10,0,1,2,2,3,1,0,1,0").value
+
+
+def test_one_blank_item_is_a_problem_that_tells_its_value() -> None:
+    (problem,) = read("319,1,10,0,1,2,,3,1,0,1,0").problems
+    assert problem == Problem(
+        file="train.csv",
+        line=2,
+        found="PHQ8_Sleep is blank; the score minus the other items is 2",
+        what_to_do="write 2 there, or accept it with --patch-missing-items",
+    )
+
+
+def test_a_patched_item_is_marked() -> None:
+    labels = Labels(participant_id=319, gender=0, phq8_binary=True, phq8_score=10, items=ITEMS, patched=PHQ8Item.SLEEP)
+    assert read("319,1,10,0,1,2,,3,1,0,1,0", patch=True) == Parsed((labels,))
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ("319,1,10,0,1,2,,,1,0,1,0", "2 items are missing; only a single one can be rebuilt."),
+        ("319,1,16,0,1,2,,3,1,0,1,0", "The score 16 leaves 8 for PHQ8_Sleep, which is not in 0..3."),
+        ("319,0,7,0,1,2,,3,1,0,1,0", "The score 7 leaves -1 for PHQ8_Sleep, which is not in 0..3."),
+    ],
+)
+def test_what_cannot_be_rebuilt_stays_a_problem(row: str, what: str) -> None:
+    assert found(read(row, patch=True).problems) == [(2, f"item cells are blank and cannot be rebuilt: {what}")]
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ("303,1,11,0,1,2,2,3,1,0,1,0", "PHQ8_Score is 11 and the items add up to 10"),
+        (
+            "303,0,10,0,1,2,2,3,1,0,1,0",
+            "PHQ8_Binary is 0 and PHQ8_Score is 10, and 1 means a score of 10 or more",
+        ),
+        ("303,1,10,0,1,2,4,3,1,0,1,0", "PHQ8_Sleep is 4"),
+        ("303,1,10,,1,2,2,3,1,0,1,0", "Gender is blank"),
+        ("x,1,10,0,1,2,2,3,1,0,1,0", "Participant_ID is no whole number"),
+        ("303,1,10.5,0,1,2,2,3,1,0,1,0", "PHQ8_Score is no whole number"),
+    ],
+)
+def test_labels_that_contradict_themselves_are_problems(row: str, what: str) -> None:
+    assert found(read(row).problems) == [(2, what)]
+
+
+def test_all_problems_of_a_file_come_together() -> None:
+    parsed = read("303,1,10,0,1,2,2,3,1,0,1,0", "304,2,99,0,1,2,2,3,1,0,1,9", "303,1,10,0,1,2,2,3,1,0,1,0")
+    assert found(parsed.problems) == [
+        (3, "PHQ8_Binary is 2"),
+        (3, "PHQ8_Score is 99"),
+        (3, "PHQ8_Moving is 9"),
+        (4, "participant 303 stands already in line 2"),
+    ]
+
+
+def test_a_full_test_file_has_totals_and_no_items() -> None:
+    data = b"Participant_ID,PHQ_Binary,PHQ_Score,Gender\n300,0,2,1\n"
+    labels = Labels(participant_id=300, gender=1, phq8_binary=False, phq8_score=2)
+    assert parse_total_labels(data, file="full_test_split.csv") == Parsed((labels,))
+
+
+def test_a_test_file_has_a_small_p_and_gender_alone() -> None:
+    data = b"participant_ID,Gender\n300,1\n"
+    assert parse_gender_labels(data, file="test.csv") == Parsed((Labels(participant_id=300, gender=1),))
+
+
+def test_a_complete_row_has_nothing_to_patch() -> None:
+    with pytest.raises(ValueError, match="0 items are missing"):
+        patch_missing_item(ITEMS, score=10)
