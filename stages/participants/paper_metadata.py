@@ -1,0 +1,39 @@
+"""The description that lies beside the paper splits, held against them."""
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import BaseModel, ValidationError
+
+from schemas.values.interviews import Problem, Split
+from stages.participants.splits import PAPER_FILES
+
+METADATA_FILE = "paper_splits/paper_split_metadata.json"
+
+
+class _Metadata(BaseModel):
+    participant_ids: dict[str, set[int]]
+    actual_sizes: dict[str, int] = {}
+
+
+def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterator[Problem]:
+    """A problem for each paper split whose ids or size in the description are not those of its CSV."""
+    try:
+        metadata = _Metadata.model_validate_json(data)
+    except ValidationError as error:
+        for mistake in error.errors(include_input=False, include_url=False):
+            where = ".".join(map(str, mistake["loc"])) or "the file"
+            yield _problem(f"{where}: {mistake['msg']}", "correct it, or take the file away")
+        return
+    for name in PAPER_FILES:
+        part = name.removeprefix("paper-")
+        in_csv = set(splits[name].participant_ids) if name in splits else set[int]()
+        different = sorted(in_csv ^ metadata.participant_ids.get(part, set()))
+        if different:
+            yield _problem(f"{part} and its CSV differ in {', '.join(map(str, different))}", "make the two agree")
+        size = metadata.actual_sizes.get(part, len(in_csv))
+        if size != len(in_csv):
+            yield _problem(f"{part} has the size {size} and its CSV {len(in_csv)} ids", "make the two agree")
+
+
+def _problem(found: str, what_to_do: str) -> Problem:
+    return Problem(file=METADATA_FILE, line=None, found=found, what_to_do=what_to_do)

@@ -1,0 +1,70 @@
+import pytest
+
+from schemas.errors import Refused
+from schemas.values.interviews import DataSet, Split
+from stages.participants.problems import Parsed
+from stages.participants.splits import ids_hash, parse_split, resolve_split, split_of
+
+
+def data_set(**ids: list[int]) -> DataSet:
+    names = {name: name.replace("_", "-") for name in ids}
+    splits = {names[name]: split_of(names[name], ids[name], data=name.encode()) for name in ids}
+    return DataSet(transcripts={}, labels={}, splits=splits)
+
+
+def test_a_split_keeps_the_order_of_its_file() -> None:
+    parsed = parse_split(b"Participant_ID,PHQ8_Score\n3,\n1,9\n2,0\n", file="a.csv", name="paper-train")
+    assert parsed == Parsed(
+        Split(name="paper-train", participant_ids=(3, 1, 2), csv_hash="e77bbcd10e89", ids_hash="8a6ae1512200")
+    )
+
+
+def test_ids_that_are_no_numbers_or_stand_twice_are_problems() -> None:
+    parsed = parse_split(b"Participant_ID\n1\n1_P\n1\n", file="a.csv", name="paper-train")
+    assert [str(problem) for problem in parsed.problems] == [
+        "a.csv:3: Participant_ID is no whole number; write the participant's number",
+        "a.csv:4: participant 1 stands already in line 2; keep one of them",
+    ]
+
+
+def test_the_hash_of_ids_does_not_depend_on_their_order() -> None:
+    assert ids_hash([2, 3, 1]) == ids_hash([1, 2, 3]) == "8a6ae1512200"
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("train", (5, 1)),
+        ("dev", (4, 2)),
+        ("train+dev", (5, 1, 4, 2)),
+        ("paper", (3,)),
+        ("paper-test", (3,)),
+        ("paper-train", (1,)),
+        ("paper-val", (2,)),
+    ],
+)
+def test_every_name_of_the_runner_is_a_split(name: str, ids: tuple[int, ...]) -> None:
+    whole = data_set(train=[5, 1], dev=[4, 2], paper_train=[1], paper_val=[2], paper_test=[3])
+    assert resolve_split(name, whole).participant_ids == ids
+
+
+def test_paper_is_another_word_for_paper_test() -> None:
+    whole = data_set(paper_test=[3])
+    assert resolve_split("paper", whole) == resolve_split("paper-test", whole) == whole.splits["paper-test"]
+
+
+def test_a_joined_split_has_hashes_of_its_own() -> None:
+    joined = resolve_split("train+dev", data_set(train=[5, 1], dev=[4, 2]))
+    assert joined == split_of("train+dev", [5, 1, 4, 2], data=b"116f54c41d04,ef260e9aa3c6")
+
+
+@pytest.mark.parametrize(
+    ("whole", "names"),
+    [(data_set(train=[1], paper_test=[2]), "paper, paper-test, train"), (data_set(), "none")],
+)
+def test_an_unknown_split_is_refused_with_the_names_that_are_there(whole: DataSet, names: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        resolve_split("test", whole)
+    assert str(refusal.value) == (
+        f"Split 'test' is not in this data set. It has {names}; name one, or import the split's file."
+    )
