@@ -1,0 +1,155 @@
+import json
+
+from schemas.values.interviews import DataSet, Labels
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.daic_woz import parse_data_set
+from stages.participants.splits import split_of
+from stages.participants.transcripts import transcript_of
+
+ITEM_HEADER = "Participant_ID,PHQ8_Binary,PHQ8_Score,Gender," + ",".join(item.evidence_key for item in PHQ8Item)
+TRAIN = f"{ITEM_HEADER}\n303,0,0,0,0,0,0,0,0,0,0,0\n302,1,24,1,3,3,3,3,3,3,3,3\n".encode()
+DEV = f"{ITEM_HEADER}\n319,0,8,0,1,1,1,1,1,1,1,1\n".encode()
+
+
+def transcript(participant_id: int) -> dict[str, bytes]:
+    name = f"transcripts/{participant_id}_P/{participant_id}_TRANSCRIPT.csv"
+    return {name: b"start_time\tstop_time\tspeaker\tvalue\n1\t2\tEllie\thi\n"}
+
+
+def whole() -> dict[str, bytes]:
+    ids = {"train": [302], "val": [303], "test": [319]}
+    return {
+        **transcript(303),
+        **transcript(302),
+        **transcript(319),
+        **transcript(300),
+        "train_split_Depression_AVEC2017.csv": TRAIN,
+        "dev_split_Depression_AVEC2017.csv": DEV,
+        "test_split_Depression_AVEC2017.csv": b"participant_ID,Gender\n300,1\n",
+        "full_test_split.csv": b"Participant_ID,PHQ_Binary,PHQ_Score,Gender\n300,0,2,1\n",
+        **{f"paper_splits/paper_split_{name}.csv": f"Participant_ID\n{ids[name][0]}\n".encode() for name in ids},
+        "paper_splits/paper_split_metadata.json": json.dumps({"participant_ids": ids}).encode(),
+        "transcripts/303_P/303_COVAREP.csv": b"\0",
+        "transcripts/303_P/304_TRANSCRIPT.csv": b"of someone else",
+    }
+
+
+def problems_with(**changes: bytes) -> list[str]:
+    names = {
+        "train": "train_split_Depression_AVEC2017.csv",
+        "dev": "dev_split_Depression_AVEC2017.csv",
+        "test": "test_split_Depression_AVEC2017.csv",
+        "totals": "full_test_split.csv",
+        "paper_train": "paper_splits/paper_split_train.csv",
+        "paper_val": "paper_splits/paper_split_val.csv",
+        "metadata": "paper_splits/paper_split_metadata.json",
+        "interview": "transcripts/319_P/319_TRANSCRIPT.csv",
+    }
+    files = whole() | {names[name]: data for name, data in changes.items()}
+    return [str(problem) for problem in parse_data_set({name: data for name, data in files.items() if data}).problems]
+
+
+def test_a_whole_data_set_is_read_in_order_of_ids() -> None:
+    parsed = parse_data_set(whole())
+    said = parsed.value.transcripts[300].utterances
+    assert parsed.problems == ()
+    assert parsed.value == DataSet(
+        transcripts={pid: transcript_of(pid, said) for pid in (300, 302, 303, 319)},
+        labels={
+            300: Labels(participant_id=300, gender=1, phq8_binary=False, phq8_score=2),
+            302: Labels(
+                participant_id=302, gender=1, phq8_binary=True, phq8_score=24, items=dict.fromkeys(PHQ8Item, 3)
+            ),
+            303: Labels(
+                participant_id=303, gender=0, phq8_binary=False, phq8_score=0, items=dict.fromkeys(PHQ8Item, 0)
+            ),
+            319: Labels(
+                participant_id=319, gender=0, phq8_binary=False, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1)
+            ),
+        },
+        splits={
+            "train": split_of("train", [303, 302], data=TRAIN),
+            "dev": split_of("dev", [319], data=DEV),
+            "paper-train": split_of("paper-train", [302], data=b"Participant_ID\n302\n"),
+            "paper-val": split_of("paper-val", [303], data=b"Participant_ID\n303\n"),
+            "paper-test": split_of("paper-test", [319], data=b"Participant_ID\n319\n"),
+        },
+    )
+    assert [*parsed.value.transcripts] == [*parsed.value.labels] == [300, 302, 303, 319]
+
+
+def test_interviews_alone_are_a_data_set() -> None:
+    parsed = parse_data_set(transcript(600))
+    assert (parsed.problems, [*parsed.value.transcripts], parsed.value.splits) == ((), [600], {})
+
+
+def test_labels_alone_are_a_data_set() -> None:
+    assert parse_data_set({"train_split_Depression_AVEC2017.csv": TRAIN}).problems == ()
+
+
+def test_a_folder_of_something_else_is_a_problem() -> None:
+    assert [problem.found for problem in parse_data_set({"notes.txt": b""}).problems] == [
+        "no file of the DAIC-WOZ layout"
+    ]
+
+
+def test_the_problems_of_all_files_come_together() -> None:
+    assert problems_with(interview=b"value\n", dev=b"\xff", totals=b"Participant_ID\n") == [
+        "transcripts/319_P/319_TRANSCRIPT.csv:1: lacks the columns start_time, stop_time, speaker and has value; "
+        "separate the columns with a TAB and name them in the first line",
+        "dev_split_Depression_AVEC2017.csv:1: is not UTF-8; save it as UTF-8",
+        "full_test_split.csv:1: lacks the columns PHQ_Binary, PHQ_Score, Gender and has Participant_ID; "
+        "separate the columns with a COMMA and name them in the first line",
+    ]
+
+
+def test_nobody_stands_in_two_avec_splits() -> None:
+    assert problems_with(dev=DEV + b"303,0,0,0,0,0,0,0,0,0,0,0\n") == [
+        "dev_split_Depression_AVEC2017.csv: participant 303 stands also in train_split_Depression_AVEC2017.csv; "
+        "keep one of them"
+    ]
+
+
+def test_the_two_test_files_agree_on_gender() -> None:
+    assert problems_with(test=b"participant_ID,Gender\n300,0\n") == [
+        "test_split_Depression_AVEC2017.csv: participant 300 has another gender in full_test_split.csv; "
+        "make the two agree"
+    ]
+
+
+def test_nobody_stands_in_two_paper_splits() -> None:
+    assert problems_with(paper_val=b"Participant_ID\n303\n302\n", metadata=b"") == [
+        "paper_splits/paper_split_val.csv: participant 302 stands also in paper-train; keep one of them"
+    ]
+
+
+def test_paper_participants_have_item_labels() -> None:
+    assert problems_with(paper_train=b"Participant_ID\n302\n300\n", metadata=b"") == [
+        "paper_splits/paper_split_train.csv: participants 300 have no item labels; "
+        "add them to train_split_Depression_AVEC2017.csv or dev_split_Depression_AVEC2017.csv"
+    ]
+
+
+def test_the_metadata_agrees_with_its_csvs() -> None:
+    assert problems_with(paper_train=b"Participant_ID\n") == [
+        "paper_splits/paper_split_metadata.json: train and its CSV differ in 302; make the two agree"
+    ]
+
+
+def test_who_is_in_a_split_has_a_transcript() -> None:
+    assert problems_with(interview=b"") == [
+        "dev_split_Depression_AVEC2017.csv: participants 319 have no transcript; "
+        "add <id>_P/<id>_TRANSCRIPT.csv for each, or take them out",
+        "paper_splits/paper_split_test.csv: participants 319 have no transcript; "
+        "add <id>_P/<id>_TRANSCRIPT.csv for each, or take them out",
+    ]
+
+
+def test_test_participants_need_no_transcript() -> None:
+    assert problems_with(test=b"participant_ID,Gender\n300,1\n301,0\n") == []
+
+
+def test_a_single_blank_item_is_rebuilt_on_request() -> None:
+    files = whole() | {"dev_split_Depression_AVEC2017.csv": f"{ITEM_HEADER}\n319,0,8,0,1,1,,1,1,1,1,1\n".encode()}
+    parsed = parse_data_set(files, patch_missing_items=True)
+    assert (parsed.problems, parsed.value.labels[319].patched) == ((), PHQ8Item.SLEEP)
