@@ -1,0 +1,44 @@
+"""Reads a folder in the DAIC-WOZ layout. The files are found and read here; what they mean is told elsewhere."""
+
+import re
+from pathlib import Path
+
+from schemas.errors import Refused
+from schemas.values.interviews import DataSet, Problem
+from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
+from stages.participants.paper_metadata import METADATA_FILE
+from stages.participants.problems import Parsed, accept
+from stages.participants.splits import PAPER_FILES
+
+_PARTICIPANT_FOLDER = re.compile(r"([1-9][0-9]{0,5})_P")
+
+
+def read_directory(directory: Path, *, transcripts: str = "transcripts", patch_missing_items: bool = False) -> DataSet:
+    """Read the data set in a folder; `transcripts` is the sub-folder with the interviews, of any variant.
+
+    Participants are the sub-folders named `<id>_P`; everything else there is passed over. Raises ProblemsFound with
+    the problems of all files when there is any, and Refused when the folder does not exist.
+    """
+    if not directory.is_dir():
+        raise Refused(f"There is no folder {directory} to import. Name one that holds {transcripts}/.")
+    names = [*ITEM_LABEL_FILES.values(), TOTAL_LABEL_FILE, GENDER_LABEL_FILE, *PAPER_FILES.values(), METADATA_FILE]
+    present = [name for name in names if (directory / name).is_file()]
+    files: dict[str, bytes] = {}
+    problems: list[Problem] = []
+    for name in [*_transcript_names(directory / transcripts), *present]:
+        try:
+            files[name] = (directory / name).read_bytes()
+        except OSError as error:
+            found = f"cannot be read ({error.strerror})"
+            problems.append(Problem(file=name, line=None, found=found, what_to_do="restore the file or its rights"))
+    parsed = parse_data_set(files, patch_missing_items=patch_missing_items)
+    return accept(Parsed(parsed.value, (*problems, *parsed.problems)))
+
+
+def _transcript_names(folder: Path) -> list[str]:
+    """The transcript that each participant's folder has to hold, ids ascending, whether it is there or not."""
+    if not folder.is_dir():
+        return []
+    matches = (_PARTICIPANT_FOLDER.fullmatch(path.name) for path in folder.iterdir() if path.is_dir())
+    ids = sorted(int(match[1]) for match in matches if match)
+    return [f"{folder.name}/{pid}_P/{pid}_TRANSCRIPT.csv" for pid in ids]
