@@ -1,0 +1,1 @@
+"""The database's history: alembic revisions, one sentence each."""

@@ -1,0 +1,26 @@
+"""The tables, one file per area. Importing this package registers all of them on SQLModel's metadata."""
+
+from schemas.tables.interviews import Participant, Split, SplitMember
+from schemas.tables.ledger import LLMCall, LLMCallUse
+from schemas.tables.references import ReferenceChunk, ReferenceIndex, ReferenceParticipant, ReferenceVector
+from schemas.tables.runs import Job, Run
+from schemas.tables.stages import StageAttempt, StageRun, StageVector
+from schemas.tables.workers import Worker
+
+__all__ = [
+    "Job",
+    "LLMCall",
+    "LLMCallUse",
+    "Participant",
+    "ReferenceChunk",
+    "ReferenceIndex",
+    "ReferenceParticipant",
+    "ReferenceVector",
+    "Run",
+    "Split",
+    "SplitMember",
+    "StageAttempt",
+    "StageRun",
+    "StageVector",
+    "Worker",
+]

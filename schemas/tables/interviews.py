@@ -1,0 +1,45 @@
+"""Participants, their transcripts and labels, and the splits."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Column, ForeignKey, Integer, Text
+from sqlmodel import Field, SQLModel
+
+from schemas.tables.columns import json_column, now_column, text_column
+
+
+class Participant(SQLModel, table=True):
+    """One interviewed person: the transcript as `speaker: value` lines, and the labels where there are any."""
+
+    id: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    transcript: str = Field(sa_column=text_column())
+    transcript_hash: str
+    """SHA-256 of the transcript."""
+    utterances: list[Any] = Field(sa_column=json_column())
+    """Every kept row: start and stop in seconds, speaker, value."""
+    gender: int | None = None
+    phq8_binary: int | None = None
+    phq8_score: int | None = None
+    items: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """The eight item scores by evidence key, or empty when the participant has no item labels."""
+    imported_at: datetime | None = Field(default=None, sa_column=now_column())
+
+
+class Split(SQLModel, table=True):
+    """A named set of participants."""
+
+    name: str = Field(sa_column=Column(Text, primary_key=True))
+    csv_hash: str
+    ids_hash: str
+    imported_at: datetime | None = Field(default=None, sa_column=now_column())
+
+
+class SplitMember(SQLModel, table=True):
+    """A participant's place in a split, in the order of its file."""
+
+    __tablename__ = "split_member"
+
+    split: str = Field(sa_column=Column(Text, ForeignKey("split.name", ondelete="CASCADE"), primary_key=True))
+    ordinal: int = Field(sa_column=Column(Integer, primary_key=True))
+    participant_id: int

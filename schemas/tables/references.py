@@ -1,0 +1,86 @@
+"""The reference indexes: chunks of training transcripts with their vectors and scores."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Column, Index, Integer, UniqueConstraint, text
+from sqlmodel import Field, SQLModel
+
+from schemas.tables.columns import (
+    BinaryVector,
+    id_column,
+    json_column,
+    now_column,
+    reference_column,
+    text_column,
+    time_column,
+)
+
+
+class ReferenceIndex(SQLModel, table=True):
+    """One built index. It is visible from `published_at` until a newer one of its name replaces it."""
+
+    __tablename__ = "reference_index"
+    __table_args__ = (
+        Index(
+            "ux_reference_index_current",
+            "name",
+            unique=True,
+            postgresql_where=text("published_at IS NOT NULL AND replaced_at IS NULL"),
+        ),
+    )
+
+    id: int | None = Field(default=None, sa_column=id_column())
+    name: str
+    run_id: int = Field(sa_column=reference_column("run.id", cascade=False))
+    split: str
+    split_csv_hash: str
+    split_ids_hash: str
+    backend: str
+    model: str
+    model_digest: str | None = None
+    dimension: int
+    chunk_size: int
+    chunk_step: int
+    min_evidence_chars: int
+    participants: int | None = None
+    chunks: int | None = None
+    created_at: datetime | None = Field(default=None, sa_column=now_column())
+    published_at: datetime | None = Field(default=None, sa_column=time_column())
+    replaced_at: datetime | None = Field(default=None, sa_column=time_column())
+
+
+class ReferenceParticipant(SQLModel, table=True):
+    """A participant of an index with the item scores that the index was built with."""
+
+    __tablename__ = "reference_participant"
+
+    index_id: int = Field(sa_column=reference_column("reference_index.id", primary_key=True))
+    participant_id: int = Field(sa_column=Column(Integer, primary_key=True))
+    items: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+
+
+class ReferenceChunk(SQLModel, table=True):
+    """A window of transcript lines."""
+
+    __tablename__ = "reference_chunk"
+    __table_args__ = (UniqueConstraint("index_id", "participant_id", "ordinal"),)
+
+    id: int | None = Field(default=None, sa_column=id_column())
+    index_id: int = Field(sa_column=reference_column("reference_index.id"))
+    participant_id: int
+    ordinal: int
+    text: str = Field(sa_column=text_column())
+    chunk_hash: str
+
+
+class ReferenceVector(SQLModel, table=True):
+    """The vector of a chunk, apart from its text, so that a scan reads vectors only."""
+
+    __tablename__ = "reference_vector"
+
+    chunk_id: int = Field(sa_column=reference_column("reference_chunk.id", primary_key=True))
+    index_id: int = Field(sa_column=Column(Integer, nullable=False, index=True))
+    participant_id: int
+    ordinal: int
+    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))

@@ -1,0 +1,20 @@
+"""The worker processes that were seen."""
+
+from datetime import datetime
+
+from sqlalchemy import ARRAY, Column, Text
+from sqlmodel import Field, SQLModel
+
+from schemas.tables.columns import now_column
+
+
+class Worker(SQLModel, table=True):
+    """One worker process, from its first heartbeat on."""
+
+    id: str = Field(sa_column=Column(Text, primary_key=True))
+    host: str
+    pid: int
+    stages: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
+    version: str
+    started_at: datetime | None = Field(default=None, sa_column=now_column())
+    seen_at: datetime | None = Field(default=None, sa_column=now_column())
