@@ -1,0 +1,50 @@
+"""The hash chain over attempts: each closed attempt carries the hash of the one closed before it in its job.
+
+Hashes are SHA-256 over RFC 8785 JSON, so that any program can recompute them from the rows.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import rfc8785
+from numpy.typing import NDArray
+
+
+def content_hash(content: Any, vectors: NDArray[np.float32] | None = None) -> str:
+    """SHA-256 over a JSON value, and over the vectors stored beside it as little-endian float32."""
+    digest = hashlib.sha256(rfc8785.dumps(content))
+    if vectors is not None and vectors.size:
+        digest.update(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
+    return digest.hexdigest()
+
+
+def attempt_hash(
+    *,
+    previous_hash: str | None,
+    job_id: int,
+    stage: str,
+    number: int,
+    outcome: str,
+    settings_hash: str,
+    inputs: Mapping[str, Any] | None,
+    output_hash: str | None,
+    error_type: str | None,
+    error_message: str | None,
+) -> str:
+    """The link that closes one attempt."""
+    return content_hash(
+        {
+            "previous_hash": previous_hash,
+            "job_id": job_id,
+            "stage": stage,
+            "number": number,
+            "outcome": outcome,
+            "settings_hash": settings_hash,
+            "inputs": inputs,
+            "output_hash": output_hash,
+            "error_type": error_type,
+            "error_message": error_message,
+        }
+    )

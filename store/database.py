@@ -1,0 +1,121 @@
+"""The connection to Postgres: one SQLAlchemy engine over asyncpg, used two ways.
+
+Sessions (`database.session()`) serve SQLModel queries of the command line. The statements that every stage runs
+(`database.connection()`) go to asyncpg directly, each in one round trip, because they set the pace of the queue.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeAlias, TypeVar
+
+import asyncpg
+from pgvector.asyncpg import register_vector
+from sqlalchemy import event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+Connection: TypeAlias = asyncpg.Connection
+Result = TypeVar("Result")
+
+#: What a lost, refused or restarting database looks like. A statement group that met one of these may be run again.
+CONNECTION_ERRORS: Final[tuple[type[BaseException], ...]] = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    ConnectionError,
+    OSError,
+    TimeoutError,
+    PoolTimeout,
+    InterfaceError,
+)
+
+_STATEMENT_SECONDS = 30.0
+_CONNECT_SECONDS = 5.0
+
+
+def sqlalchemy_url(database_url: str) -> str:
+    """The URL with the driver that SQLAlchemy needs, whatever spelling of `postgresql://` came in."""
+    return make_url(database_url).set(drivername="postgresql+asyncpg").render_as_string(hide_password=False)
+
+
+class Database:
+    """A pool of connections that lives as long as its event loop. Made inside the loop that uses it."""
+
+    def __init__(self, database_url: str, *, pool_size: int = 4, application_name: str = "ragq") -> None:
+        self.engine: AsyncEngine = create_async_engine(
+            sqlalchemy_url(database_url),
+            pool_size=pool_size,
+            max_overflow=pool_size,
+            pool_timeout=_STATEMENT_SECONDS,
+            connect_args={
+                "timeout": _CONNECT_SECONDS,
+                "command_timeout": _STATEMENT_SECONDS,
+                "server_settings": {
+                    "application_name": application_name,
+                    # Without iterative scans a selective filter on an HNSW index gives too few rows or none.
+                    "hnsw.iterative_scan": "strict_order",
+                    "hnsw.ef_search": "100",
+                },
+            },
+        )
+        event.listen(self.engine.sync_engine, "connect", _register_vector)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """An asyncpg connection in autocommit mode. A connection that broke leaves the pool.
+
+        JSON goes in as text and comes out as Python values; vectors go in and come out as pgvector's Vector.
+        """
+        async with self.engine.connect() as pooled:
+            raw = await pooled.get_raw_connection()
+            driver: Connection | None = raw.driver_connection
+            assert driver is not None
+            try:
+                yield driver
+            finally:
+                if driver.is_closed():
+                    await pooled.invalidate()
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[AsyncSession]:
+        """A SQLModel session in a transaction that commits at the end of the block."""
+        async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    async def steadily(self, work: Callable[[Connection], Awaitable[Result]], *, patience_s: float = 30.0) -> Result:
+        """Run an idempotent group of statements, again and again while the database cannot be reached.
+
+        Waits between tries grow from 50 ms to 1 s. After `patience_s` seconds the last connection error is raised.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patience_s
+        wait_s = 0.05
+        while True:
+            try:
+                async with self.connection() as connection:
+                    return await work(connection)
+            except CONNECTION_ERRORS:
+                if loop.time() + wait_s > deadline:
+                    raise
+            except DBAPIError as error:
+                if not error.connection_invalidated or loop.time() + wait_s > deadline:
+                    raise
+            await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
+            wait_s = min(wait_s * 2, 1.0)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.engine.dispose()
+
+
+def _register_vector(dbapi_connection: Any, _record: object) -> None:
+    dbapi_connection.run_async(register_vector)

@@ -1,0 +1,78 @@
+"""Real servers for the tests: one Postgres and one Valkey a session, one fresh database a test that asks for it."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from stack.postgres import PostgresServer
+from stack.valkey import ValkeyServer
+from store import migrate
+from store.database import Database
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """A running throw-away Postgres."""
+    with PostgresServer(_reachable(tmp_path_factory.mktemp("postgres"))) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
+    """A running throw-away broker."""
+    with ValkeyServer(tmp_path_factory.mktemp("valkey")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres: PostgresServer) -> str:
+    """A database with every table and no rows, cloned for each test that needs one."""
+    name = "ragq_template"
+    _administer(postgres, f'CREATE DATABASE "{name}"')
+    migrate.upgrade(_url_of(postgres, name))
+    return name
+
+
+@pytest.fixture
+def database_url(postgres: PostgresServer, migrated_template: str) -> Iterator[str]:
+    """The URL of a fresh migrated database."""
+    name = f"test_{next(_numbers)}"
+    _administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{migrated_template}" STRATEGY file_copy')
+    yield _url_of(postgres, name)
+    _administer(postgres, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """A fresh migrated database, connected."""
+    connected = Database(database_url, pool_size=4)
+    yield connected
+    await connected.close()
+
+
+def _reachable(directory: Path) -> Path:
+    # Postgres does not run as root: another account has to reach its folder through pytest's private ones.
+    for folder in (directory, *directory.parents[:2]):
+        folder.chmod(0o755)
+    return directory
+
+
+def _url_of(postgres: PostgresServer, name: str) -> str:
+    return postgres.url.rsplit("/", 1)[0] + f"/{name}"
+
+
+def _administer(postgres: PostgresServer, statement: str) -> None:
+    async def run() -> None:
+        connection = await asyncpg.connect(_url_of(postgres, "postgres"))
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    asyncio.run(run())

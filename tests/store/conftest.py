@@ -1,0 +1,35 @@
+"""Runs to work on."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from store import runs
+from store.database import Database
+from store.runs import NewJob, NewRun, Stored
+
+STAGES = ("extract", "embed", "assemble")
+
+
+def new_run(subjects: tuple[str, ...] = ("316",), settings_hash: str = "s" * 64) -> NewRun:
+    """A run of three stages for each subject."""
+    return NewRun(
+        kind="participant",
+        profile="demo",
+        settings={},
+        settings_hash=settings_hash,
+        request={"split": "paper-test"},
+        version="0",
+        jobs=[NewJob(mode="few_shot", subject=subject, inputs={"n": 1}, stages=STAGES) for subject in subjects],
+    )
+
+
+@pytest.fixture
+def store_run(database: Database) -> Callable[..., Awaitable[Stored]]:
+    """Stores a run of three stages for each subject."""
+
+    async def store(*subjects: str) -> Stored:
+        async with database.connection() as connection:
+            return await runs.store(connection, new_run(subjects or ("316",)), always_new=True)
+
+    return store
