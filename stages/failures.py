@@ -1,0 +1,113 @@
+"""What an exception means: its category, whether the transport was at fault, and what of it may be shown.
+
+An exception of ragq's own has a message that is safe to log. The message of any other may quote a transcript, so it
+goes to Postgres alone and only the exception's type is shown.
+"""
+
+import traceback
+from enum import StrEnum
+from typing import Any, Final
+
+from schemas import errors
+
+#: Classes by name, so that a stage need not import HTTP to know its exceptions.
+TRANSPORT_ERRORS: Final = frozenset({"httpx.TransportError", "builtins.ConnectionError"})
+
+
+class FailureCategory(StrEnum):
+    """What went wrong, in one word that reports can count."""
+
+    TRANSCRIPT_NOT_FOUND = "transcript_not_found"
+    TRANSCRIPT_EMPTY = "transcript_empty"
+    INPUT_CHANGED = "input_changed"
+    EVIDENCE_JSON_PARSE = "evidence_json_parse"
+    EVIDENCE_SCHEMA_INVALID = "evidence_schema_invalid"
+    EVIDENCE_HALLUCINATION = "evidence_hallucination"
+    EVIDENCE_LLM_TIMEOUT = "evidence_llm_timeout"
+    EMBEDDING_INVALID_VECTOR = "embedding_invalid_vector"
+    EMBEDDING_DIMENSION_MISMATCH = "embedding_dimension_mismatch"
+    EMBEDDING_TIMEOUT = "embedding_timeout"
+    REFERENCE_ARTIFACT_MISMATCH = "reference_artifact_mismatch"
+    VALIDATION_JSON_PARSE = "validation_json_parse"
+    VALIDATION_LLM_TIMEOUT = "validation_llm_timeout"
+    LLM_ERROR = "llm_error"
+    TRANSPORT = "transport"
+    WORKER_LOST = "worker_lost"
+    UNKNOWN = "unknown"
+
+
+_BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
+    (errors.EmptyTranscriptError, FailureCategory.TRANSCRIPT_EMPTY),
+    (errors.TranscriptError, FailureCategory.TRANSCRIPT_NOT_FOUND),
+    (errors.InputChangedError, FailureCategory.INPUT_CHANGED),
+    (errors.EvidenceSchemaError, FailureCategory.EVIDENCE_SCHEMA_INVALID),
+    (errors.EvidenceGroundingError, FailureCategory.EVIDENCE_HALLUCINATION),
+    (errors.EmbeddingValidationError, FailureCategory.EMBEDDING_INVALID_VECTOR),
+    (errors.EmbeddingDimensionMismatchError, FailureCategory.EMBEDDING_DIMENSION_MISMATCH),
+    (errors.EmbeddingArtifactMismatchError, FailureCategory.REFERENCE_ARTIFACT_MISMATCH),
+)
+
+_PARSE_BY_STAGE: Final = {
+    "extract": FailureCategory.EVIDENCE_JSON_PARSE,
+    "validate": FailureCategory.VALIDATION_JSON_PARSE,
+}
+
+_TIMEOUT_BY_STAGE: Final = {
+    "extract": FailureCategory.EVIDENCE_LLM_TIMEOUT,
+    "embed": FailureCategory.EMBEDDING_TIMEOUT,
+    "validate": FailureCategory.VALIDATION_LLM_TIMEOUT,
+}
+
+
+def type_name(error: BaseException) -> str:
+    """The class of an exception as `module.Class`."""
+    return f"{type(error).__module__}.{type(error).__qualname__}"
+
+
+def is_transport_error(error: BaseException) -> bool:
+    """The question never reached the other side, or its answer never came back: asking again may help.
+
+    So are connection errors, time-outs, and answers that say "too busy" (429) or "server error" (5xx).
+    """
+    if isinstance(error, errors.LLMTimeoutError):
+        return True
+    if isinstance(error, errors.LLMError):
+        status = getattr(error, "status", None)
+        return status is not None and (status == 429 or status >= 500)
+    return any(f"{base.__module__}.{base.__qualname__}" in TRANSPORT_ERRORS for base in type(error).__mro__)
+
+
+def categorise(error: BaseException, stage: str) -> FailureCategory:
+    """The category of an exception that a stage raised."""
+    if isinstance(error, errors.LLMResponseParseError):
+        return _PARSE_BY_STAGE.get(stage, FailureCategory.LLM_ERROR)
+    if isinstance(error, errors.LLMTimeoutError):
+        return _TIMEOUT_BY_STAGE.get(stage, FailureCategory.LLM_ERROR)
+    for kind, category in _BY_TYPE:
+        if isinstance(error, kind):
+            return category
+    if is_transport_error(error):
+        return FailureCategory.TRANSPORT
+    return FailureCategory.LLM_ERROR if isinstance(error, errors.LLMError) else FailureCategory.UNKNOWN
+
+
+def shown_message(error: BaseException) -> str:
+    """What may be shown and logged of an exception."""
+    if isinstance(error, errors.RagqError):
+        return str(error)
+    return f"{type_name(error)} (its own words are stored with the attempt)"
+
+
+def private_details(error: BaseException) -> dict[str, Any]:
+    """What is stored and never logged: the exception's own words, a raw reply, and where it was raised."""
+    details: dict[str, Any] = {
+        "words": str(error),
+        "frames": [
+            f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)
+        ],
+    }
+    if isinstance(error, errors.LLMResponseParseError):
+        details["raw_response"] = error.raw_response
+    if error.__cause__ is not None:
+        details["cause"] = f"{type_name(error.__cause__)}: {error.__cause__}"
+    return details

@@ -1,0 +1,62 @@
+"""The Celery application. Messages carry ids; the truth of a job is in Postgres, so there is no result backend."""
+
+from typing import Any
+
+from celery import Celery
+from kombu import Queue
+
+from workers.pipelines import STAGES
+
+#: Everything ragq keeps in the broker lies under this prefix.
+KEY_PREFIX = "ragq:"
+
+#: Liveness is the business of leases in Postgres; the broker's own redelivery is only the last resort.
+VISIBILITY_TIMEOUT_SECONDS = 3600
+
+
+def make_app(broker_url: str) -> Celery:
+    """The application on one broker, with the settings that were measured to lose nothing."""
+    app = Celery("ragq", broker=broker_url)
+    app.conf.update(_settings(broker_url))
+    return app
+
+
+def _settings(broker_url: str) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "task_queues": [Queue(stage) for stage in STAGES],
+        "task_routes": {f"ragq.{stage}": {"queue": stage} for stage in STAGES},
+        "task_create_missing_queues": True,
+        "task_ignore_result": True,
+        "result_backend": None,
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "task_acks_on_failure": True,
+        "worker_prefetch_multiplier": 1,
+        "worker_hijack_root_logger": False,
+        "worker_send_task_events": True,
+        "task_send_sent_event": True,
+        "task_serializer": "json",
+        "result_serializer": "json",
+        "event_serializer": "json",
+        "accept_content": ["json"],
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        "broker_pool_limit": 4,
+        # With Redis a cancelled task would be acknowledged as revoked, and so be lost.
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "worker_soft_shutdown_timeout": 10,
+        "task_publish_retry_policy": {"max_retries": 3, "interval_start": 0, "interval_step": 0.2, "interval_max": 1},
+    }
+    if broker_url.startswith(("redis", "rediss", "unix", "redis+socket")):
+        settings["broker_transport"] = "workers.broker:Transport"
+        settings["broker_transport_options"] = {
+            "global_keyprefix": KEY_PREFIX,
+            "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+            "socket_timeout": 10,
+            "socket_connect_timeout": 3,
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+        }
+    return settings

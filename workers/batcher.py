@@ -1,0 +1,166 @@
+"""Gathers the texts of concurrent tasks into one forward pass of an embedding model.
+
+Every task keeps its own transaction, exception and chain; only the model sees them together. A lone task does not
+wait. When a pass raises, its requests are tried one by one, so that one bad text fails one job.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas.errors import EmbeddingValidationError, LLMTimeoutError
+from stages.ports import TextEncoder, Vectors
+
+
+@dataclass(eq=False)
+class _Request:
+    texts: list[str]
+    future: "asyncio.Future[Vectors]"
+    rows: list[np.ndarray | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rows = [None] * len(self.texts)
+
+
+@dataclass(frozen=True)
+class _Text:
+    request: _Request
+    position: int
+    tokens: int
+
+    @property
+    def text(self) -> str:
+        return self.request.texts[self.position]
+
+
+class Batcher:
+    """An encoder behind a queue, on one thread of its own. Made and used on one event loop."""
+
+    def __init__(
+        self,
+        encoder: TextEncoder,
+        *,
+        window_s: float,
+        token_budget: int,
+        max_waiting: int = 512,
+        is_crowded: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`token_budget` bounds one pass: texts times the length of the longest. A single longer text goes alone.
+
+        `is_crowded` says whether other tasks are under way whose texts are worth `window_s` seconds of waiting.
+        At most `max_waiting` requests wait; further callers wait for a place first.
+        """
+        self.encoder = encoder
+        self.passes = 0
+        """Forward passes so far."""
+        self._window_s = window_s
+        self._token_budget = token_budget
+        self._is_crowded = is_crowded
+        self._places = asyncio.Semaphore(max_waiting)
+        self._waiting: deque[_Request] = deque()
+        self._arrival = asyncio.Event()
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
+        self._drain = asyncio.get_running_loop().create_task(self._serve())
+
+    async def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text, in order. Raises what the encoder raises for these texts alone."""
+        if not texts:
+            return np.zeros((0, 0), dtype=np.float32)
+        async with self._places:
+            request = _Request(list(texts), asyncio.get_running_loop().create_future())
+            self._waiting.append(request)
+            self._arrival.set()
+            return await request.future
+
+    async def close(self) -> None:
+        """End the queue; requests that still wait are cancelled."""
+        self._drain.cancel()
+        for request in self._waiting:
+            request.future.cancel()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _serve(self) -> None:
+        while True:
+            await self._arrival.wait()
+            if self._is_crowded():
+                await asyncio.sleep(self._window_s)
+            self._arrival.clear()
+            requests = [request for request in self._waiting if not request.future.done()]
+            self._waiting.clear()
+            if requests:
+                await self._answer(requests)
+
+    async def _answer(self, requests: list[_Request]) -> None:
+        try:
+            await self._encode_all(requests)
+        except Exception as error:  # noqa: BLE001  (whatever the model raises belongs to the request that caused it)
+            if len(requests) == 1:
+                if not requests[0].future.done():
+                    requests[0].future.set_exception(error)
+                return
+            for request in requests:
+                await self._answer([request])
+
+    async def _encode_all(self, requests: list[_Request]) -> None:
+        loop = asyncio.get_running_loop()
+        texts = [text for request in requests for text in request.texts]
+        tokens = await loop.run_in_executor(self._executor, self.encoder.count_tokens, texts)
+        places = [(request, position) for request in requests for position in range(len(request.texts))]
+        ordered = sorted(
+            (_Text(request, position, count) for (request, position), count in zip(places, tokens, strict=True)),
+            key=lambda text: text.tokens,
+        )
+        for batch in passes(ordered, self._token_budget):
+            matrix = await loop.run_in_executor(self._executor, self.encoder.encode, [text.text for text in batch])
+            self.passes += 1
+            for text, row in zip(batch, matrix, strict=True):
+                text.request.rows[text.position] = row
+        for request in requests:
+            if not request.future.done():
+                request.future.set_result(np.stack([row for row in request.rows if row is not None]))
+
+
+def passes(ordered: Sequence[_Text], token_budget: int) -> Iterator[list[_Text]]:
+    """Cut texts, sorted by length, into passes of at most `token_budget` tokens with padding; each has one at least."""
+    batch: list[_Text] = []
+    for text in ordered:
+        if batch and text.tokens * (len(batch) + 1) > token_budget:
+            yield batch
+            batch = []
+        batch.append(text)
+    if batch:
+        yield batch
+
+
+class BatchedEmbedder:
+    """The port Embedder over an encoder in this process."""
+
+    def __init__(self, batcher: Batcher) -> None:
+        self._batcher = batcher
+        self._digest: str | None = None
+
+    @property
+    def name(self) -> str:
+        """See Embedder."""
+        return self._batcher.encoder.name
+
+    async def digest(self) -> str:
+        """See Embedder."""
+        if self._digest is None:
+            self._digest = await asyncio.to_thread(lambda: self._batcher.encoder.digest)
+        return self._digest
+
+    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+        """See Embedder."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                matrix = await self._batcher.encode(texts)
+        except TimeoutError:
+            raise LLMTimeoutError(timeout_s) from None
+        if len(matrix) != len(texts):
+            raise EmbeddingValidationError(f"{self.name} returned {len(matrix)} vectors for {len(texts)} texts.")
+        return matrix

@@ -1,0 +1,97 @@
+"""The Redis transport of kombu, made to outlive Redis, and a look at how full the queues are.
+
+kombu 5.7 ends the worker process when Redis goes away while a message is unacknowledged, because it restores
+messages through a connection that is gone; and it makes a new client for every single command. The subclasses below
+leave such messages to the reaper and keep one client per pool.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import redis
+import structlog
+from kombu.transport import redis as kombu_redis
+
+log = structlog.get_logger(__name__)
+
+
+class QoS(kombu_redis.QoS):
+    """Acknowledgement that does not fail with the connection."""
+
+    def restore_unacked(self, client: Any = None) -> None:
+        """Give unacknowledged messages back, if the broker is there to take them."""
+        try:
+            super().restore_unacked(client)
+        except (AttributeError, OSError, redis.RedisError) as error:
+            log.warning("messages_left_to_the_reaper", error_type=type(error).__name__)
+
+    def ack(self, delivery_tag: str) -> None:
+        """Acknowledge, unless the channel was closed under us; the message then comes again and dies at its claim."""
+        try:
+            super().ack(delivery_tag)
+        except AttributeError:
+            log.warning("acknowledged_on_a_closed_channel")
+
+
+class Channel(kombu_redis.Channel):
+    """A channel with one client per pool that remembers its connection's parameters."""
+
+    QoS = QoS
+    _client_of_pool: tuple[Any, Any] | None = None
+    _remembered: dict[bool, dict[str, Any]] | None = None
+
+    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
+        if self._remembered is None:
+            self._remembered = {}
+        try:
+            parameters = dict(super()._connparams(asynchronous=asynchronous))  # type: ignore[misc]
+        except AttributeError:
+            # The connection object is gone already; a late acknowledgement still finds its way.
+            if asynchronous not in self._remembered:
+                raise
+            return dict(self._remembered[asynchronous])
+        self._remembered[asynchronous] = dict(parameters)
+        return parameters
+
+    @contextmanager
+    def conn_or_acquire(self, client: Any = None) -> Iterator[Any]:
+        """The given client, or the one that this channel keeps for its pool."""
+        if client is not None:
+            yield client
+            return
+        pool = self.pool
+        if self._client_of_pool is None or self._client_of_pool[0] is not pool:
+            self._client_of_pool = (pool, self._create_client())  # type: ignore[attr-defined]
+        yield self._client_of_pool[1]
+
+
+class Transport(kombu_redis.Transport):
+    """Named in `broker_transport`; the broker's URL stays redis://."""
+
+    Channel = Channel
+
+
+class Depths(NamedTuple):
+    """How many messages the broker holds."""
+
+    waiting: dict[str, int]
+    """Per queue."""
+    unacknowledged: int
+    """Of all queues together."""
+
+
+def depths(broker_url: str, key_prefix: str, queues: Sequence[str]) -> Depths | None:
+    """What a Redis-protocol broker holds; None for other brokers. Raises redis.RedisError when it is not there."""
+    if not broker_url.startswith(("redis", "rediss")):
+        return None
+    client = redis.Redis.from_url(broker_url, socket_timeout=2, socket_connect_timeout=2)
+    try:
+        with client.pipeline(transaction=False) as pipeline:
+            for queue in queues:
+                pipeline.llen(f"{key_prefix}{queue}")
+            pipeline.hlen(f"{key_prefix}unacked")
+            *waiting, unacknowledged = pipeline.execute()
+    finally:
+        client.close()
+    return Depths(dict(zip(queues, waiting, strict=True)), unacknowledged)

@@ -1,0 +1,245 @@
+"""The frame around every stage: claim, read and compute, commit; or store the error and end the chain.
+
+No transaction is open while a stage computes. Whatever happens to this process, the rows say what is true: a claim
+without a commit runs out with its lease, a commit without its message is sent on by the reaper, and a message that
+comes twice finds nothing to claim.
+"""
+
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, InputChangedError, LLMResponseParseError
+from schemas.settings.run import RunSettings
+from schemas.values.base import Value
+from stages import failures
+from stages.ports import ChatModel, Embedder, ReferenceSearch
+from store import attempts, interviews, ledger, runs, stages
+from store.database import Connection, Database
+from store.interviews import StoredTranscript
+from store.stages import Claim, Committed, Failure
+from workers.crashpoints import crash_point
+from workers.leases import Leases
+from workers.ledger_chat import LedgerChat
+from workers.wiring import Wiring
+
+log = structlog.get_logger("ragq.stages")
+
+Output = TypeVar("Output", bound=Value)
+
+#: A transport error is retried after 1, 2, 4 ... seconds, at most this many.
+LONGEST_RETRY_SECONDS = 60.0
+
+
+class Ending(Enum):
+    """How a message ended."""
+
+    #: The stage is stored; the chain goes on.
+    STORED = auto()
+    #: The stage was stored before; the chain goes on because its next message may be missing.
+    FORWARDED = auto()
+    #: Somebody else has it, or nothing is to be done: this copy of the message ends here.
+    NOTHING_TO_DO = auto()
+
+
+class StageFailed(Exception):
+    """What Celery is told when a foreign exception ended a stage: its type, and never its words."""
+
+
+class Result(NamedTuple):
+    """What a stage gives to be stored."""
+
+    output: Value
+    vectors: NDArray[np.float32] | None = None
+    effect: Callable[[Connection], Awaitable[None]] | None = None
+    """Run in the transaction of the commit, after the output."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a stage may read and ask. Everything read is noted by name and hash as the attempt's input."""
+
+    claim: Claim
+    settings: RunSettings
+    database: Database
+    _wiring: Wiring
+    read: dict[str, Any]
+
+    @property
+    def participant_id(self) -> int:
+        """The participant that the job is about."""
+        return int(self.claim.subject)
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder that the run's settings mean."""
+        return self._wiring.embedder(self.settings)
+
+    @property
+    def chat(self) -> ChatModel:
+        """The language model server that the run's settings mean, behind the ledger."""
+        return LedgerChat(self._wiring.chat(self.settings), self.database, self.claim.attempt_id)
+
+    @property
+    def references(self) -> ReferenceSearch:
+        """The reference indexes."""
+        return self._wiring.references
+
+    async def output(self, stage: str, kind: type[Output]) -> Output:
+        """The stored output of an earlier stage. Raises InputChangedError when there is none any more."""
+        return kind.model_validate((await self._stored(stage)).value)
+
+    async def vectors(self, stage: str) -> NDArray[np.float32]:
+        """The vectors of an earlier stage, one row each in stored order."""
+        attempt_id = (await self._stored(stage)).attempt_id
+        return await self.database.steadily(lambda connection: attempts.vectors(connection, attempt_id))
+
+    async def transcript(self) -> StoredTranscript:
+        """The transcript that the job was submitted with."""
+        expected: str = self.claim.inputs["transcript_hash"]
+        self.read["transcript"] = expected
+        return await self.database.steadily(
+            lambda connection: interviews.transcript(connection, self.participant_id, expected_hash=expected)
+        )
+
+    async def _stored(self, stage: str) -> attempts.Output:
+        stored = await self.database.steadily(lambda connection: attempts.output(connection, self.claim.job_id, stage))
+        if stored is None:
+            raise InputChangedError(
+                f"Stage '{self.claim.stage}' of job j{self.claim.job_id} needs '{stage}', which is not stored."
+            )
+        self.read[stage] = stored.hash
+        return stored
+
+
+StageFunction = Callable[[Work], Awaitable[Result]]
+
+
+class Frame:
+    """Runs stages of one process."""
+
+    def __init__(
+        self,
+        database: Database,
+        leases: Leases,
+        wiring: Wiring,
+        *,
+        worker_id: str,
+        lease_s: float,
+        grace_s: float,
+        max_interruptions: int,
+    ) -> None:
+        self._database = database
+        self._leases = leases
+        self._wiring = wiring
+        self._worker_id = worker_id
+        self._lease_s = lease_s
+        self._grace_s = grace_s
+        self._max_interruptions = max_interruptions
+        self._settings: dict[int, RunSettings] = {}
+
+    async def run(
+        self, stage: str, job_id: int, functions: Mapping[str, StageFunction], *, is_redelivered: bool
+    ) -> Ending:
+        """Take one message for a stage through to its end.
+
+        `functions` holds the stage's function per kind of job. When the stage fails, its exception is stored and
+        raised again: ragq's own as it is, any other as StageFailed, without its words.
+        """
+        claim = await self._claim(stage, job_id)
+        if claim is None:
+            return await self._forward(stage, job_id, is_redelivered)
+        crash_point("after_claim", stage, claim.attempt)
+        self._leases.hold(claim)
+        try:
+            return await self._carry_out(claim, functions[claim.kind])
+        finally:
+            self._leases.release(claim)
+
+    async def _claim(self, stage: str, job_id: int) -> Claim | None:
+        async def claim(connection: Connection) -> Claim | None:
+            taken = await stages.claim(connection, job_id, stage, self._worker_id, self._lease_s)
+            if taken is None and (found := await stages.look(connection, job_id, stage)) and found.is_expired:
+                await stages.expire(connection, max_interruptions=self._max_interruptions, job_id=job_id)
+                taken = await stages.claim(connection, job_id, stage, self._worker_id, self._lease_s)
+            return taken
+
+        return await self._database.steadily(claim)
+
+    async def _forward(self, stage: str, job_id: int, is_redelivered: bool) -> Ending:
+        next_stage = await self._database.steadily(
+            lambda connection: stages.forward(
+                connection, job_id, stage, redelivered=is_redelivered, grace_s=self._grace_s
+            )
+        )
+        return Ending.NOTHING_TO_DO if next_stage is None else Ending.FORWARDED
+
+    async def _carry_out(self, claim: Claim, function: StageFunction) -> Ending:
+        bound = log.bind(run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, attempt=claim.attempt)
+        bound.info("stage_started")
+        read: dict[str, Any] = {}
+        try:
+            settings = await self._settings_of(claim.run_id)
+            result = await function(Work(claim, settings, self._database, self._wiring, read))
+            crash_point("after_compute", claim.stage, claim.attempt)
+            committed = await self._commit(claim, read, result)
+        except Exception as error:  # noqa: BLE001  (the one broad catch: whatever a stage raises is stored and raised)
+            await self._fail(claim, read, error)
+            bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
+            raise _without_words(error) from None
+        if committed is None:
+            bound.warning("stage_result_thrown_away")
+            return Ending.NOTHING_TO_DO
+        bound.info("stage_stored", next_stage=committed.next_stage)
+        crash_point("after_commit", claim.stage, claim.attempt)
+        return Ending.STORED
+
+    async def _commit(self, claim: Claim, read: Mapping[str, Any], result: Result) -> Committed | None:
+        output = result.output.model_dump(mode="json")
+        crash_point("before_commit", claim.stage, claim.attempt)
+        return await self._database.steadily(
+            lambda connection: stages.commit(
+                connection, claim, inputs=read, output=output, vectors=result.vectors, effect=result.effect
+            )
+        )
+
+    async def _fail(self, claim: Claim, read: Mapping[str, Any], error: Exception) -> None:
+        failure = Failure(
+            failures.type_name(error),
+            failures.shown_message(error),
+            failures.categorise(error, claim.stage),
+            failures.private_details(error),
+        )
+
+        async def store(connection: Connection) -> None:
+            if isinstance(error, LLMResponseParseError):
+                await ledger.reject(connection, claim.attempt_id, error.raw_response)
+            elif isinstance(error, EvidenceSchemaError | EvidenceGroundingError):
+                await ledger.reject_last(connection, claim.attempt_id)
+            await stages.fail(connection, claim, failure, inputs=read, retry_in_s=self._retry_wait(claim, error))
+
+        await self._database.steadily(store)
+
+    def _retry_wait(self, claim: Claim, error: Exception) -> float | None:
+        settings = self._settings.get(claim.run_id)
+        if settings is None or claim.retries >= settings.ragq.retries or not failures.is_transport_error(error):
+            return None
+        return min(2.0**claim.retries, LONGEST_RETRY_SECONDS) * random.uniform(0.75, 1.25)
+
+    async def _settings_of(self, run_id: int) -> RunSettings:
+        if run_id not in self._settings:
+            snapshot = await self._database.steadily(lambda connection: runs.settings(connection, run_id))
+            self._settings[run_id] = RunSettings.from_snapshot(snapshot)
+        return self._settings[run_id]
+
+
+def _without_words(error: Exception) -> Exception:
+    if error.__class__.__module__ == "schemas.errors":
+        return error
+    return StageFailed(failures.type_name(error))

@@ -1,0 +1,38 @@
+"""Log lines: a constant event name and values by keyword, to stderr. Ids and counts, never text of a subject."""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure(level: str, log_format: str) -> None:
+    """Send structlog's events and the standard library's records to stderr in one shape."""
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer()
+        if log_format == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=level, force=True)
+    # Celery logs each task twice at INFO and each failure with its traceback; the frame logs what happened once.
+    for name in ("celery", "kombu", "amqp", "httpx", "httpcore", "sentence_transformers", "transformers"):
+        logging.getLogger(name).setLevel(max(logging.getLevelName(level), logging.WARNING))
+    logging.getLogger("celery.app.trace").setLevel(logging.CRITICAL)

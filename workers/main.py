@@ -1,0 +1,52 @@
+"""The worker's entry: `celery -A workers.main worker`. Importing it finds the broker and registers the tasks."""
+
+import os
+from typing import Any
+
+from celery import signals
+from stack.connections import connections
+
+from schemas.settings.process import ProcessSettings
+from workers import logs, process
+from workers.app import make_app
+from workers.crashpoints import crash_point
+from workers.pipelines import STAGES
+from workers.stage_task import run_stage
+from workers.tasks import assemble, chunk, embed, extract, publish, rerank, retrieve, validate  # noqa: F401
+
+app = make_app(connections(os.environ).redis_url)
+
+
+def _define(stage: str) -> None:
+    @app.task(name=f"ragq.{stage}", bind=True)
+    def task(self: Any, *, run: int, job: int, subject: str) -> None:
+        run_stage(self, stage, job)
+
+
+for _stage in STAGES:
+    _define(_stage)
+
+
+@signals.setup_logging.connect
+def _configure_logging(**_: Any) -> None:
+    settings = ProcessSettings.from_environment(os.environ)
+    logs.configure(settings.log_level, settings.log_format)
+
+
+@signals.worker_ready.connect
+def _start(**_: Any) -> None:
+    # The reaper and the heartbeat have to run before the first task comes.
+    process.current(app)
+
+
+@signals.worker_process_shutdown.connect
+@signals.worker_shutdown.connect
+def _stop(**_: Any) -> None:
+    process.stop()
+
+
+@signals.task_success.connect
+def _published(sender: Any = None, **_: Any) -> None:
+    if sender is not None and sender.request.id is not None:
+        _, stage, attempt = sender.request.id.split(":")
+        crash_point("after_publish", stage, int(attempt))

@@ -1,0 +1,111 @@
+"""What one worker process keeps between tasks: a loop, a database pool, its leases, the reaper and the adapters.
+
+Built on first use and keyed by process id, because a forked child must not share a parent's connections.
+"""
+
+import asyncio
+import os
+import socket
+import threading
+from importlib.metadata import version
+from uuid import uuid4
+
+import structlog
+from celery import Celery
+from stack.connections import Connections, connections
+
+from schemas.settings.process import ProcessSettings
+from store import workers
+from store.database import Database
+from workers.frame import Frame
+from workers.leases import Leases
+from workers.loop import LoopThread
+from workers.reaper import Reaper
+from workers.wiring import Wiring
+
+log = structlog.get_logger(__name__)
+
+_lock = threading.Lock()
+_current: "tuple[int, WorkerProcess] | None" = None
+
+
+class WorkerProcess:
+    """This process, ready to run stages."""
+
+    def __init__(self, app: Celery, settings: ProcessSettings, servers: Connections) -> None:
+        self.worker_id = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
+        self.loop = LoopThread("ragq")
+        self._leases = Leases(
+            servers.database_url,
+            self.worker_id,
+            lease_s=settings.ragq_lease_seconds,
+            heartbeat_s=settings.ragq_heartbeat_seconds,
+        )
+        self.loop.run(self._build(app, settings, servers))
+
+    def stop(self) -> None:
+        """Close connections and end the threads. Leases that are still held run out."""
+        self.loop.run(self._close())
+        self._leases.stop()
+        self.loop.stop()
+
+    async def _build(self, app: Celery, settings: ProcessSettings, servers: Connections) -> None:
+        self._database = Database(servers.database_url, pool_size=settings.ragq_database_pool)
+        await self._database.steadily(
+            lambda connection: workers.enroll(
+                connection,
+                self.worker_id,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                stages=sorted(queue.name for queue in app.amqp.queues.consume_from.values()),
+                version=version("ragq"),
+            )
+        )
+        self._wiring = Wiring(
+            settings, self._database, ollama_url=servers.ollama_url, is_crowded=lambda: self._leases.count > 1
+        )
+        self.frame = Frame(
+            self._database,
+            self._leases,
+            self._wiring,
+            worker_id=self.worker_id,
+            lease_s=settings.ragq_lease_seconds,
+            grace_s=settings.ragq_republish_seconds,
+            max_interruptions=settings.ragq_max_interruptions,
+        )
+        reaper = Reaper(
+            app,
+            self._database,
+            every_s=settings.ragq_reaper_seconds,
+            grace_s=settings.ragq_republish_seconds,
+            max_interruptions=settings.ragq_max_interruptions,
+        )
+        self._reaping = asyncio.get_running_loop().create_task(reaper.run())
+        log.info("worker_enrolled", worker=self.worker_id)
+
+    async def _close(self) -> None:
+        self._reaping.cancel()
+        await self._wiring.close()
+        await self._database.close()
+
+
+def current(app: Celery) -> WorkerProcess:
+    """The process that this code runs in; built at the first call."""
+    global _current
+    with _lock:
+        if _current is None or _current[0] != os.getpid():
+            environment = os.environ
+            _current = (
+                os.getpid(),
+                WorkerProcess(app, ProcessSettings.from_environment(environment), connections(environment)),
+            )
+        return _current[1]
+
+
+def stop() -> None:
+    """End what this process built, if it built anything."""
+    global _current
+    with _lock:
+        if _current is not None and _current[0] == os.getpid():
+            _current[1].stop()
+        _current = None

@@ -1,0 +1,75 @@
+"""Gives work back that its worker lost, and sends messages again that seem lost. One runs in every worker.
+
+Rows are taken with SKIP LOCKED, so any number of reapers share the work. How long a message may take before it is
+sent again doubles each time: a careless reaper would flood the queue with copies. When the broker holds at least as
+many messages for a stage as the stage has ready rows, nothing is missing and nothing is sent.
+"""
+
+import asyncio
+
+import redis
+import structlog
+from celery import Celery
+
+from store import runs, stages
+from store.database import CONNECTION_ERRORS, Connection, Database
+from store.runs import Route
+from workers import broker, dispatch
+from workers.app import KEY_PREFIX
+from workers.pipelines import STAGES
+
+log = structlog.get_logger(__name__)
+
+
+class Reaper:
+    """Sweeps the stages of every job, again and again."""
+
+    def __init__(
+        self,
+        app: Celery,
+        database: Database,
+        *,
+        every_s: float,
+        grace_s: float,
+        max_interruptions: int,
+    ) -> None:
+        self._app = app
+        self._database = database
+        self._every_s = every_s
+        self._grace_s = grace_s
+        self._max_interruptions = max_interruptions
+
+    async def run(self) -> None:
+        """Sweep until cancelled. A database or broker that is away is met again at the next sweep."""
+        while True:
+            try:
+                await self.sweep()
+            except (*CONNECTION_ERRORS, *dispatch.BROKER_ERRORS, redis.RedisError) as error:
+                log.warning("sweep_missed", error_type=type(error).__name__)
+            await asyncio.sleep(self._every_s)
+
+    async def sweep(self) -> int:
+        """One round: expired leases, then overdue messages. How many messages were sent."""
+        async with self._database.connection() as connection:
+            for expired in await stages.expire(connection, max_interruptions=self._max_interruptions):
+                log.warning(
+                    "stage_poisoned" if expired.is_poisoned else "stage_interrupted",
+                    job_id=expired.job_id,
+                    stage=expired.stage,
+                    attempt=expired.attempt,
+                    worker=expired.worker_id,
+                )
+        depths = await asyncio.to_thread(broker.depths, self._app.conf.broker_url, KEY_PREFIX, STAGES)
+        async with self._database.connection() as connection:
+            routes = await self._overdue(connection, depths)
+        return await asyncio.to_thread(dispatch.send, self._app, routes) if routes else 0
+
+    async def _overdue(self, connection: Connection, depths: broker.Depths | None) -> list[Route]:
+        if depths is None:
+            empty, covered = [], []
+        else:
+            ready = await stages.ready_counts(connection)
+            empty = [stage for stage in STAGES if not depths.waiting[stage] and not depths.unacknowledged]
+            covered = [stage for stage in STAGES if 0 < ready.get(stage, 0) <= depths.waiting[stage]]
+        job_ids = await stages.overdue(connection, grace_s=self._grace_s, empty_queues=empty, covered_queues=covered)
+        return await runs.routes(connection, job_ids) if job_ids else []

@@ -1,0 +1,82 @@
+"""The one place that chooses concrete things: which embedder and which language model a run's settings mean."""
+
+import asyncio
+from collections.abc import Callable
+
+from schemas.errors import Refused
+from schemas.settings.process import ProcessSettings
+from schemas.settings.run import RunSettings
+from stages.ports import ChatModel, Embedder, ReferenceSearch
+from store.database import Database
+from store.references import PostgresReferenceSearch
+from workers.batcher import BatchedEmbedder, Batcher
+
+
+class Wiring:
+    """Builds each adapter once per process, on first use; models load then and stay."""
+
+    def __init__(
+        self,
+        process: ProcessSettings,
+        database: Database,
+        *,
+        ollama_url: str | None,
+        is_crowded: Callable[[], bool],
+    ) -> None:
+        self._process = process
+        self._ollama_url = ollama_url
+        self._is_crowded = is_crowded
+        self._embedders: dict[tuple[str, str], Embedder] = {}
+        self._batchers: list[Batcher] = []
+        self._chats: dict[str, ChatModel] = {}
+        self.references: ReferenceSearch = PostgresReferenceSearch(database)
+
+    def embedder(self, settings: RunSettings) -> Embedder:
+        """The embedder of a run: a model in this process for backend huggingface, a server's for ollama."""
+        key = (settings.embedding.backend, settings.model.embedding_model)
+        if key not in self._embedders:
+            self._embedders[key] = self._build_embedder(*key)
+        return self._embedders[key]
+
+    def chat(self, settings: RunSettings) -> ChatModel:
+        """The language model server of a run."""
+        backend = settings.llm.backend
+        if backend not in self._chats:
+            self._chats[backend] = self._build_chat(backend)
+        return self._chats[backend]
+
+    async def close(self) -> None:
+        """End the batchers' threads."""
+        await asyncio.gather(*(batcher.close() for batcher in self._batchers))
+
+    def _build_embedder(self, backend: str, model: str) -> Embedder:
+        if backend == "ollama":
+            from adapters.ollama_embedder import OllamaEmbedder
+
+            return OllamaEmbedder(model, url=self._require_ollama())
+        from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+
+        batcher = Batcher(
+            SentenceTransformerEncoder(model, threads=self._process.ragq_torch_threads),
+            window_s=self._process.ragq_batch_window_ms / 1000,
+            token_budget=self._process.ragq_batch_tokens,
+            is_crowded=self._is_crowded,
+        )
+        self._batchers.append(batcher)
+        return BatchedEmbedder(batcher)
+
+    def _build_chat(self, backend: str) -> ChatModel:
+        if backend == "openai":
+            from adapters.openai_chat import OpenAIChat
+
+            if self._process.ragq_openai_base_url is None:
+                raise Refused("LLM_BACKEND is openai and RAGQ_OPENAI_BASE_URL is not set; set it to the server's URL.")
+            return OpenAIChat(base_url=self._process.ragq_openai_base_url, api_key=self._process.ragq_openai_api_key)
+        from adapters.ollama_chat import OllamaChat
+
+        return OllamaChat(self._require_ollama())
+
+    def _require_ollama(self) -> str:
+        if self._ollama_url is None:
+            raise Refused("No Ollama server is known: start the stack with `ragq up`, or set OLLAMA_HOST.")
+        return self._ollama_url
