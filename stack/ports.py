@@ -1,6 +1,7 @@
 """Ports on this machine: which are free, and who holds those that are not."""
 
 import socket
+from pathlib import Path
 
 import psutil
 
@@ -24,6 +25,13 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def kept_port(path: Path) -> int:
+    """The port kept in a file. A new one is chosen the first time, and when somebody listens on the kept one."""
+    if not path.exists() or not is_free(int(path.read_text())):
+        path.write_text(str(free_port()))
+    return int(path.read_text())
 
 
 def holder(port: int) -> str:

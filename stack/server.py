@@ -15,8 +15,8 @@ import psutil
 from schemas.errors import StackError
 from stack.accounts import Account
 from stack.logs import last_lines
-from stack.ports import free_port, holder, is_free
-from stack.private import kept_password, write_private
+from stack.ports import holder, is_free, kept_port
+from stack.private import kept_password
 
 STOP_TIMEOUT_S = 30.0
 POLL_S = 0.05
@@ -87,8 +87,8 @@ class EmbeddedServer(ABC):
                     f"{self.name} cannot listen on port {self._given_port}: {holder(self._given_port)} holds it. "
                     "Stop that process or choose another port."
                 )
-        elif not self._kept_port.exists() or not is_free(self.port):
-            write_private(self._kept_port, str(free_port()))
+        else:
+            kept_port(self._kept_port)
 
     @abstractmethod
     def finish(self) -> None:

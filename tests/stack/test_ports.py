@@ -1,9 +1,10 @@
 import os
 import socket
+from pathlib import Path
 
 import psutil
 
-from stack.ports import LOOPBACK, free_port, holder, is_free
+from stack.ports import LOOPBACK, free_port, holder, is_free, kept_port
 
 
 def test_a_free_port_can_be_listened_on() -> None:
@@ -25,3 +26,10 @@ def test_the_holder_of_a_port_is_named_with_its_pid() -> None:
 
 def test_a_port_nobody_holds_has_no_name() -> None:
     assert holder(free_port()) == "a process that cannot be named from here"
+
+
+def test_a_kept_port_stays_until_somebody_holds_it(tmp_path: Path) -> None:
+    first = kept_port(tmp_path / "port")
+    assert kept_port(tmp_path / "port") == first
+    with socket.create_server((LOOPBACK, first)):
+        assert kept_port(tmp_path / "port") != first

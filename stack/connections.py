@@ -1,0 +1,122 @@
+"""Which servers to use: those of the environment, else those of the running stack."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from schemas.errors import StackError
+from stack.home import find_home
+
+DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+asyncpg", "postgresql+psycopg")
+OLLAMA_PORT = 11434
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connections:
+    """The servers to use. The fields hold passwords; the repr hides them."""
+
+    #: `postgresql://user:password@host:port/database`
+    database_url: str
+    redis_url: str
+    #: `http://host:port`; None when neither the environment nor a running stack names one.
+    ollama_url: str | None
+    #: The monitor of the running stack, if it has one.
+    flower_url: str | None = None
+
+    def __repr__(self) -> str:
+        urls = ", ".join(f"{name}={url and masked(url)!r}" for name, url in vars(self).items())
+        return f"Connections({urls})"
+
+    def environment(self) -> dict[str, str]:
+        """The variables that make another process of ragq use the same servers."""
+        variables = {"DATABASE_URL": self.database_url, "REDIS_URL": self.redis_url}
+        if self.ollama_url is not None:
+            host, _, port = self.ollama_url.rpartition(":")
+            variables |= {"OLLAMA_HOST": host.removeprefix("http://"), "OLLAMA_PORT": port}
+        return variables
+
+
+def connections(environment: Mapping[str, str] = os.environ) -> Connections:
+    """The servers to use: each of DATABASE_URL, REDIS_URL and OLLAMA_HOST that is set, else the running stack's.
+
+    Nothing is connected to. Raises StackError when a database or a broker is named nowhere.
+    """
+    given = given_servers(environment)
+    home = find_home(environment)
+    stack = home.read_state() if home.is_supervised() else None
+
+    def server(variable: str) -> str:
+        if url := given.get(variable) or (stack.servers.get(variable) if stack else None):
+            return url
+        raise StackError(
+            f"{variable} is not set and no stack runs in {home.folder}. "
+            f"Run `ragq up`, or set {variable} to a server of your own."
+        )
+
+    return Connections(
+        database_url=server("DATABASE_URL"),
+        redis_url=server("REDIS_URL"),
+        ollama_url=given.get("OLLAMA_HOST") or (stack.servers.get("OLLAMA_HOST") if stack else None),
+        flower_url=stack.flower_url if stack else None,
+    )
+
+
+def given_servers(environment: Mapping[str, str]) -> dict[str, str]:
+    """The servers that the environment names, by variable, as URLs in one form. An empty text counts as unset.
+
+    >>> given_servers({"DATABASE_URL": "postgres://me:pw@db/ragq", "OLLAMA_HOST": "10.0.0.7", "REDIS_URL": ""})
+    {'DATABASE_URL': 'postgresql://me:pw@db/ragq', 'OLLAMA_HOST': 'http://10.0.0.7:11434'}
+    """
+    given = {}
+    if url := environment.get("DATABASE_URL"):
+        given["DATABASE_URL"] = database_url(url)
+    if url := environment.get("REDIS_URL"):
+        given["REDIS_URL"] = url
+    if host := environment.get("OLLAMA_HOST"):
+        given["OLLAMA_HOST"] = ollama_url(host, environment.get("OLLAMA_PORT"))
+    return given
+
+
+def database_url(url: str) -> str:
+    """A database URL as every driver reads it.
+
+    >>> database_url("postgresql+asyncpg://me:pw@127.0.0.1:5432/ragq")
+    'postgresql://me:pw@127.0.0.1:5432/ragq'
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in DATABASE_SCHEMES:
+        raise StackError(
+            f"DATABASE_URL names {scheme if separator else 'no scheme'}, and ragq keeps its work in Postgres. "
+            "Write postgresql://user:password@host:port/database."
+        )
+    return f"postgresql://{rest}"
+
+
+def ollama_url(host: str, port: str | None = None) -> str:
+    """The address of an Ollama server from OLLAMA_HOST, which may be a name, a name with a port, or a URL.
+
+    >>> ollama_url("gpu-box"), ollama_url("gpu-box:9000"), ollama_url("https://llm.example.org", "443")
+    ('http://gpu-box:11434', 'http://gpu-box:9000', 'https://llm.example.org:443')
+    """
+    address = urlsplit(host if "://" in host else f"http://{host}")
+    name = f"[{address.hostname}]" if ":" in (address.hostname or "") else address.hostname
+    try:
+        return f"{address.scheme}://{name}:{address.port or int(port or OLLAMA_PORT)}"
+    except ValueError:
+        raise StackError(
+            f"OLLAMA_HOST is '{host}' and OLLAMA_PORT is '{port or ''}': the port is not a number from 1 to 65535."
+        ) from None
+
+
+def masked(url: str) -> str:
+    """A URL without its password, for people and logs.
+
+    >>> masked("redis://:secret@127.0.0.1:6379/0")
+    'redis://:***@127.0.0.1:6379/0'
+    """
+    address = urlsplit(url)
+    if address.password is None:
+        return url
+    user, host = address.username or "", address.netloc.rpartition("@")[2]
+    return address._replace(netloc=f"{user}:***@{host}").geturl()

@@ -1,0 +1,136 @@
+"""Where a stack lives: one folder with its servers' data, its logs and the file that says what runs."""
+
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from schemas.errors import StackError
+from stack.private import write_private
+
+ROOTS_HOME = Path("/var/lib/ragq")
+# The address of a unix socket holds 104 bytes on macOS and 108 on Linux; the supervisor appends its pid while binding.
+LONGEST_SOCKET_PATH = 90
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedPart:
+    """What was started under a name, so that the process can be recognised when its supervisor is gone."""
+
+    command: list[str]
+    port: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What `ragq up` started: the servers in use, its own or given ones, and the parts it supervises."""
+
+    #: Seconds since the epoch; every process of the stack is younger.
+    started: float
+    #: URLs under DATABASE_URL, REDIS_URL and OLLAMA_HOST.
+    servers: dict[str, str]
+    flower_url: str | None
+    parts: dict[str, RecordedPart]
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder of one stack. Two stacks with different folders live side by side."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", self.folder.expanduser().absolute())
+
+    @property
+    def logs(self) -> Path:
+        """One log per part, rotated."""
+        return self.folder / "logs"
+
+    def log(self, part: str) -> Path:
+        """The log of a part."""
+        return self.logs / f"{part}.log"
+
+    @property
+    def supervisor_config(self) -> Path:
+        """The generated configuration of the supervisor; it holds passwords, so it is private."""
+        return self.folder / "supervisord.conf"
+
+    @property
+    def supervisor_pid(self) -> Path:
+        """The file in which the supervisor keeps its pid."""
+        return self.folder / "supervisord.pid"
+
+    @property
+    def supervisor_socket(self) -> Path:
+        """The supervisor's socket: in the folder, or in a private temporary folder when that path is too long."""
+        near = self.folder / "supervisor.sock"
+        if len(os.fsencode(near)) <= LONGEST_SOCKET_PATH:
+            return near
+        short = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"ragq-{os.geteuid()}-{short}" / "supervisor.sock"
+
+    def make(self) -> None:
+        """Make the folders. Root's can be entered by all, so that Postgres can run as somebody else."""
+        self.folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+        self.logs.mkdir(mode=0o700, exist_ok=True)
+        rendezvous = self.supervisor_socket.parent
+        rendezvous.mkdir(mode=0o700, exist_ok=True)
+        if rendezvous.is_symlink() or rendezvous.stat().st_uid != os.geteuid():
+            raise StackError(f"{rendezvous} belongs to somebody else. Remove it, or set RAGQ_HOME to a shorter path.")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Wait for, and hold, the right to change this stack."""
+        self.make()
+        with (self.folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def is_supervised(self) -> bool:
+        """A process has the pid that the supervisor left. Cheap, and therefore no proof."""
+        try:
+            os.kill(int(self.supervisor_pid.read_text()), 0)
+        except (OSError, ValueError) as error:
+            return isinstance(error, PermissionError)
+        return True
+
+    def read_state(self) -> State | None:
+        """What was started here last; None when `ragq down` came after it or nothing was ever started."""
+        try:
+            stored = json.loads(self._state.read_text())
+            parts = {name: RecordedPart(**part) for name, part in stored.pop("parts").items()}
+            return State(**stored, parts=parts)
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StackError(
+                f"{self._state} cannot be read ({type(error).__name__}). It was not written by this version of ragq. "
+                "End the processes of that stack, remove the file and run `ragq up`."
+            ) from error
+
+    def write_state(self, state: State) -> None:
+        """Record what is about to be started. The file holds passwords, so it is private."""
+        write_private(self._state, json.dumps(asdict(state), indent=2))
+
+    def forget_state(self) -> None:
+        """Nothing runs any more."""
+        self._state.unlink(missing_ok=True)
+
+    @property
+    def _state(self) -> Path:
+        return self.folder / "state.json"
+
+
+def find_home(environment: Mapping[str, str] = os.environ) -> Home:
+    """`RAGQ_HOME`; unset, the user's data folder, or /var/lib/ragq for root."""
+    if given := environment.get("RAGQ_HOME"):
+        return Home(Path(given))
+    return Home(ROOTS_HOME if os.geteuid() == 0 else user_data_path("ragq"))

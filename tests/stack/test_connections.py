@@ -1,0 +1,108 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import StackError
+from stack.connections import Connections, connections, database_url, ollama_url
+from stack.home import Home, State
+
+SERVERS = {
+    "DATABASE_URL": "postgresql://ragq:pw@127.0.0.1:5001/ragq",
+    "REDIS_URL": "redis://:pw@127.0.0.1:5002/0",
+    "OLLAMA_HOST": "http://127.0.0.1:5003",
+}
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> dict[str, str]:
+    """The environment of a home whose state names servers and whose supervisor lives."""
+    home = Home(tmp_path)
+    home.write_state(State(started=0.0, servers=SERVERS, flower_url="http://127.0.0.1:5004", parts={}))
+    home.supervisor_pid.write_text(f"{os.getpid()}\n")
+    return {"RAGQ_HOME": str(tmp_path)}
+
+
+def test_a_running_stack_names_its_servers(running: dict[str, str]) -> None:
+    assert connections(running) == Connections(
+        database_url="postgresql://ragq:pw@127.0.0.1:5001/ragq",
+        redis_url="redis://:pw@127.0.0.1:5002/0",
+        ollama_url="http://127.0.0.1:5003",
+        flower_url="http://127.0.0.1:5004",
+    )
+
+
+def test_each_variable_wins_over_the_stack(running: dict[str, str]) -> None:
+    found = connections(running | {"DATABASE_URL": "postgres://db/mine", "OLLAMA_HOST": "gpu", "OLLAMA_PORT": "80"})
+    assert (found.database_url, found.redis_url) == ("postgresql://db/mine", "redis://:pw@127.0.0.1:5002/0")
+    assert found.ollama_url == "http://gpu:80"
+
+
+def test_variables_alone_need_no_stack(tmp_path: Path) -> None:
+    given = {"RAGQ_HOME": str(tmp_path), "DATABASE_URL": "postgresql://db/x", "REDIS_URL": "redis://r/0"}
+    expected = Connections(database_url="postgresql://db/x", redis_url="redis://r/0", ollama_url=None)
+    assert connections(given) == expected
+
+
+def test_without_either_the_error_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(StackError) as refused:
+        connections({"RAGQ_HOME": str(tmp_path), "DATABASE_URL": "postgresql://db/x", "REDIS_URL": ""})
+    assert str(refused.value) == (
+        f"REDIS_URL is not set and no stack runs in {tmp_path}. "
+        "Run `ragq up`, or set REDIS_URL to a server of your own."
+    )
+
+
+def test_the_state_of_a_stack_whose_supervisor_is_gone_is_not_used(running: dict[str, str], tmp_path: Path) -> None:
+    Home(tmp_path).supervisor_pid.unlink()
+    with pytest.raises(StackError, match="no stack runs in"):
+        connections(running)
+
+
+def test_the_repr_hides_passwords(running: dict[str, str]) -> None:
+    assert repr(connections(running)) == (
+        "Connections(database_url='postgresql://ragq:***@127.0.0.1:5001/ragq', "
+        "redis_url='redis://:***@127.0.0.1:5002/0', ollama_url='http://127.0.0.1:5003', "
+        "flower_url='http://127.0.0.1:5004')"
+    )
+
+
+def test_the_environment_of_a_child_leads_to_the_same_servers(running: dict[str, str], tmp_path: Path) -> None:
+    found = connections(running)
+    again = connections({"RAGQ_HOME": str(tmp_path / "elsewhere"), **found.environment()})
+    assert again.environment() == found.environment()
+    assert again.ollama_url == found.ollama_url
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg"])
+def test_every_way_to_write_postgres_becomes_one(scheme: str) -> None:
+    assert database_url(f"{scheme}://me:p%40ss@db:5432/ragq?ssl=require") == (
+        "postgresql://me:p%40ss@db:5432/ragq?ssl=require"
+    )
+
+
+@pytest.mark.parametrize(("url", "found"), [("sqlite:///jobs.db", "sqlite"), ("localhost", "no scheme")])
+def test_another_database_is_refused_without_repeating_the_url(url: str, found: str) -> None:
+    with pytest.raises(StackError, match=f"DATABASE_URL names {found}, and ragq keeps its work in Postgres"):
+        database_url(url)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "url"),
+    [
+        ("127.0.0.1", None, "http://127.0.0.1:11434"),
+        ("gpu", "8080", "http://gpu:8080"),
+        ("gpu:9000", "8080", "http://gpu:9000"),
+        ("http://gpu:9000/", None, "http://gpu:9000"),
+        ("https://gpu", "443", "https://gpu:443"),
+        ("[::1]:9000", None, "http://[::1]:9000"),
+    ],
+)
+def test_ollama_hosts_are_read_as_ollama_reads_them(host: str, port: str | None, url: str) -> None:
+    assert ollama_url(host, port) == url
+
+
+@pytest.mark.parametrize(("host", "port"), [("gpu", "many"), ("gpu:99999", None)])
+def test_an_impossible_port_of_ollama_is_refused(host: str, port: str | None) -> None:
+    with pytest.raises(StackError, match="the port is not a number from 1 to 65535"):
+        ollama_url(host, port)

@@ -1,0 +1,72 @@
+import fcntl
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import StackError
+from stack.home import Home, RecordedPart, State, find_home
+
+STATE = State(
+    started=12.5,
+    servers={"DATABASE_URL": "postgresql://ragq:pw@127.0.0.1:1/ragq"},
+    flower_url=None,
+    parts={"postgres": RecordedPart(command=["postgres", "-D", "x"], port=1)},
+)
+
+
+def test_the_home_is_the_variable_when_it_is_set(tmp_path: Path) -> None:
+    assert find_home({"RAGQ_HOME": str(tmp_path)}) == Home(tmp_path)
+
+
+def test_roots_home_is_where_other_users_can_pass() -> None:
+    expected = Path("/var/lib/ragq") if os.geteuid() == 0 else Path.home()
+    assert find_home({}).folder.is_relative_to(expected)
+
+
+def test_a_relative_home_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Home(Path("here")).folder == tmp_path / "here"
+
+
+def test_the_state_is_read_as_it_was_written_and_private(tmp_path: Path) -> None:
+    Home(tmp_path).write_state(STATE)
+    assert Home(tmp_path).read_state() == STATE
+    assert stat.S_IMODE((tmp_path / "state.json").stat().st_mode) == 0o600
+
+
+def test_a_home_without_state_has_none(tmp_path: Path) -> None:
+    Home(tmp_path).write_state(STATE)
+    Home(tmp_path).forget_state()
+    assert Home(tmp_path).read_state() is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"parts": {}}', '{"parts": {"postgres": {"pid": 1}}}'])
+def test_a_state_of_another_making_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "state.json").write_text(text)
+    with pytest.raises(StackError, match=r"state\.json cannot be read .* run `ragq up`"):
+        Home(tmp_path).read_state()
+
+
+def test_a_supervisor_is_looked_for_by_its_pid_file(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    assert not home.is_supervised()
+    home.supervisor_pid.write_text(f"{os.getpid()}\n")
+    assert home.is_supervised()
+    home.supervisor_pid.write_text("no number")
+    assert not home.is_supervised()
+
+
+def test_a_socket_in_a_deep_home_gets_a_short_private_path(tmp_path: Path) -> None:
+    deep = Home(tmp_path / ("deep" * 30))
+    deep.make()
+    assert len(os.fsencode(deep.supervisor_socket)) <= 90
+    assert stat.S_IMODE(deep.supervisor_socket.parent.stat().st_mode) == 0o700
+    assert Home(tmp_path / "x" / ("deep" * 30)).supervisor_socket != deep.supervisor_socket
+    deep.supervisor_socket.parent.rmdir()
+
+
+def test_only_one_holds_the_lock(tmp_path: Path) -> None:
+    with Home(tmp_path).locked(), (tmp_path / "lock").open("w") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
