@@ -1,0 +1,54 @@
+"""The command lines of ragq's own processes."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from stack.ports import LOOPBACK
+
+#: Which worker takes which stages: slow generation never holds up the model in the process.
+WORKER_STAGES: dict[str, tuple[str, ...]] = {
+    "model": ("extract", "embed", "retrieve", "rerank", "assemble", "chunk", "publish"),
+    "llm": ("validate",),
+}
+#: Tasks in flight per worker. The model's batcher gathers its batches from them; the LLM answers a few at a time.
+WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 4}
+
+ALL_STAGES = tuple(stage for stages in WORKER_STAGES.values() for stage in stages)
+
+CELERY = (sys.executable, "-m", "celery", "-A", "workers.main")
+FLOWER_COLUMNS = "name,uuid,kwargs,state,received,runtime,worker"
+FLOWER_USER = "ragq"
+
+
+def worker_command(name: str, stages: Sequence[str], concurrency: int) -> list[str]:
+    """A Celery worker called `name@host` on the queues of some stages. Connections come by environment."""
+    return [
+        *CELERY,
+        "worker",
+        "--pool=threads",
+        f"--concurrency={concurrency}",
+        f"--queues={','.join(stages)}",
+        f"--hostname={name}@%h",
+        "--task-events",
+        "--without-gossip",
+        "--without-mingle",
+        "--loglevel=WARNING",
+    ]
+
+
+def flower_command(port: int, database: Path | None = None) -> list[str]:
+    """Flower on loopback. The password comes by FLOWER_BASIC_AUTH; with `database`, what it saw survives a restart."""
+    return [
+        *CELERY,
+        "flower",
+        f"--address={LOOPBACK}",
+        f"--port={port}",
+        f"--tasks-columns={FLOWER_COLUMNS}",
+        *(["--persistent=True", f"--db={database}", "--save-state-interval=30000"] if database else []),
+    ]
+
+
+def llm_command(port: int) -> list[str]:
+    """The embedded language model behind Ollama's HTTP API, on loopback."""
+    return [sys.executable, "-m", "stack.llm_server", "--host", LOOPBACK, "--port", str(port)]

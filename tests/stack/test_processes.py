@@ -1,0 +1,42 @@
+import sys
+from pathlib import Path
+
+from stack.processes import ALL_STAGES, WORKER_CONCURRENCY, WORKER_STAGES, flower_command, llm_command, worker_command
+from workers.pipelines import STAGES
+
+
+def test_every_stage_has_exactly_one_worker() -> None:
+    assert sorted(ALL_STAGES) == sorted(STAGES)
+    assert WORKER_CONCURRENCY.keys() == WORKER_STAGES.keys()
+
+
+def test_a_worker_takes_the_queues_of_its_stages() -> None:
+    assert worker_command("gpu", ["embed", "rerank"], 8) == [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "workers.main",
+        "worker",
+        "--pool=threads",
+        "--concurrency=8",
+        "--queues=embed,rerank",
+        "--hostname=gpu@%h",
+        "--task-events",
+        "--without-gossip",
+        "--without-mingle",
+        "--loglevel=WARNING",
+    ]
+
+
+def test_flower_listens_on_loopback_and_keeps_what_it_saw_on_request() -> None:
+    assert flower_command(5555)[6:] == [
+        "--address=127.0.0.1",
+        "--port=5555",
+        "--tasks-columns=name,uuid,kwargs,state,received,runtime,worker",
+    ]
+    assert "--db=/home/flower.db" in flower_command(5555, Path("/home/flower.db"))
+
+
+def test_the_language_model_listens_on_loopback() -> None:
+    assert llm_command(9000)[1:] == ["-m", "stack.llm_server", "--host", "127.0.0.1", "--port", "9000"]
