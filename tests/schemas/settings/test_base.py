@@ -1,0 +1,60 @@
+from typing import Any, Literal
+
+import pytest
+from pydantic import Field, ValidationError, create_model
+from pydantic_settings import SettingsConfigDict
+
+from schemas.settings.base import Setting, SettingsGroup, allowed_values, settings_of
+
+
+class TeaSettings(SettingsGroup):
+    """How tea is made."""
+
+    model_config = SettingsConfigDict(env_prefix="TEA_")
+
+    cups: int = Field(default=2, ge=1, le=10)
+    """Cups per pot."""
+    secret_herb: str | None = Field(default=None, repr=False)
+    """What nobody may read."""
+
+
+def test_a_setting_is_described_by_its_field() -> None:
+    assert settings_of(TeaSettings) == (
+        Setting("TEA_CUPS", TeaSettings, "cups", 2, "a whole number from 1 to 10", "Cups per pot.", False),
+        Setting("TEA_SECRET_HERB", TeaSettings, "secret_herb", None, "a text", "What nobody may read.", True),
+    )
+
+
+def test_a_group_never_reads_the_environment_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEA_CUPS", "9")
+
+    assert TeaSettings().cups == 2
+
+
+def test_a_group_is_frozen() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        TeaSettings().cups = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("text", "differs"), [("2", False), ("3", True), ("11", False), ("two", False)])
+def test_only_an_accepted_text_can_differ_from_the_default(text: str, differs: bool) -> None:
+    cups, _ = settings_of(TeaSettings)
+
+    assert cups.differs_from_default(text) is differs
+
+
+@pytest.mark.parametrize(
+    ("annotation", "field", "words"),
+    [
+        (bool, Field(), "true or false"),
+        (Literal["a", "b"], Field(), "a or b"),
+        (int, Field(ge=0), "a whole number from 0 up"),
+        (float, Field(gt=0), "a number above 0"),
+        (float, Field(ge=0.5, le=1.0), "a number from 0.5 to 1"),
+        (float, Field(), "a number"),
+    ],
+)
+def test_allowed_values_are_told_in_words(annotation: Any, field: Any, words: str) -> None:
+    group = create_model("Group", __base__=SettingsGroup, x=(annotation, field))
+
+    assert allowed_values(group.model_json_schema()["properties"]["x"]) == words
