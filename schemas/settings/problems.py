@@ -1,0 +1,63 @@
+"""How problems with settings are told: all of them at once, each with its name, its origin and what is allowed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from reprlib import Repr
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from schemas.errors import Refused
+from schemas.settings.base import Setting
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_SHORT = Repr()
+_SHORT.maxstring = 80
+
+
+def refused(problems: Sequence[str]) -> Refused:
+    """One error for all problems, one line each."""
+    heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
+    lines = [heading, *(f"- {problem}" for problem in problems)]
+    return Refused("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
+
+
+def unusable_value(setting: Setting, value: object, origin: str) -> str:
+    """A value outside of what the setting accepts. The value of a secret is left out."""
+    found = "has a value" if setting.is_secret else f"is {_SHORT.repr(value)}"
+    return f"{setting.name} {found} ({origin}); allowed is {setting.allowed}."
+
+
+def unknown_name(name: str, origin: str, known: Iterable[str]) -> str:
+    """A name that no setting has. Its value is left out: it may be a secret under a misspelt name."""
+    nearest = get_close_matches(name.upper(), list(known), n=1)
+    advice = f"did you mean {nearest[0]}?" if nearest else "remove it."
+    return f"{name} ({origin}) is not a setting; {advice}"
+
+
+def checked(
+    model: type[Model],
+    values: Mapping[str, Any],
+    *,
+    settings: Mapping[Any, Setting],
+    origins: Mapping[str, str],
+) -> tuple[Model | None, list[str]]:
+    """The model with these values, or None and every problem with them.
+
+    `settings` are keyed by pydantic's error location, a tuple of names; `origins` say for every environment name
+    where its value came from.
+    """
+    try:
+        return model.model_validate(values), []
+    except ValidationError as error:
+        return None, [_in_our_words(found, settings, origins) for found in error.errors()]
+
+
+def _in_our_words(found: ErrorDetails, settings: Mapping[Any, Setting], origins: Mapping[str, str]) -> str:
+    if found["type"] == "disagreement":
+        where = "; ".join(f"{name}: {origins[name]}" for name in found["ctx"]["names"])
+        return f"{found['msg']} ({where})."
+    setting = settings[found["loc"]]
+    return unusable_value(setting, found["input"], origins[setting.name])
