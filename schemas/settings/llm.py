@@ -1,0 +1,16 @@
+"""LLM_*: which protocol the language model server speaks."""
+
+from typing import Literal
+
+from pydantic_settings import SettingsConfigDict
+
+from schemas.settings.base import SettingsGroup
+
+
+class LLMSettings(SettingsGroup):
+    """Which protocol the language model server speaks."""
+
+    model_config = SettingsConfigDict(env_prefix="LLM_")
+
+    backend: Literal["ollama", "openai"] = "ollama"
+    """Ollama's API, or any server with OpenAI's chat API at RAGQ_OPENAI_BASE_URL."""

@@ -1,0 +1,101 @@
+"""The settings of a run, whole: what every stage reads and what is frozen at submission."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Self
+
+import rfc8785
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
+from schemas.settings.embedding import EmbeddingSettings
+from schemas.settings.llm import LLMSettings
+from schemas.settings.model import ModelSettings
+from schemas.settings.ollama import OllamaSettings
+from schemas.settings.problems import checked, refused, unknown_name
+from schemas.settings.quantitative import QuantitativeSettings
+from schemas.settings.ragq import RagqSettings
+
+
+class RunSettings(BaseModel):
+    """Every value that can change what a run computes. Its defaults are the profile `paper`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    model: ModelSettings = ModelSettings()
+    llm: LLMSettings = LLMSettings()
+    ollama: OllamaSettings = OllamaSettings()
+    quantitative: QuantitativeSettings = QuantitativeSettings()
+    ragq: RagqSettings = RagqSettings()
+
+    @model_validator(mode="after")
+    def _search_gives_enough_to_choose_from(self) -> Self:
+        candidates, top_k = self.ragq.retrieve_candidates, self.embedding.top_k_references
+        if candidates < top_k:
+            raise disagreement(
+                f"RAGQ_RETRIEVE_CANDIDATES={candidates} is less than EMBEDDING_TOP_K_REFERENCES={top_k}, so the search "
+                "would hand on fewer references than are to be kept; raise the first or lower the second",
+                "RAGQ_RETRIEVE_CANDIDATES",
+                "EMBEDDING_TOP_K_REFERENCES",
+            )
+        return self
+
+    @property
+    def validation_model(self) -> str:
+        """The model that judges references: EMBEDDING_VALIDATION_MODEL, or MODEL_JUDGE_MODEL when that is empty."""
+        return self.embedding.validation_model or self.model.judge_model
+
+    def values(self) -> dict[str, bool | int | float | str]:
+        """Every value under its environment name, in the order of RUN_SETTINGS."""
+        groups = self.model_dump(mode="json")
+        return {
+            setting.name: groups[name][setting.field]
+            for name, group in RUN_GROUPS.items()
+            for setting in settings_of(group)
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Mapping[str, Mapping[str, Any]]) -> "RunSettings":
+        """The settings that EffectiveSettings.snapshot() froze.
+
+        A setting that is newer than the snapshot takes its default. Raises Refused, naming all of them, for settings
+        that this version does not know and for values that it does not accept.
+        """
+        origin = "stored with the run"
+        values = {name: stored["value"] for name, stored in snapshot.items()}
+        settings, problems = run_settings(values, origins=dict.fromkeys(RUN_SETTINGS, origin))
+        unknown = [unknown_name(name, origin, RUN_SETTINGS) for name in values if name not in RUN_SETTINGS]
+        if settings is None or unknown:
+            raise refused([*unknown, *problems])
+        return settings
+
+
+RUN_GROUPS: dict[str, type[SettingsGroup]] = {
+    name: type(field.default) for name, field in RunSettings.model_fields.items()
+}
+"""The groups under their names in RunSettings."""
+
+RUN_SETTINGS: dict[str, Setting] = {
+    setting.name: setting for group in RUN_GROUPS.values() for setting in settings_of(group)
+}
+"""Every setting of a run under its environment name."""
+
+
+def run_settings(values: Mapping[str, Any], *, origins: Mapping[str, str]) -> tuple[RunSettings | None, list[str]]:
+    """The settings with these values under environment names, or None and every problem with them.
+
+    Names that are absent take their defaults; names that no setting of a run has are passed over. `origins` says for
+    every setting of a run where its value came from.
+    """
+    groups = {
+        name: {setting.field: values[setting.name] for setting in settings_of(group) if setting.name in values}
+        for name, group in RUN_GROUPS.items()
+    }
+    locations = {(name, setting.field): setting for name, group in RUN_GROUPS.items() for setting in settings_of(group)}
+    return checked(RunSettings, groups, settings=locations, origins=origins)
+
+
+def settings_hash(settings: RunSettings) -> str:
+    """SHA-256 in hex over the canonical JSON (RFC 8785) of the values; where a value came from does not count."""
+    return sha256(rfc8785.dumps(settings.values())).hexdigest()

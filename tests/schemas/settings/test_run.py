@@ -1,0 +1,155 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.errors import Refused
+from schemas.settings.embedding import EmbeddingSettings
+from schemas.settings.model import ModelSettings
+from schemas.settings.ragq import RagqSettings
+from schemas.settings.run import RUN_SETTINGS, RunSettings, run_settings, settings_hash
+
+DEFAULTS_OF_THE_SEEDS = {
+    "EMBEDDING_BACKEND": "huggingface",
+    "EMBEDDING_DIMENSION": 4096,
+    "EMBEDDING_ALLOW_INSUFFICIENT_DIMENSION_EMBEDDINGS": False,
+    "EMBEDDING_CHUNK_SIZE": 8,
+    "EMBEDDING_CHUNK_STEP": 2,
+    "EMBEDDING_TOP_K_REFERENCES": 2,
+    "EMBEDDING_MIN_EVIDENCE_CHARS": 8,
+    "EMBEDDING_ENABLE_BATCH_QUERY_EMBEDDING": True,
+    "EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS": 300,
+    "EMBEDDING_EMBEDDINGS_FILE": "huggingface_qwen3_8b_paper_train",
+    "EMBEDDING_ENABLE_RETRIEVAL_AUDIT": False,
+    "EMBEDDING_MIN_REFERENCE_SIMILARITY": 0.0,
+    "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": 0,
+    "EMBEDDING_ENABLE_ITEM_TAG_FILTER": False,
+    "EMBEDDING_REFERENCE_SCORE_SOURCE": "participant",
+    "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH": False,
+    "EMBEDDING_ENABLE_REFERENCE_VALIDATION": False,
+    "EMBEDDING_VALIDATION_MODEL": "",
+    "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM": 2,
+    "MODEL_QUANTITATIVE_MODEL": "gemma3:27b",
+    "MODEL_JUDGE_MODEL": "gemma3:27b",
+    "MODEL_EMBEDDING_MODEL": "qwen3-embedding:8b",
+    "MODEL_TEMPERATURE": 0.0,
+    "LLM_BACKEND": "ollama",
+    "OLLAMA_TIMEOUT_SECONDS": 600,
+    "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_ENABLED": True,
+    "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_MODE": "substring",
+    "QUANTITATIVE_EVIDENCE_QUOTE_FUZZY_THRESHOLD": 0.85,
+    "QUANTITATIVE_EVIDENCE_QUOTE_FAIL_ON_ALL_REJECTED": False,
+    "QUANTITATIVE_EVIDENCE_QUOTE_LOG_REJECTIONS": True,
+    "QUANTITATIVE_SEVERITY_INFERENCE_MODE": "strict",
+    "QUANTITATIVE_TRACK_NA_REASONS": True,
+}
+DEFAULTS_OF_RAGQ = {
+    "QUANTITATIVE_EVIDENCE_EXTRACTOR": "llm",
+    "QUANTITATIVE_SIMILARITY_THRESHOLD": 0.65,
+    "QUANTITATIVE_SIMILARITY_MAX_QUOTES": 3,
+    "RAGQ_RETRIEVE_CANDIDATES": 50,
+    "RAGQ_VALIDATION_MAX_CHARS": 4000,
+    "RAGQ_RETRIES": 0,
+}
+ORIGINS = dict.fromkeys(RUN_SETTINGS, "test")
+
+
+def test_names_and_defaults_are_those_of_the_seeds() -> None:
+    assert RunSettings().values() == DEFAULTS_OF_THE_SEEDS | DEFAULTS_OF_RAGQ
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "outside"),
+    [
+        ("EMBEDDING_BACKEND", ["ollama", "huggingface"], ["openai", "OLLAMA", ""]),
+        ("EMBEDDING_DIMENSION", ["1"], ["0", "3.5", ""]),
+        ("EMBEDDING_CHUNK_SIZE", ["2", "20"], ["1", "21"]),
+        ("EMBEDDING_CHUNK_STEP", ["1"], ["0"]),
+        ("EMBEDDING_TOP_K_REFERENCES", ["1", "10"], ["0", "11", "nan"]),
+        ("EMBEDDING_MIN_EVIDENCE_CHARS", ["0"], ["-1"]),
+        ("EMBEDDING_ENABLE_REFERENCE_VALIDATION", ["true", "false", "1", "0"], ["maybe", ""]),
+        ("EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS", ["30", "3600"], ["29", "3601"]),
+        ("EMBEDDING_EMBEDDINGS_FILE", ["a"], [""]),
+        ("EMBEDDING_MIN_REFERENCE_SIMILARITY", ["0", "1"], ["-0.1", "1.1", "nan", "inf"]),
+        ("EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM", ["0"], ["-1"]),
+        ("EMBEDDING_REFERENCE_SCORE_SOURCE", ["participant", "chunk"], ["both"]),
+        ("EMBEDDING_VALIDATION_MODEL", ["", "a"], []),
+        ("EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM", ["1"], ["0"]),
+        ("MODEL_TEMPERATURE", ["0", "2"], ["-1", "2.1", "nan"]),
+        ("LLM_BACKEND", ["ollama", "openai"], ["huggingface"]),
+        ("OLLAMA_TIMEOUT_SECONDS", ["10"], ["9"]),
+        ("QUANTITATIVE_SEVERITY_INFERENCE_MODE", ["strict", "infer"], ["guess"]),
+        ("QUANTITATIVE_EVIDENCE_EXTRACTOR", ["llm", "similarity"], ["given"]),
+        ("QUANTITATIVE_EVIDENCE_QUOTE_FUZZY_THRESHOLD", ["0.5", "1"], ["0.49", "1.01"]),
+        ("QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_MODE", ["substring", "fuzzy"], ["exact"]),
+        ("RAGQ_RETRIES", ["0", "10"], ["-1", "11"]),
+        ("RAGQ_RETRIEVE_CANDIDATES", ["2", "1000"], ["0", "1001"]),
+    ],
+)
+def test_ranges_are_enforced(name: str, inside: list[str], outside: list[str]) -> None:
+    def problems(text: str) -> list[str]:
+        return run_settings({name: text}, origins=ORIGINS)[1]
+
+    allowed = RUN_SETTINGS[name].allowed
+    assert [problems(text) for text in inside] == [[]] * len(inside)
+    assert [problems(text) for text in outside] == [
+        [f"{name} is {text!r} (test); allowed is {allowed}."] for text in outside
+    ]
+
+
+def test_a_step_beyond_the_chunk_is_refused() -> None:
+    assert run_settings({"EMBEDDING_CHUNK_STEP": "9"}, origins=ORIGINS) == (
+        None,
+        [
+            "EMBEDDING_CHUNK_STEP=9 is more than EMBEDDING_CHUNK_SIZE=8, so lines between two chunks would be lost; "
+            "lower the step or raise the size (EMBEDDING_CHUNK_STEP: test; EMBEDDING_CHUNK_SIZE: test)."
+        ],
+    )
+
+
+def test_fewer_candidates_than_references_are_refused() -> None:
+    _, (problem,) = run_settings({"RAGQ_RETRIEVE_CANDIDATES": "1"}, origins=ORIGINS)
+
+    assert problem.startswith("RAGQ_RETRIEVE_CANDIDATES=1 is less than EMBEDDING_TOP_K_REFERENCES=2")
+
+
+@given(top_k=st.integers(1, 10), similarity=st.floats(0, 1), model=st.text(min_size=1), retries=st.integers(0, 10))
+def test_a_snapshot_gives_the_settings_back(top_k: int, similarity: float, model: str, retries: int) -> None:
+    settings = RunSettings(
+        embedding=EmbeddingSettings(top_k_references=top_k, min_reference_similarity=similarity),
+        model=ModelSettings(judge_model=model),
+        ragq=RagqSettings(retries=retries),
+    )
+    snapshot = {name: {"value": value, "source": "option"} for name, value in settings.values().items()}
+
+    assert RunSettings.from_snapshot(snapshot) == settings
+
+
+def test_a_setting_newer_than_the_snapshot_takes_its_default() -> None:
+    assert RunSettings.from_snapshot({"RAGQ_RETRIES": {"value": 2, "source": "option"}}) == RunSettings(
+        ragq=RagqSettings(retries=2)
+    )
+
+
+def test_a_snapshot_of_another_version_is_refused_whole() -> None:
+    snapshot = {"RAGQ_RETRIEZ": {"value": 2, "source": "option"}, "MODEL_TEMPERATURE": {"value": 9, "source": "file"}}
+
+    with pytest.raises(Refused) as refusal:
+        RunSettings.from_snapshot(snapshot)
+
+    assert str(refusal.value).splitlines()[:-1] == [
+        "2 settings cannot be used:",
+        "- RAGQ_RETRIEZ (stored with the run) is not a setting; did you mean RAGQ_RETRIES?",
+        "- MODEL_TEMPERATURE is 9 (stored with the run); allowed is a number from 0 to 2.",
+    ]
+
+
+def test_the_hash_is_of_the_values_and_pinned() -> None:
+    assert settings_hash(RunSettings()) == "35b6f655cb2bbd0727e3995dff7ee989e1ede09541ebee1b12fd2a045bb5f4ac"
+    assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
+
+
+def test_the_judge_answers_for_an_empty_validation_model() -> None:
+    models = ModelSettings(judge_model="judge")
+
+    assert RunSettings(model=models).validation_model == "judge"
+    assert RunSettings(model=models, embedding=EmbeddingSettings(validation_model="own")).validation_model == "own"
