@@ -1,0 +1,109 @@
+"""The settings of one process: connections, time constants, logging. They are never frozen into a run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, Self
+
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
+
+from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
+from schemas.settings.layers import Source, given_in, outside_layers, unknown_names
+from schemas.settings.problems import checked, refused
+from schemas.settings.run import RUN_SETTINGS
+
+
+class ProcessSettings(SettingsGroup):
+    """Connections, time constants and logging of one process. Never frozen into a run."""
+
+    database_url: str | None = Field(default=None, repr=False)
+    """Postgres to use; unset, the one that `ragq up` starts."""
+    redis_url: str | None = Field(default=None, repr=False)
+    """Redis or Valkey to use as broker; unset, the one that `ragq up` starts."""
+    ollama_host: str | None = None
+    """Host of the Ollama server; unset, the embedded model answers."""
+    ollama_port: int = Field(default=11434, ge=1, le=65535)
+    """Port of the Ollama server."""
+    ragq_openai_base_url: str | None = None
+    """Address of an OpenAI-compatible server, for LLM_BACKEND=openai."""
+    ragq_openai_api_key: SecretStr | None = Field(default=None, repr=False)
+    """Key for that server."""
+    ragq_profile: str | None = None
+    """Profile of runs that are submitted without --profile."""
+    ragq_home: Path | None = None
+    """Folder of the embedded servers and their data; unset, the user's data folder."""
+    ragq_lease_seconds: float = Field(default=6.0, ge=1)
+    """Seconds that a claim on a stage holds without a heartbeat."""
+    ragq_heartbeat_seconds: float = Field(default=1.0, gt=0)
+    """Seconds between two heartbeats; less than half of RAGQ_LEASE_SECONDS."""
+    ragq_reaper_seconds: float = Field(default=1.0, gt=0)
+    """Seconds between two looks for expired leases and overdue messages."""
+    ragq_republish_seconds: float = Field(default=5.0, gt=0)
+    """Seconds after which the message of a due stage is sent again for the first time."""
+    ragq_max_interruptions: int = Field(default=3, ge=1)
+    """Interrupted attempts of a stage after which its job is poisoned."""
+    ragq_batch_window_ms: float = Field(default=3.0, ge=0)
+    """Milliseconds that the batcher waits for the texts of other tasks."""
+    ragq_batch_tokens: int = Field(default=4096, ge=1)
+    """Tokens in one forward pass of the embedder at most."""
+    ragq_torch_threads: int = Field(default=0, ge=0)
+    """Threads of a model inside the worker; 0 takes the number of cores."""
+    ragq_database_pool: int = Field(default=8, ge=1)
+    """Database connections of a process at most."""
+    ragq_crash_at: str | None = None
+    """Point at which a worker kills itself; for tests alone."""
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)] = "INFO"
+    """Log lines below this level are left out."""
+    log_format: Literal["json", "console"] = "json"
+    """One JSON object per log line, or lines to read."""
+
+    @model_validator(mode="after")
+    def _a_lease_outlives_a_late_heartbeat(self) -> Self:
+        if self.ragq_heartbeat_seconds >= self.ragq_lease_seconds / 2:
+            raise disagreement(
+                f"RAGQ_HEARTBEAT_SECONDS={self.ragq_heartbeat_seconds:g} is not less than half of "
+                f"RAGQ_LEASE_SECONDS={self.ragq_lease_seconds:g}, so one late heartbeat would lose the lease; "
+                "lower the first or raise the second",
+                "RAGQ_HEARTBEAT_SECONDS",
+                "RAGQ_LEASE_SECONDS",
+            )
+        return self
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], env_file: Path | None = None) -> "ProcessSettings":
+        """The settings of this process: environment over .env file over defaults; an empty text counts as unset.
+
+        Raises Refused with every problem, unknown RAGQ_* names among them. Without `env_file` no file is read.
+        """
+        return effective_process(environment, env_file).settings
+
+
+PROCESS_SETTINGS: dict[str, Setting] = {setting.name: setting for setting in settings_of(ProcessSettings)}
+"""Every setting of a process under its environment name."""
+
+KNOWN_NAMES = frozenset({*RUN_SETTINGS, *PROCESS_SETTINGS, "RAGQ_DATA_DIR"})
+"""Every name that means something to ragq; RAGQ_DATA_DIR tells the tests where public data lie."""
+
+
+class EffectiveProcess(NamedTuple):
+    """The settings of a process and where each came from, by environment name."""
+
+    settings: ProcessSettings
+    sources: dict[str, Source]
+
+
+def effective_process(environment: Mapping[str, str], env_file: Path | None) -> EffectiveProcess:
+    """As ProcessSettings.from_environment, with the sources."""
+    layers, problems = outside_layers(environment, env_file)
+    for layer in layers:
+        problems += unknown_names(layer, prefixes=("RAGQ_",), known=KNOWN_NAMES)
+    given = {name: found for name, found in given_in(layers, ProcessSettings).items() if found.text}
+    settings, unusable = checked(
+        ProcessSettings,
+        {PROCESS_SETTINGS[name].field: found.text for name, found in given.items()},
+        settings={(setting.field,): setting for setting in PROCESS_SETTINGS.values()},
+        origins={name: given[name].layer.origin if name in given else "default" for name in PROCESS_SETTINGS},
+    )
+    if settings is None or problems:
+        raise refused([*problems, *unusable])
+    sources = {name: given[name].layer.source if name in given else Source.DEFAULT for name in PROCESS_SETTINGS}
+    return EffectiveProcess(settings, sources)
