@@ -1,0 +1,51 @@
+"""The options by which a command lets its user choose the settings of a run."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from schemas.settings.profiles import PROFILES
+from schemas.settings.resolve import EffectiveSettings, resolve
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+ENV_FILE = Path(".env")
+"""Read in the working directory, when it is there."""
+
+
+class Assignment(click.ParamType[tuple[str, str]]):
+    """A text of the form NAME=VALUE, as a pair."""
+
+    name = "NAME=VALUE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        name, equals, text = value.partition("=")
+        if not (name and equals):
+            self.fail(f"{value!r} is not of the form NAME=VALUE, such as EMBEDDING_TOP_K_REFERENCES=3.", param, ctx)
+        return name, text
+
+
+def settings_options(command: Command) -> Command:
+    """Give a command --profile and --set, as the parameters `profile` and `assignments` of effective_settings."""
+    command = click.option(
+        "--set",
+        "assignments",
+        type=Assignment(),
+        multiple=True,
+        help="Value of one setting; it wins over environment, .env and profile. May be repeated.",
+    )(command)
+    return click.option(
+        "--profile",
+        help=f"Set of values to start from: {', '.join(PROFILES)}. Without it RAGQ_PROFILE; without both, demo when "
+        "no language model server is set, else paper.",
+    )(command)
+
+
+def effective_settings(profile: str | None, assignments: Sequence[tuple[str, str]]) -> EffectiveSettings:
+    """The settings of a run submitted here and now. Raises Refused with every problem."""
+    return resolve(profile=profile, options=dict(assignments), environment=os.environ, env_file=ENV_FILE)

@@ -1,0 +1,81 @@
+"""The reference of all settings as Markdown, from the descriptions in schemas/settings."""
+
+from collections.abc import Iterable
+
+from schemas.settings.absent import ABSENT
+from schemas.settings.base import Setting, SettingsGroup, settings_of
+from schemas.settings.process import ProcessSettings
+from schemas.settings.profiles import PROFILES
+from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
+
+_HEAD = """\
+# Settings
+
+Written by `ragq config reference`. `ragq config show` prints the values that hold here and now.
+
+A value comes from the first of these that names it: `--set NAME=VALUE`, the environment, the `.env` file of the
+working directory (not read when `TESTING` is set), the profile, the default. A run keeps all of its values and where
+each came from: what is set later changes nothing about it. Unknown names that start with `EMBEDDING_`,
+`QUANTITATIVE_` or `RAGQ_` are refused.
+"""
+
+_PROFILES = """\
+## Profiles
+
+The profile is that of `--profile`, else of `RAGQ_PROFILE`, else `demo` when neither `OLLAMA_HOST` nor
+`RAGQ_OPENAI_BASE_URL` is set, else `paper`. `paper` is the defaults. `validated` asks for the item tag filter and for
+scores by chunk, which this version does not have: it is refused unless both are set back. `demo` runs on small models
+that are installed with ragq; its verdicts show the machinery and not quality.
+"""
+
+
+def settings_reference() -> str:
+    """The text of docs/settings.md."""
+    runs = [_section(f"{_prefix(group)}* of a run", group) for group in RUN_GROUPS.values()]
+    return "\n".join([_HEAD, _PROFILES, _profiles_table(), *runs, _section("The process", ProcessSettings)])
+
+
+def value_in_words(value: object) -> str:
+    """A value of a setting as it is shown: as it would be written in the environment, or `unset` or `empty`."""
+    match value:
+        case None:
+            return "unset"
+        case "":
+            return "empty"
+        case bool():
+            return str(value).lower()
+    return str(value)
+
+
+def _section(heading: str, group: type[SettingsGroup]) -> str:
+    rows = [
+        (f"`{setting.name}`", value_in_words(setting.default), setting.allowed, _description(setting))
+        for setting in settings_of(group)
+    ]
+    return f"## {heading}\n\n{group.__doc__}\n\n{_table(('name', 'default', 'allowed', 'what it does'), rows)}"
+
+
+def _description(setting: Setting) -> str:
+    return f"{setting.description} Not part of this version." if setting.name in ABSENT else setting.description
+
+
+def _profiles_table() -> str:
+    changed = {name for variables in PROFILES.values() for name in variables}
+    rows = [
+        (
+            f"`{name}`",
+            *(variables.get(name, value_in_words(setting.default)) for variables in PROFILES.values()),
+        )
+        for name, setting in RUN_SETTINGS.items()
+        if name in changed
+    ]
+    return _table(("name", *PROFILES), rows)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+def _prefix(group: type[SettingsGroup]) -> str:
+    return group.model_config["env_prefix"]
