@@ -1,0 +1,36 @@
+"""What an embedder gave, checked and brought to the length of the index."""
+
+import numpy as np
+
+from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError
+from stages.ports import Vectors
+
+_ZERO = 1e-8
+
+
+def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Vectors:
+    """The rows, cut to `dimension` and only then brought to length 1, so that a cut vector has length 1 too.
+
+    Without `dimension` nothing is cut. Raises EmbeddingValidationError when there are not `rows` rows, or one of
+    them has NaN, an infinity or nothing but zeros (up to 1e-8), and EmbeddingDimensionMismatchError when the rows
+    are shorter than `dimension`.
+    """
+    if matrix.ndim != 2 or len(matrix) != rows:
+        raise EmbeddingValidationError(
+            f"The embedder was asked for {rows} vectors and gave an array of shape {matrix.shape}; "
+            "check that MODEL_EMBEDDING_MODEL names an embedding model."
+        )
+    if dimension is not None and matrix.shape[1] < dimension:
+        raise EmbeddingDimensionMismatchError(expected=dimension, actual=matrix.shape[1])
+    # Squares of large float32 numbers overflow float32.
+    cut = matrix[:, :dimension].astype(np.float64)
+    _refuse_rows([not np.isfinite(row).all() for row in cut], "NaN or infinite numbers")
+    _refuse_rows([bool((np.abs(row) <= _ZERO).all()) for row in cut], "nothing but zeros")
+    return np.asarray(cut / np.linalg.norm(cut, axis=1, keepdims=True), dtype=np.float32)
+
+
+def _refuse_rows(bad: list[bool], found: str) -> None:
+    if any(bad):
+        raise EmbeddingValidationError(
+            f"Vector {bad.index(True) + 1} of {len(bad)} holds {found}; the embedding model cannot be used like this."
+        )

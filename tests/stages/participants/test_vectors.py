@@ -1,0 +1,58 @@
+"""What an embedder gave, checked, cut and normalised."""
+
+import numpy as np
+import pytest
+
+from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError
+from stages.participants.vectors import unit_rows
+
+
+def test_rows_are_cut_and_then_normalised() -> None:
+    # (3, 4, 12) has length 13; cut to two numbers its length is 5.
+    matrix = np.array([[3, 4, 12], [0, 2, 1]], dtype=np.float32)
+
+    assert unit_rows(matrix, rows=2, dimension=2).tolist() == [[np.float32(0.6), np.float32(0.8)], [0.0, 1.0]]
+
+
+def test_without_a_dimension_nothing_is_cut() -> None:
+    assert unit_rows(np.array([[2, 0, 0]], dtype=np.float32), rows=1).tolist() == [[1.0, 0.0, 0.0]]
+
+
+def test_large_numbers_do_not_overflow() -> None:
+    assert unit_rows(np.array([[3e38, 0]], dtype=np.float32), rows=1).tolist() == [[1.0, 0.0]]
+
+
+def test_no_text_gives_no_row() -> None:
+    assert unit_rows(np.empty((0, 4), dtype=np.float32), rows=0, dimension=2).shape == (0, 2)
+
+
+def test_a_vector_shorter_than_the_dimension_is_a_mismatch() -> None:
+    with pytest.raises(EmbeddingDimensionMismatchError) as caught:
+        unit_rows(np.ones((1, 3), dtype=np.float32), rows=1, dimension=4)
+
+    assert (caught.value.expected, caught.value.actual) == (4, 3)
+
+
+@pytest.mark.parametrize(
+    ("bad", "found"),
+    [
+        ([1, np.nan], "NaN or infinite numbers"),
+        ([np.inf, 1], "NaN or infinite numbers"),
+        ([0, 0], "nothing but zeros"),
+        ([1e-9, -1e-9], "nothing but zeros"),
+    ],
+)
+def test_a_vector_that_points_nowhere_is_refused(bad: list[float], found: str) -> None:
+    with pytest.raises(EmbeddingValidationError, match=f"Vector 2 of 2 holds {found}"):
+        unit_rows(np.array([[1, 0], bad], dtype=np.float32), rows=2)
+
+
+def test_a_vector_whose_cut_points_nowhere_is_refused() -> None:
+    with pytest.raises(EmbeddingValidationError, match="nothing but zeros"):
+        unit_rows(np.array([[0, 0, 1]], dtype=np.float32), rows=1, dimension=2)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3, 3), (3,), (2, 1, 3)])
+def test_another_number_of_rows_than_texts_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(EmbeddingValidationError, match="asked for 2 vectors and gave an array of shape"):
+        unit_rows(np.ones(shape, dtype=np.float32), rows=2)
