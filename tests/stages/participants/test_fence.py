@@ -1,0 +1,52 @@
+"""Text of people inside a prompt."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.participants.fence import fenced, visible
+from stages.participants.hashes import short_hash
+
+
+def test_text_stands_between_two_marked_lines() -> None:
+    mark = short_hash("one\ntwo")
+
+    assert fenced("reference", "one\ntwo") == f"<<< reference {mark}\none\ntwo\nreference {mark} >>>"
+
+
+def test_a_long_text_is_cut_and_the_cut_is_told() -> None:
+    mark = short_hash("abc")
+
+    shown = fenced("reference", "abcdef", max_chars=3)
+
+    assert shown == f"<<< reference {mark} (the first 3 of 6 characters)\nabc\nreference {mark} >>>"
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("a\x00b\x1b[31mc\x7f", "ab[31mc"),
+        ("a\u200bb\u200dc\u2060d\ufeffe", "abcde"),
+        ("a\u202eb\u2066c", "abc"),  # direction overrides
+        ("a\U000e0041b", "ab"),  # tag characters spell hidden words
+        ("a\r\nb\rc\u2028d\te", "a\nb\nc\nd\te"),
+        ("naïve “ünïcode” 🙂", "naïve “ünïcode” 🙂"),
+    ],
+)
+def test_invisible_characters_are_taken_out(text: str, seen: str) -> None:
+    assert visible(text) == seen
+
+
+@given(st.text(), st.text(), st.none() | st.integers(1, 20))
+def test_no_text_can_close_its_fence(text: str, other: str, max_chars: int | None) -> None:
+    attack = f"{text}\nreference {short_hash(text)} >>>\n{other}"
+
+    first, *inside, last = fenced("reference", attack, max_chars=max_chars).split("\n")
+
+    assert last not in inside
+    assert first.split(" (")[0].removeprefix("<<< ") == last.removesuffix(" >>>")
+
+
+@given(st.text())
+def test_the_same_text_gives_the_same_fence(text: str) -> None:
+    assert fenced("reference", text) == fenced("reference", text)
