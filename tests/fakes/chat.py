@@ -1,0 +1,30 @@
+"""A chat model that says what the test tells it to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from schemas.values.chat import ChatCall, ChatReply
+
+
+@dataclass
+class ScriptedChat:
+    """A ChatModel whose `answer` gives the text of each reply, or raises. `calls` keeps what was asked, in order."""
+
+    answer: Callable[[ChatCall], str]
+    stop_reason: str = "stop"
+    calls: list[ChatCall] = field(default_factory=list)
+
+    async def digest(self, model: str) -> str:
+        return f"digest of {model}"
+
+    async def chat(self, call: ChatCall) -> ChatReply:
+        self.calls.append(call)
+        return ChatReply(
+            text=self.answer(call),
+            model=call.model,
+            digest=await self.digest(call.model),
+            stop_reason=self.stop_reason,
+            prompt_tokens=1,
+            reply_tokens=1,
+            seconds=0.0,
+        )

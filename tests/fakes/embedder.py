@@ -1,0 +1,34 @@
+"""An embedder whose vectors the test chooses, or that hashes its texts."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stages.ports import Vectors
+
+
+def hash_vector(text: str) -> list[float]:
+    """Eight numbers that depend on the text alone, between -1 and 1."""
+    return [byte / 127.5 - 1 for byte in hashlib.sha256(text.encode()).digest()[:8]]
+
+
+@dataclass
+class FakeEmbedder:
+    """An Embedder that asks `vector_of` for each text. `calls` keeps the texts of each call, in order."""
+
+    vector_of: Callable[[str], Sequence[float]] = hash_vector
+    name: str = "fake"
+    calls: list[list[str]] = field(default_factory=list)
+    digests_asked: int = 0
+
+    async def digest(self) -> str:
+        self.digests_asked += 1
+        return "digest of fake"
+
+    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+        self.calls.append(list(texts))
+        if not texts:
+            return np.empty((0, len(self.vector_of(""))), dtype=np.float32)
+        return np.array([self.vector_of(text) for text in texts], dtype=np.float32)

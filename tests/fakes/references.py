@@ -1,0 +1,63 @@
+"""The reference index in memory: what pgvector does, in numpy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.values.participants import Reference
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.hashes import short_hash
+from stages.participants.similarity import similarities
+
+
+@dataclass(frozen=True)
+class IndexedChunk:
+    """One chunk of an index; `vector` has length 1."""
+
+    chunk_id: int
+    participant_id: int
+    ordinal: int
+    text: str
+    vector: NDArray[np.float32]
+    scores: dict[PHQ8Item, int] = field(default_factory=dict)
+
+
+@dataclass
+class InMemoryReferenceSearch:
+    """A ReferenceSearch over chunks by index id. `round_trips` counts the calls."""
+
+    indexes: dict[int, list[IndexedChunk]]
+    round_trips: int = 0
+
+    async def nearest(
+        self,
+        index_id: int,
+        queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
+        *,
+        limit: int,
+        exclude_participant: int,
+    ) -> list[tuple[Reference, ...]]:
+        self.round_trips += 1
+        chunks = [chunk for chunk in self.indexes[index_id] if chunk.participant_id != exclude_participant]
+        return [_ranked(chunks, item, query)[:limit] for item, query in queries]
+
+
+def _ranked(chunks: list[IndexedChunk], item: PHQ8Item, query: NDArray[np.float32]) -> tuple[Reference, ...]:
+    if not chunks:
+        return ()
+    near = similarities(np.stack([chunk.vector for chunk in chunks]), query)
+    references = [
+        Reference(
+            chunk_id=chunk.chunk_id,
+            participant_id=chunk.participant_id,
+            ordinal=chunk.ordinal,
+            similarity=float(similarity),
+            score=chunk.scores.get(item),
+            chunk_hash=short_hash(chunk.text),
+            chunk_chars=len(chunk.text),
+        )
+        for chunk, similarity in zip(chunks, near, strict=True)
+    ]
+    return tuple(sorted(references, key=lambda ref: (-ref.similarity, ref.participant_id, ref.ordinal)))
