@@ -24,7 +24,7 @@ class ExtractedEvidence(Value):
     """Stage `extract`: the quotes per item. Every item is a key; an item without evidence has an empty tuple."""
 
     extractor: EvidenceExtractor
-    quotes: dict[PHQ8Item, tuple[str, ...]]
+    quotes: dict[PHQ8Item, tuple[str, ...]] = Field(repr=False)
     rejected: dict[PHQ8Item, int] = Field(default_factory=dict)
     """Quotes per item that the grounding check did not find in the transcript; items without any are absent."""
     repairs: tuple[str, ...] = ()
@@ -116,8 +116,8 @@ class SimilarityStatistics(Value):
 class AssembledPrompt(Value):
     """Stage `assemble`: the scoring prompt, and the reference block inside it (empty without references)."""
 
-    block: str
-    messages: tuple[Message, ...]
+    block: str = Field(repr=False)
+    messages: tuple[Message, ...] = Field(repr=False)
     statistics: dict[PHQ8Item, SimilarityStatistics]
     entries: int
     """References shown in the block."""
