@@ -57,7 +57,7 @@ def test_the_root_must_be_an_object(reply: object, found: str) -> None:
 def test_the_schema_for_servers_is_a_json_schema_that_wants_all_eight_keys() -> None:
     Draft202012Validator.check_schema(EVIDENCE_JSON_SCHEMA)
     validator = Draft202012Validator(EVIDENCE_JSON_SCHEMA)
-    complete = {item.evidence_key: [] for item in PHQ8Item}
+    complete: dict[str, object] = {item.evidence_key: [] for item in PHQ8Item}
 
     assert [validator.is_valid(reply) for reply in (complete, {}, complete | {"PHQ8_Sleep": "x"})] == [
         True,

@@ -1,0 +1,75 @@
+"""Stage `extract`: the quotes of a participant per PHQ-8 item, from a language model or as they were given."""
+
+from collections.abc import Mapping
+
+from schemas.values.chat import ChatCall
+from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
+from stages.participants.evidence_schema import EVIDENCE_JSON_SCHEMA, quotes_per_item
+from stages.participants.extract_prompt import extraction_messages
+from stages.participants.grounding import GroundingCheck, keep_grounded
+from stages.participants.transcript_text import refuse_blank
+from stages.participants.whole_reply import whole_reply
+from stages.ports import ChatModel
+from stages.replies import parse_reply
+
+
+async def extract_evidence(
+    transcript: str,
+    *,
+    chat: ChatModel,
+    model: str,
+    timeout_s: float,
+    temperature: float = 0.0,
+    max_tokens: int | None = None,
+    grounding: GroundingCheck | None = None,
+) -> ExtractedEvidence:
+    """Ask the model once for the quotes of all items, and keep those that the grounding check finds.
+
+    Raises EmptyTranscriptError for a blank transcript, without asking; LLMResponseParseError when the reply is cut
+    off or no object; EvidenceSchemaError when the object has the wrong shape; EvidenceGroundingError where the
+    check says so; and what the model's client raises, as it is. A reply that cannot be used never becomes empty
+    evidence.
+    """
+    refuse_blank(transcript)
+    call = extraction_call(transcript, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens)
+    parsed = parse_reply(whole_reply(await chat.chat(call)))
+    return _grounded(EvidenceExtractor.LLM, parsed.value, transcript, grounding, repairs=parsed.rungs)
+
+
+def given_evidence(
+    evidence: Mapping[str, object], transcript: str, *, grounding: GroundingCheck | None = None
+) -> ExtractedEvidence:
+    """The quotes of a submitted object, whose keys are evidence keys, under the same checks as a model's.
+
+    Raises EvidenceSchemaError, EvidenceGroundingError and EmptyTranscriptError.
+    """
+    refuse_blank(transcript)
+    return _grounded(EvidenceExtractor.GIVEN, evidence, transcript, grounding)
+
+
+def extraction_call(
+    transcript: str, *, model: str, timeout_s: float, temperature: float = 0.0, max_tokens: int | None = None
+) -> ChatCall:
+    """The one call that extracts the evidence of a transcript."""
+    return ChatCall(
+        model=model,
+        messages=extraction_messages(transcript),
+        temperature=temperature,
+        json_mode=True,
+        json_schema=dict(EVIDENCE_JSON_SCHEMA),
+        max_tokens=max_tokens,
+        timeout_s=timeout_s,
+        purpose="extract evidence",
+    )
+
+
+def _grounded(
+    extractor: EvidenceExtractor,
+    evidence: Mapping[str, object],
+    transcript: str,
+    grounding: GroundingCheck | None,
+    *,
+    repairs: tuple[str, ...] = (),
+) -> ExtractedEvidence:
+    kept = keep_grounded(quotes_per_item(evidence), transcript, grounding or GroundingCheck())
+    return ExtractedEvidence(extractor=extractor, quotes=kept.quotes, rejected=kept.rejected, repairs=repairs)

@@ -1,0 +1,17 @@
+"""A reply that ended by itself."""
+
+from schemas.errors import LLMResponseParseError
+from schemas.values.chat import ChatReply
+
+_CUT_OFF = "length"
+
+
+def whole_reply(reply: ChatReply) -> str:
+    """The text of a reply. Raises LLMResponseParseError when the token limit cut it off.
+
+    A cut object can often be repaired into a shorter one, which would pass for the whole answer.
+    """
+    if reply.stop_reason == _CUT_OFF:
+        tokens = f" after {reply.reply_tokens} tokens" if reply.reply_tokens is not None else ""
+        raise LLMResponseParseError(reply.text, f"it was cut off at the token limit{tokens}; raise max_tokens")
+    return reply.text

@@ -1,0 +1,137 @@
+"""Stage `extract` through a language model, and evidence as it was given."""
+
+import json
+
+import pytest
+
+from schemas.errors import (
+    EmptyTranscriptError,
+    EvidenceGroundingError,
+    EvidenceSchemaError,
+    LLMResponseParseError,
+    LLMTimeoutError,
+)
+from schemas.values.chat import ChatCall
+from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.extract import extract_evidence, extraction_call, given_evidence
+from stages.participants.extract_prompt import PROMPT_HASH
+from stages.participants.grounding import GroundingCheck
+from tests.fakes.chat import ScriptedChat
+
+TRANSCRIPT = "Ellie: how are you\nParticipant: I can't sleep\nParticipant: I'm worn out every day"
+
+
+def replying(text: str) -> ScriptedChat:
+    return ScriptedChat(lambda call: text)
+
+
+async def extract(chat: ScriptedChat, grounding: GroundingCheck | None = None) -> ExtractedEvidence:
+    return await extract_evidence(TRANSCRIPT, chat=chat, model="m", timeout_s=9, grounding=grounding)
+
+
+def evidence_of(quotes: dict[PHQ8Item, tuple[str, ...]], **fields: object) -> ExtractedEvidence:
+    every_item = {item: quotes.get(item, ()) for item in PHQ8Item}
+    return ExtractedEvidence.model_validate({"extractor": "llm", "quotes": every_item} | fields)
+
+
+async def test_one_call_gives_the_grounded_quotes_of_all_items() -> None:
+    chat = replying('{"PHQ8_Sleep": ["I can’t sleep", "I lie awake"], "PHQ8_Tired": ["worn out every day"]}')
+
+    evidence = await extract(chat)
+
+    assert evidence == evidence_of(
+        {PHQ8Item.SLEEP: ("I can’t sleep",), PHQ8Item.TIRED: ("worn out every day",)}, rejected={PHQ8Item.SLEEP: 1}
+    )
+    assert chat.calls == [extraction_call(TRANSCRIPT, model="m", timeout_s=9)]
+
+
+async def test_the_call_asks_for_json_about_the_whole_transcript_and_names_nobody_in_its_purpose() -> None:
+    call = extraction_call(TRANSCRIPT, model="m", timeout_s=9, temperature=0.5, max_tokens=70)
+
+    system, user = call.messages
+    assert (call.temperature, call.max_tokens, call.timeout_s, call.json_mode) == (0.5, 70, 9, True)
+    assert (system.role, user.role, call.purpose) == ("system", "user", "extract evidence")
+    assert TRANSCRIPT in user.content
+    assert all(item.evidence_key in user.content for item in PHQ8Item)
+
+
+async def test_repairs_of_the_reply_are_recorded() -> None:
+    evidence = await extract(replying("<answer>{'PHQ8_Sleep': [“I can’t sleep”,]}</answer>"))
+
+    assert evidence == evidence_of(
+        {PHQ8Item.SLEEP: ("I can't sleep",)}, repairs=("json_fixups_applied", "json_python_literal_fallback")
+    )
+
+
+async def test_a_reply_that_is_no_json_raises_instead_of_giving_no_evidence() -> None:
+    with pytest.raises(LLMResponseParseError) as caught:
+        await extract(replying("I would rather not."))
+
+    assert caught.value.raw_response == "I would rather not."
+
+
+async def test_a_reply_of_the_wrong_shape_raises_instead_of_giving_no_evidence() -> None:
+    with pytest.raises(EvidenceSchemaError) as caught:
+        await extract(replying('{"PHQ8_Sleep": "I can\'t sleep"}'))
+
+    assert caught.value.violations == {"PHQ8_Sleep": "expected_list_got_str"}
+
+
+async def test_a_reply_that_was_cut_off_raises_although_it_could_be_repaired() -> None:
+    chat = ScriptedChat(lambda call: '{"PHQ8_Sleep": ["I can\'t sleep"', stop_reason="length")
+
+    with pytest.raises(LLMResponseParseError, match="cut off at the token limit after 1 tokens"):
+        await extract(chat)
+
+
+async def test_hallucinated_evidence_is_empty_and_counted() -> None:
+    evidence = await extract(replying('{"PHQ8_Sleep": ["made up"]}'))
+
+    assert (evidence, evidence.hallucinated) == (evidence_of({}, rejected={PHQ8Item.SLEEP: 1}), True)
+
+
+async def test_hallucinated_evidence_raises_where_asked() -> None:
+    with pytest.raises(EvidenceGroundingError):
+        await extract(replying('{"PHQ8_Sleep": ["made up"]}'), GroundingCheck(fail_on_all_rejected=True))
+
+
+@pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone"), RuntimeError("broken")])
+async def test_errors_of_the_client_come_as_they_are(error: Exception) -> None:
+    def fail(call: ChatCall) -> str:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        await extract(ScriptedChat(fail))
+
+    assert caught.value is error
+
+
+async def test_a_blank_transcript_raises_without_a_call() -> None:
+    chat = replying("{}")
+
+    with pytest.raises(EmptyTranscriptError):
+        await extract_evidence(" \n", chat=chat, model="m", timeout_s=9)
+
+    assert chat.calls == []
+
+
+def test_given_evidence_passes_the_same_checks() -> None:
+    given = json.loads('{"PHQ8_Sleep": [" I can\'t sleep ", "made up"], "PHQ8_Tired": null}')
+
+    assert given_evidence(given, TRANSCRIPT) == evidence_of(
+        {PHQ8Item.SLEEP: ("I can't sleep",)}, extractor=EvidenceExtractor.GIVEN, rejected={PHQ8Item.SLEEP: 1}
+    )
+
+
+def test_given_evidence_of_the_wrong_shape_is_refused() -> None:
+    with pytest.raises(EvidenceSchemaError, match="PHQ8_Sleep: expected_list_got_str"):
+        given_evidence({"PHQ8_Sleep": "I can't sleep"}, TRANSCRIPT)
+
+
+def test_evidence_shows_no_quote_when_printed() -> None:
+    assert "sleep" not in repr(given_evidence({"PHQ8_Sleep": ["I can't sleep"]}, TRANSCRIPT))
+
+
+def test_the_prompt_hash_names_the_prompt() -> None:
+    assert len(PROMPT_HASH) == 12

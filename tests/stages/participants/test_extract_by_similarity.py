@@ -1,0 +1,94 @@
+"""Stage `extract` by similarity to descriptions of the items."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from schemas.errors import EmptyTranscriptError, LLMTimeoutError, TranscriptError
+from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.extract_by_similarity import extract_by_similarity
+from stages.participants.item_descriptions import DESCRIPTIONS
+from stages.ports import Vectors
+from tests.fakes.embedder import FakeEmbedder
+
+UTTERANCES = {
+    "awake all night": [1, 0, 0],  # similarity to sleep: 1
+    "sleep is bad": [4, 3, 0],  # cosine .8, similarity .9
+    "I hardly sleep": [4, 0, 3],  # the same
+    "it was raining": [0, 1, 0],  # 0.5
+}
+TRANSCRIPT = "Ellie: hello\n" + "\n".join(
+    f"Participant: {text}"
+    for text in ["it was raining", "sleep is bad", "I hardly sleep", "awake all night", "sleep is bad"]
+)
+
+
+def sleep_vectors(text: str) -> Sequence[float]:
+    if text in UTTERANCES:
+        return UTTERANCES[text]
+    return [1, 0, 0] if text in DESCRIPTIONS[PHQ8Item.SLEEP] else [-1, 0, 0]
+
+
+async def sleep_quotes(**arguments: float) -> tuple[str, ...]:
+    embedder = FakeEmbedder(sleep_vectors)
+    evidence = await extract_by_similarity(TRANSCRIPT, embedder=embedder, timeout_s=9, **arguments)  # type: ignore[arg-type]
+    return evidence.quotes[PHQ8Item.SLEEP]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "max_quotes", "quotes"),
+    [
+        (0.95, 3, ("awake all night",)),
+        (0.85, 3, ("sleep is bad", "I hardly sleep", "awake all night")),  # in the order of the transcript
+        (0.85, 2, ("sleep is bad", "awake all night")),  # of two equal ones the earlier
+        (0.85, 1, ("awake all night",)),
+        (0.5, 9, ("it was raining", "sleep is bad", "I hardly sleep", "awake all night")),
+        (1.0, 3, ("awake all night",)),
+    ],
+)
+async def test_the_most_similar_utterances_are_quoted(threshold: float, max_quotes: int, quotes: tuple[str]) -> None:
+    assert await sleep_quotes(threshold=threshold, max_quotes=max_quotes) == quotes
+
+
+async def test_all_items_are_answered_by_one_call_about_the_participants_utterances() -> None:
+    embedder = FakeEmbedder(sleep_vectors)
+
+    evidence = await extract_by_similarity(TRANSCRIPT, embedder=embedder, timeout_s=9, threshold=0.95)
+
+    assert evidence == ExtractedEvidence(
+        extractor=EvidenceExtractor.SIMILARITY,
+        quotes={item: ("awake all night",) if item is PHQ8Item.SLEEP else () for item in PHQ8Item},
+    )
+    described = [text for item in PHQ8Item for text in DESCRIPTIONS[item]]
+    said = ["it was raining", "sleep is bad", "I hardly sleep", "awake all night"]
+    assert embedder.calls == [described + said]
+
+
+async def test_a_transcript_without_the_speaker_raises_without_a_call() -> None:
+    embedder = FakeEmbedder(sleep_vectors)
+
+    with pytest.raises(TranscriptError, match="starts with 'Participant:'"):
+        await extract_by_similarity("Ellie: hello\nParticipant: ", embedder=embedder, timeout_s=9)
+
+    assert embedder.calls == []
+
+
+async def test_a_blank_transcript_raises() -> None:
+    with pytest.raises(EmptyTranscriptError):
+        await extract_by_similarity("\n", embedder=FakeEmbedder(sleep_vectors), timeout_s=9)
+
+
+async def test_a_timeout_of_the_embedder_comes_as_it_is() -> None:
+    class Late(FakeEmbedder):
+        async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+            raise LLMTimeoutError(timeout_s)
+
+    with pytest.raises(LLMTimeoutError, match="timed out after 9s"):
+        await extract_by_similarity(TRANSCRIPT, embedder=Late(), timeout_s=9)
+
+
+def test_every_item_is_described_in_several_ways_and_no_two_items_share_one() -> None:
+    texts = [text for item in PHQ8Item for text in DESCRIPTIONS[item]]
+
+    assert (min(map(len, DESCRIPTIONS.values())) >= 3, len(set(texts))) == (True, len(texts))
