@@ -1,0 +1,100 @@
+"""Stage `embed` (Specs 37, 055 and 057)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, LLMTimeoutError
+from schemas.values.participants import EmbeddedEvidence
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.embed import Embedded, embed_evidence
+from stages.ports import Vectors
+from tests.fakes.embedder import FakeEmbedder
+from tests.stages.participants.builders import evidence
+
+VECTORS = {"I can't sleep\nup at three": [3, 4, 12], "worn out": [0, 2, 1]}
+EVIDENCE = evidence({PHQ8Item.TIRED: ("worn out",), PHQ8Item.SLEEP: ("I can't sleep", "up at three")})
+
+
+async def embed(embedder: FakeEmbedder, *, batch: bool = True) -> Embedded:
+    return await embed_evidence(EVIDENCE, embedder=embedder, dimension=2, timeout_s=300, batch=batch)
+
+
+def embedded(calls: int, *items: PHQ8Item, digest: str = "digest of fake") -> EmbeddedEvidence:
+    return EmbeddedEvidence(model="fake", model_digest=digest, dimension=2, items=items, embedding_calls=calls)
+
+
+async def test_batch_called_once_in_the_order_of_the_questionnaire() -> None:
+    embedder = FakeEmbedder(VECTORS.__getitem__)
+
+    result = await embed(embedder)
+
+    assert result.evidence == embedded(1, PHQ8Item.SLEEP, PHQ8Item.TIRED)
+    assert result.vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0.0, 1.0]]
+    assert embedder.calls == [["I can't sleep\nup at three", "worn out"]]
+
+
+async def test_without_batch_mode_each_item_has_its_own_call_and_the_vectors_are_the_same() -> None:
+    embedder = FakeEmbedder(VECTORS.__getitem__)
+
+    result = await embed(embedder, batch=False)
+
+    assert result.evidence == embedded(2, PHQ8Item.SLEEP, PHQ8Item.TIRED)
+    assert result.vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0.0, 1.0]]
+    assert embedder.calls == [["I can't sleep\nup at three"], ["worn out"]]
+
+
+@pytest.mark.parametrize("batch", [True, False])
+async def test_no_evidence_embedder_not_called(batch: bool) -> None:
+    embedder = FakeEmbedder()
+
+    result = await embed_evidence(evidence({}), embedder=embedder, dimension=2, timeout_s=300, batch=batch)
+
+    assert (result.evidence, result.vectors.shape) == (embedded(0, digest=""), (0, 2))
+    assert (embedder.calls, embedder.digests_asked) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("quotes", "min_evidence_chars", "is_embedded"),
+    [
+        (("1234567",), 8, False),
+        (("12345678",), 8, True),
+        (("       8",), 8, True),  # raw length: blanks count
+        (("123", "5678"), 8, True),  # 3 + newline + 4
+        (("1",), 0, True),
+        ((), 0, False),
+    ],
+)
+async def test_items_with_too_little_evidence_are_left_out(
+    quotes: tuple[str, ...], min_evidence_chars: int, is_embedded: bool
+) -> None:
+    result = await embed_evidence(
+        evidence({PHQ8Item.SLEEP: quotes}),
+        embedder=FakeEmbedder(),
+        dimension=2,
+        timeout_s=300,
+        min_evidence_chars=min_evidence_chars,
+    )
+
+    assert result.evidence.items == ((PHQ8Item.SLEEP,) if is_embedded else ())
+
+
+async def test_timeout_surfaces_as_llm_timeout_error_with_the_seconds() -> None:
+    class Late(FakeEmbedder):
+        async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+            raise LLMTimeoutError(timeout_s)
+
+    with pytest.raises(LLMTimeoutError, match=r"^LLM request timed out after 300s$"):
+        await embed(Late())
+
+
+async def test_vectors_shorter_than_the_dimension_are_a_mismatch() -> None:
+    with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 1"):
+        await embed(FakeEmbedder(lambda text: [1.0]))
+
+
+@pytest.mark.parametrize("vector", [[np.nan, 1], [np.inf, 1], [0, 0]])
+async def test_vectors_that_point_nowhere_are_refused(vector: list[float]) -> None:
+    with pytest.raises(EmbeddingValidationError):
+        await embed(FakeEmbedder(lambda text: vector))
