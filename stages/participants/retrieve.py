@@ -1,0 +1,46 @@
+"""Stage `retrieve`: the nearest chunks of the reference index per item."""
+
+from schemas.errors import DomainError
+from schemas.values.participants import EmbeddedEvidence, RetrievedReferences
+from schemas.values.phq8 import PHQ8Item
+from stages.ports import ReferenceSearch, Vectors
+
+
+class ReferenceLeakError(DomainError):
+    """The tested participant came back as their own reference."""
+
+    def __init__(self, participant_id: int, index_id: int) -> None:
+        self.participant_id = participant_id
+        self.index_id = index_id
+        super().__init__(
+            f"Reference index {index_id} gave chunks of participant {participant_id}, who is under test; "
+            "the search must leave the tested participant out."
+        )
+
+
+async def retrieve_references(
+    embedded: EmbeddedEvidence,
+    vectors: Vectors,
+    *,
+    search: ReferenceSearch,
+    index_id: int,
+    participant_id: int,
+    candidates: int,
+) -> RetrievedReferences:
+    """The `candidates` nearest chunks for each embedded item, in one round trip; other items have none.
+
+    Without embedded items the index is not asked. Raises ReferenceLeakError when the tested participant is among
+    the references, ValueError when vectors and items do not pair, and what the search raises.
+    """
+    queries = list(zip(embedded.items, vectors, strict=True))
+    found = (
+        await search.nearest(index_id, queries, limit=candidates, exclude_participant=participant_id) if queries else []
+    )
+    if any(reference.participant_id == participant_id for references in found for reference in references):
+        raise ReferenceLeakError(participant_id, index_id)
+    nearest = dict(zip(embedded.items, found, strict=True))
+    return RetrievedReferences(
+        index_id=index_id,
+        excluded_participant=participant_id,
+        items={item: nearest.get(item, ()) for item in PHQ8Item},
+    )

@@ -1,0 +1,82 @@
+"""Stage `retrieve`: one round trip, and never a chunk of the tested participant."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from schemas.errors import EmbeddingDimensionMismatchError
+from schemas.values.participants import EmbeddedEvidence, Reference, RetrievedReferences
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.retrieve import ReferenceLeakError, retrieve_references
+from stages.ports import ReferenceSearch
+from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
+from tests.stages.participants.builders import reference
+
+EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
+
+
+def chunk(chunk_id: int, participant_id: int, vector: NDArray[np.float32], *, sleep: int | None = None) -> IndexedChunk:
+    scores = {} if sleep is None else {PHQ8Item.SLEEP: sleep}
+    return IndexedChunk(chunk_id, participant_id, chunk_id, f"chunk {chunk_id}", vector, scores)
+
+
+def index() -> InMemoryReferenceSearch:
+    chunks = [chunk(1, 303, EAST, sleep=2), chunk(2, 300, EAST), chunk(3, 304, -EAST, sleep=0), chunk(4, 305, NORTH)]
+    return InMemoryReferenceSearch({7: chunks})
+
+
+async def retrieve(
+    search: ReferenceSearch, *items: PHQ8Item, participant_id: int = 300, candidates: int = 50
+) -> RetrievedReferences:
+    embedded = EmbeddedEvidence(model="m", model_digest="d", dimension=2, items=items, embedding_calls=1)
+    vectors = np.array([EAST] * len(items), dtype=np.float32).reshape(-1, 2)
+    return await retrieve_references(
+        embedded, vectors, search=search, index_id=7, participant_id=participant_id, candidates=candidates
+    )
+
+
+def ids(retrieved: RetrievedReferences, item: PHQ8Item) -> list[tuple[int, float, int | None]]:
+    return [(found.chunk_id, found.similarity, found.score) for found in retrieved.items[item]]
+
+
+async def test_the_nearest_chunks_come_with_the_scores_of_the_item_in_one_round_trip() -> None:
+    search = index()
+
+    retrieved = await retrieve(search, PHQ8Item.SLEEP, PHQ8Item.TIRED)
+
+    assert ids(retrieved, PHQ8Item.SLEEP) == [(1, 1.0, 2), (4, 0.5, None), (3, 0.0, 0)]
+    assert ids(retrieved, PHQ8Item.TIRED) == [(1, 1.0, None), (4, 0.5, None), (3, 0.0, None)]
+    assert (list(retrieved.items), search.round_trips) == (list(PHQ8Item), 1)
+
+
+async def test_no_more_than_the_candidates_come_back() -> None:
+    assert ids(await retrieve(index(), PHQ8Item.SLEEP, candidates=1), PHQ8Item.SLEEP) == [(1, 1.0, 2)]
+
+
+async def test_without_evidence_the_index_is_not_asked() -> None:
+    search = index()
+
+    retrieved = await retrieve(search)
+
+    assert retrieved == RetrievedReferences(index_id=7, excluded_participant=300, items=dict.fromkeys(PHQ8Item, ()))
+    assert search.round_trips == 0
+
+
+async def test_a_search_that_gives_the_tested_participant_is_caught() -> None:
+    class Leaky:
+        async def nearest(
+            self, index_id: int, queries: Sequence[object], *, limit: int, exclude_participant: int
+        ) -> list[tuple[Reference, ...]]:
+            return [(reference(chunk_id=exclude_participant),)]
+
+    with pytest.raises(ReferenceLeakError, match="Reference index 7 gave chunks of participant 300, who is under test"):
+        await retrieve(Leaky(), PHQ8Item.SLEEP)
+
+
+async def test_errors_of_the_search_come_as_they_are() -> None:
+    search = InMemoryReferenceSearch({7: [chunk(1, 303, np.ones(3, dtype=np.float32))]})
+
+    with pytest.raises(EmbeddingDimensionMismatchError):
+        await retrieve(search, PHQ8Item.SLEEP)
