@@ -1,0 +1,52 @@
+"""Stage `rerank`: order and guards of the references (Spec 33)."""
+
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import NamedTuple
+
+from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
+
+SIMILARITY = "similarity"
+"""The ranker: similarity alone orders the references."""
+
+
+class Guarded(NamedTuple):
+    """What passed the guards, in order, and how many references each guard took; guards that took none are absent."""
+
+    kept: tuple[Reference, ...]
+    dropped: dict[str, int]
+
+
+def rank_references(
+    retrieved: RetrievedReferences, *, min_similarity: float = 0.0, top_k: int = 2, max_chars: int = 0
+) -> RankedReferences:
+    """Order and guard the references of every item, each for itself."""
+    guarded = {
+        item: guard_references(references, min_similarity=min_similarity, top_k=top_k, max_chars=max_chars)
+        for item, references in retrieved.items.items()
+    }
+    return RankedReferences(
+        ranker=SIMILARITY,
+        items={item: result.kept for item, result in guarded.items()},
+        dropped={item: result.dropped for item, result in guarded.items() if result.dropped},
+    )
+
+
+def guard_references(references: Iterable[Reference], *, min_similarity: float, top_k: int, max_chars: int) -> Guarded:
+    """The most similar references that reach the threshold, are among the first `top_k` and fit the budget.
+
+    Equal similarities are ordered by participant, then by place in the transcript. A threshold of 0 drops none. The
+    budget counts characters of chunk text and ends at the first reference beyond it, even if a later one would fit;
+    0 is no budget. References without a score take their place among the `top_k` like all others.
+    """
+    ranked = sorted(references, key=lambda ref: (-ref.similarity, ref.participant_id, ref.ordinal))
+    similar = [reference for reference in ranked if reference.similarity >= min_similarity]
+    top = similar[:top_k]
+    spent = accumulate(reference.chunk_chars for reference in top)
+    kept = [ref for ref, chars in zip(top, spent, strict=True) if not max_chars or chars <= max_chars]
+    taken = {
+        "threshold": len(ranked) - len(similar),
+        "top_k": len(similar) - len(top),
+        "budget": len(top) - len(kept),
+    }
+    return Guarded(tuple(kept), {guard: count for guard, count in taken.items() if count})

@@ -1,0 +1,114 @@
+"""Stage `rerank`: order and guards (Spec 33)."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.rerank import Guarded, guard_references, rank_references
+from tests.stages.participants.builders import reference
+
+GOOD = reference("good", chunk_id=1, similarity=0.9)
+BAD = reference("bad", chunk_id=2, similarity=0.1)
+
+
+def test_reference_threshold_filters_low_similarity() -> None:
+    assert guard_references([GOOD, BAD], min_similarity=0.5, top_k=2, max_chars=0) == Guarded((GOOD,), {"threshold": 1})
+
+
+def test_reference_budget_limits_included_matches() -> None:
+    first, second = (reference("12345", chunk_id=at, similarity=1 - at / 10) for at in (1, 2))
+
+    assert guard_references([first, second], min_similarity=0, top_k=3, max_chars=5) == Guarded((first,), {"budget": 1})
+
+
+def test_defaults_preserve_existing_selection() -> None:
+    low, high, mid = (reference(chunk_id=at, similarity=near) for at, near in ((1, 0.2), (2, 0.9), (3, 0.5)))
+    retrieved = RetrievedReferences(index_id=7, excluded_participant=300, items={PHQ8Item.SLEEP: (low, high, mid)})
+
+    assert rank_references(retrieved) == RankedReferences(
+        ranker="similarity", items={PHQ8Item.SLEEP: (high, mid)}, dropped={PHQ8Item.SLEEP: {"top_k": 1}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("similarity", "min_similarity", "is_kept"),
+    [(0.5, 0.5, True), (0.4999, 0.5, False), (0.0, 0.0, True), (1.0, 1.0, True)],
+)
+def test_the_threshold_itself_is_kept_and_zero_is_off(similarity: float, min_similarity: float, is_kept: bool) -> None:
+    near = reference(similarity=similarity)
+
+    kept, _ = guard_references([near], min_similarity=min_similarity, top_k=2, max_chars=0)
+
+    assert kept == ((near,) if is_kept else ())
+
+
+@pytest.mark.parametrize(
+    ("lengths", "max_chars", "kept"),
+    [
+        ((5, 5, 5), 0, 3),  # 0 is no budget
+        ((5, 5, 5), 10, 2),  # 5 + 5 = 10 fits
+        ((5, 5, 5), 9, 1),
+        ((5, 9, 1), 10, 1),  # 5 + 9 is beyond; the third would fit and is not reached
+        ((11, 1, 1), 10, 0),
+    ],
+)
+def test_the_budget_ends_at_the_first_reference_beyond_it(lengths: tuple[int, ...], max_chars: int, kept: int) -> None:
+    references = [reference("x" * length, chunk_id=at) for at, length in enumerate(lengths)]
+
+    guarded = guard_references(references, min_similarity=0, top_k=3, max_chars=max_chars)
+
+    assert guarded.kept == tuple(references[:kept])
+
+
+def test_equal_similarities_are_ordered_by_participant_and_place() -> None:
+    late, other, early = (
+        reference(chunk_id=at).model_copy(update={"participant_id": participant, "ordinal": ordinal})
+        for at, participant, ordinal in ((1, 303, 9), (2, 302, 5), (3, 303, 4))
+    )
+
+    assert guard_references([late, other, early], min_similarity=0, top_k=3, max_chars=0).kept == (other, early, late)
+
+
+def test_references_without_a_score_take_their_place_among_the_top_k() -> None:
+    unscored, scored, third = (
+        reference(chunk_id=at, similarity=1 - at / 10, score=score) for at, score in ((1, None), (2, 3), (3, 3))
+    )
+
+    assert guard_references([unscored, scored, third], min_similarity=0, top_k=2, max_chars=0).kept == (
+        unscored,
+        scored,
+    )
+
+
+def test_each_guard_counts_what_it_took() -> None:
+    references = [reference("12345", chunk_id=at, similarity=1 - at / 10) for at in range(1, 10)]
+
+    # .9 to .1: five are below .55; of the four that are left three are the top; two of five characters fit into ten.
+    assert guard_references(references, min_similarity=0.55, top_k=3, max_chars=10) == Guarded(
+        tuple(references[:2]), {"threshold": 5, "top_k": 1, "budget": 1}
+    )
+
+
+references_in_any_order = st.lists(
+    st.builds(
+        reference, st.text(max_size=6), chunk_id=st.integers(1, 9), similarity=st.floats(0, 1), score=st.integers(0, 3)
+    ),
+    max_size=8,
+)
+
+
+@given(references_in_any_order, st.floats(0, 1), st.integers(1, 5), st.integers(0, 20), st.randoms())
+def test_the_order_of_the_input_does_not_matter_and_every_reference_is_accounted_for(
+    references: list[Reference], threshold: float, top_k: int, max_chars: int, random: Random
+) -> None:
+    distinct = list({(ref.participant_id, ref.ordinal): ref for ref in references}.values())
+    shuffled = random.sample(distinct, len(distinct))
+
+    guarded = guard_references(distinct, min_similarity=threshold, top_k=top_k, max_chars=max_chars)
+
+    assert guard_references(shuffled, min_similarity=threshold, top_k=top_k, max_chars=max_chars) == guarded
+    assert len(guarded.kept) + sum(guarded.dropped.values()) == len(distinct)
