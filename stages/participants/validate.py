@@ -1,0 +1,156 @@
+"""Stage `validate`: a language model accepts or rejects each reference (CRAG; Specs 36 and 38)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import NamedTuple
+
+from schemas.errors import LLMResponseParseError
+from schemas.values.chat import ChatCall
+from schemas.values.participants import (
+    Decision,
+    ExtractedEvidence,
+    RankedReferences,
+    Reference,
+    ValidatedReferences,
+    Verdict,
+)
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.chunk_texts import text_of
+from stages.participants.embed import evidence_text
+from stages.participants.validate_prompt import VERDICT_JSON_SCHEMA, verdict_messages
+from stages.participants.whole_reply import whole_reply
+from stages.ports import ChatModel
+from stages.replies import parse_strict
+
+Ask = Callable[[int, Reference], Awaitable[Decision]]
+"""Gives the decision on the reference of a rank."""
+
+
+class Judged(NamedTuple):
+    """The accepted references of one item, and every verdict that was asked for, by rank."""
+
+    accepted: tuple[Reference, ...]
+    verdicts: tuple[Verdict, ...]
+
+
+def keep_all(ranked: RankedReferences) -> ValidatedReferences:
+    """Validation switched off: every ranked reference is kept, whatever the cap, and nobody is asked."""
+    return ValidatedReferences(validator=None, items=ranked.items, verdicts={})
+
+
+async def validate_references(
+    ranked: RankedReferences,
+    *,
+    extracted: ExtractedEvidence,
+    chunk_texts: Mapping[int, str],
+    chat: ChatModel,
+    model: str,
+    timeout_s: float,
+    max_refs: int = 2,
+    max_chars: int | None = 4000,
+    max_tokens: int | None = 256,
+    concurrency: int = 1,
+) -> ValidatedReferences:
+    """Walk each item's references in order, one call each, until `max_refs` are accepted; keep those alone.
+
+    `unsure` keeps a reference out as `reject` does. Up to `concurrency` items are walked at a time; the order of
+    references and verdicts does not depend on it. Of each passage the model sees `max_chars` characters at most.
+
+    Raises LLMResponseParseError for a reply that is not exactly one verdict, InputChangedError when the text of a
+    chunk is not the one that was ranked, and what the model's client raises, as it is; the calls that are still
+    under way are cancelled then.
+    """
+    pending = iter([(item, references) for item, references in ranked.items.items() if references])
+    judged: dict[PHQ8Item, Judged] = {}
+
+    async def judge_item(item: PHQ8Item, references: tuple[Reference, ...]) -> Judged:
+        evidence = evidence_text(extracted.quotes[item])
+
+        async def ask(rank: int, reference: Reference) -> Decision:
+            call = verdict_call(
+                item,
+                rank,
+                model=model,
+                evidence=evidence,
+                reference=text_of(reference, chunk_texts),
+                score=reference.score,
+                max_chars=max_chars,
+                max_tokens=max_tokens,
+                timeout_s=timeout_s,
+            )
+            return decision_of(whole_reply(await chat.chat(call)))
+
+        return await judge(references, ask=ask, max_refs=max_refs)
+
+    async def judge_pending() -> None:
+        for item, references in pending:
+            judged[item] = await judge_item(item, references)
+
+    await _all_or_first_error([judge_pending() for _ in range(concurrency)])
+    return ValidatedReferences(
+        validator=model,
+        items={item: judged[item].accepted if references else () for item, references in ranked.items.items()},
+        verdicts={item: judged[item].verdicts for item, references in ranked.items.items() if references},
+    )
+
+
+async def judge(references: tuple[Reference, ...], *, ask: Ask, max_refs: int) -> Judged:
+    """Ask about the references in order and stop when `max_refs` are accepted."""
+    accepted: list[Reference] = []
+    verdicts: list[Verdict] = []
+    for rank, reference in enumerate(references, start=1):
+        if len(accepted) == max_refs:
+            break
+        decision = await ask(rank, reference)
+        verdicts.append(Verdict(rank=rank, chunk_id=reference.chunk_id, decision=decision))
+        if decision is Decision.ACCEPT:
+            accepted.append(reference)
+    return Judged(tuple(accepted), tuple(verdicts))
+
+
+def verdict_call(
+    item: PHQ8Item,
+    rank: int,
+    *,
+    model: str,
+    evidence: str,
+    reference: str,
+    score: int | None,
+    timeout_s: float,
+    max_chars: int | None = 4000,
+    max_tokens: int | None = 256,
+) -> ChatCall:
+    """The call about one reference, always at temperature 0."""
+    return ChatCall(
+        model=model,
+        messages=verdict_messages(item, evidence=evidence, reference=reference, score=score, max_chars=max_chars),
+        json_mode=True,
+        json_schema=dict(VERDICT_JSON_SCHEMA),
+        max_tokens=max_tokens,
+        timeout_s=timeout_s,
+        purpose=f"validate {item.evidence_key} rank {rank}",
+    )
+
+
+def decision_of(raw: str) -> Decision:
+    """The decision that a reply holds. Only strict JSON counts: a repaired verdict would be our guess.
+
+    >>> decision_of('{"decision": "reject"}').value
+    'reject'
+    """
+    decision = parse_strict(raw).get("decision")
+    if not isinstance(decision, str) or decision not in set(Decision):
+        found = "has no text 'decision'" if not isinstance(decision, str) else "has another 'decision'"
+        raise LLMResponseParseError(raw, f"the object {found}; expected one of {', '.join(Decision)}")
+    return Decision(decision)
+
+
+async def _all_or_first_error(walks: Iterable[Coroutine[None, None, None]]) -> None:
+    """Wait for all; on the first error end the others and raise it as it is, which a TaskGroup would wrap."""
+    tasks = [asyncio.create_task(walk) for walk in walks]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

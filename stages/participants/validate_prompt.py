@@ -1,0 +1,53 @@
+"""What stage `validate` asks a language model about one reference."""
+
+from collections.abc import Mapping
+
+from schemas.values.chat import Message
+from schemas.values.participants import Decision
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.fence import DATA_RULE, fenced
+from stages.participants.hashes import short_hash
+from stages.participants.item_meanings import MEANINGS, score_list
+
+VERDICT_JSON_SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"decision": {"type": "string", "enum": [decision.value for decision in Decision]}},
+    "required": ["decision"],
+    "additionalProperties": False,
+}
+"""What a model's server is asked to hold the verdict to."""
+
+_SYSTEM = f"""\
+You check examples before a rater of interviews gets to see them. You answer with one JSON object, \
+{{"decision": "accept"}}, {{"decision": "reject"}} or {{"decision": "unsure"}}, and with nothing else. {DATA_RULE}"""
+
+_TASK = f"""\
+The evidence was said by the person who is to be rated. The reference was said by somebody else, whose score for the \
+symptom is known:
+
+{score_list()}
+N/A = not known
+
+Should the rater see the reference as an example for this symptom?
+
+accept: it speaks of what the evidence speaks of, and is a good example of the symptom.
+reject: it has nothing to do with the evidence or the symptom, or it contradicts the score.
+unsure: it cannot be told."""
+
+PROMPT_HASH = short_hash(_SYSTEM + _TASK + "".join(MEANINGS.values()))
+"""Changes with every word of the prompt."""
+
+
+def verdict_messages(
+    item: PHQ8Item, *, evidence: str, reference: str, score: int | None, max_chars: int | None
+) -> tuple[Message, ...]:
+    """The messages about one reference. Of each passage `max_chars` characters are shown, None shows all."""
+    user = "\n\n".join(
+        [
+            f"Symptom: {item.value}, {MEANINGS[item]}\nScore of the reference: {'N/A' if score is None else score}",
+            fenced("evidence", evidence, max_chars=max_chars),
+            fenced("reference", reference, max_chars=max_chars),
+            _TASK,
+        ]
+    )
+    return Message(role="system", content=_SYSTEM), Message(role="user", content=user)

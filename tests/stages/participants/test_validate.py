@@ -1,0 +1,265 @@
+"""Stage `validate` (Specs 36, 38 and 39)."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from schemas.errors import InputChangedError, LLMError, LLMResponseParseError, LLMTimeoutError
+from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.participants import Decision, RankedReferences, Reference, ValidatedReferences, Verdict
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.validate import keep_all, validate_references, verdict_call
+from stages.participants.validate_prompt import PROMPT_HASH, VERDICT_JSON_SCHEMA
+from tests.fakes.chat import ScriptedChat
+from tests.stages.participants.builders import evidence, ranked, reference
+
+INJECTIONS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "prompt_injection" / "bipia_attacks.jsonl"
+
+TEXTS = {1: "first chunk", 2: "second chunk", 3: "third chunk", 4: "fourth chunk"}
+FIRST, SECOND, THIRD, FOURTH = (reference(text, chunk_id=chunk_id) for chunk_id, text in TEXTS.items())
+EVIDENCE = evidence({item: (f"about {item.value}", "and more") for item in PHQ8Item})
+
+
+def deciding(*decisions: str) -> ScriptedChat:
+    """Gives these decisions, one after another."""
+    remaining = iter(decisions)
+    return ScriptedChat(lambda call: json.dumps({"decision": next(remaining)}))
+
+
+def sleep(*references: Reference) -> RankedReferences:
+    return ranked({PHQ8Item.SLEEP: references})
+
+
+async def validate(ranking: RankedReferences, chat: ScriptedChat, **limits: int) -> ValidatedReferences:
+    return await validate_references(
+        ranking, extracted=EVIDENCE, chunk_texts=TEXTS, chat=chat, model="judge", timeout_s=9, **limits
+    )
+
+
+def outcome(validated: ValidatedReferences, item: PHQ8Item = PHQ8Item.SLEEP) -> tuple[list[int], str]:
+    """The ids of the kept chunks, and the first letter of each verdict."""
+    verdicts = "".join(verdict.decision.value[0] for verdict in validated.verdicts.get(item, ()))
+    return [kept.chunk_id for kept in validated.items[item]], verdicts
+
+
+def test_disabled_keeps_all_whatever_their_number() -> None:
+    ranking = sleep(FIRST, SECOND, THIRD)
+
+    assert keep_all(ranking) == ValidatedReferences(validator=None, items=ranking.items, verdicts={})
+
+
+@pytest.mark.parametrize(
+    ("decisions", "max_refs", "kept", "asked"),
+    [
+        (["accept", "accept", "accept"], 3, [1, 2, 3], "aaa"),
+        (["reject", "accept", "accept"], 3, [2, 3], "raa"),
+        (["unsure", "accept", "reject"], 3, [2], "uar"),  # unsure keeps out as reject does
+        (["accept", "accept"], 2, [1, 2], "aa"),  # the third is not asked about
+        (["reject", "accept"], 1, [2], "ra"),
+        (["reject", "reject", "unsure"], 2, [], "rru"),
+    ],
+)
+async def test_references_are_walked_in_order_until_enough_are_accepted(
+    decisions: list[str], max_refs: int, kept: list[int], asked: str
+) -> None:
+    chat = deciding(*decisions)
+
+    validated = await validate(sleep(FIRST, SECOND, THIRD), chat, max_refs=max_refs)
+
+    assert (outcome(validated), len(chat.calls)) == ((kept, asked), len(decisions))
+
+
+async def test_all_items_are_present_and_verdicts_name_rank_and_chunk() -> None:
+    validated = await validate(sleep(FIRST, SECOND), deciding("reject", "accept"))
+
+    assert validated == ValidatedReferences(
+        validator="judge",
+        items={item: (SECOND,) if item is PHQ8Item.SLEEP else () for item in PHQ8Item},
+        verdicts={
+            PHQ8Item.SLEEP: (
+                Verdict(rank=1, chunk_id=1, decision=Decision.REJECT),
+                Verdict(rank=2, chunk_id=2, decision=Decision.ACCEPT),
+            )
+        },
+    )
+
+
+async def test_the_cap_holds_for_each_item() -> None:
+    ranking = ranked({PHQ8Item.SLEEP: (FIRST, SECOND), PHQ8Item.TIRED: (THIRD, FOURTH)})
+
+    validated = await validate(ranking, deciding("accept", "accept"), max_refs=1)
+
+    assert [outcome(validated, item) for item in ranking.items if ranking.items[item]] == [([1], "a"), ([3], "a")]
+
+
+async def test_without_references_nobody_is_asked() -> None:
+    chat = deciding()
+
+    validated = await validate(sleep(), chat)
+
+    assert (validated.items, validated.verdicts, chat.calls) == (dict.fromkeys(PHQ8Item, ()), {}, [])
+
+
+async def test_each_call_is_about_one_reference_at_temperature_zero() -> None:
+    chat = deciding("accept")
+    unscored = reference(TEXTS[2], chunk_id=2, score=None)
+
+    await validate(sleep(unscored), chat)
+
+    expected = verdict_call(
+        PHQ8Item.SLEEP,
+        1,
+        model="judge",
+        evidence="about Sleep\nand more",
+        reference="second chunk",
+        score=None,
+        timeout_s=9,
+    )
+    assert chat.calls == [expected]
+    assert (expected.temperature, expected.json_mode, expected.purpose) == (0.0, True, "validate PHQ8_Sleep rank 1")
+    assert "Score of the reference: N/A" in expected.messages[1].content
+
+
+@pytest.mark.parametrize(
+    ("reply", "parse_error"),
+    [
+        ("accept", "Expecting value at line 1, column 1"),
+        ('{"decision": "accept"', "Expecting ',' delimiter at line 1, column 22"),
+        ("{'decision': 'accept'}", "Expecting property name enclosed in double quotes at line 1, column 2"),
+        ('["accept"]', "expected a JSON object, found array"),
+        ("{}", "the object has no text 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": null}', "the object has no text 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": "maybe"}', "the object has another 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": "Accept"}', "the object has another 'decision'; expected one of accept, reject, unsure"),
+        ('{"decision": "reject", "decision": "accept"}', "a name occurs twice in one object"),
+    ],
+)
+async def test_a_reply_that_is_no_verdict_raises_and_is_not_repaired(reply: str, parse_error: str) -> None:
+    with pytest.raises(LLMResponseParseError) as caught:
+        await validate(sleep(FIRST), ScriptedChat(lambda call: reply))
+
+    assert (caught.value.raw_response, caught.value.parse_error) == (reply, parse_error)
+
+
+async def test_a_fenced_verdict_is_read() -> None:
+    validated = await validate(sleep(FIRST), ScriptedChat(lambda call: '```json\n{"decision": "accept"}\n```'))
+
+    assert outcome(validated) == ([1], "a")
+
+
+async def test_a_verdict_that_was_cut_off_raises() -> None:
+    with pytest.raises(LLMResponseParseError, match="cut off"):
+        await validate(sleep(FIRST), ScriptedChat(lambda call: '{"decision": "accept"}', stop_reason="length"))
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize(
+    "error", [LLMTimeoutError(9), LLMError("no such model"), RuntimeError("broken"), ConnectionResetError("gone")]
+)
+async def test_validator_errors_propagate(error: Exception, concurrency: int) -> None:
+    chat = ScriptedChat(raising(error))
+
+    with pytest.raises(type(error)) as caught:
+        await validate(ranked(dict.fromkeys(PHQ8Item, (FIRST, SECOND))), chat, concurrency=concurrency)
+
+    assert caught.value is error
+    assert len(chat.calls) <= concurrency
+
+
+def raising(error: Exception) -> Callable[[ChatCall], str]:
+    def fail(call: ChatCall) -> str:
+        raise error
+
+    return fail
+
+
+async def test_cancellation_propagates_and_ends_the_calls_under_way() -> None:
+    chat = Hanging(lambda call: "")
+    walk = asyncio.create_task(validate(ranked(dict.fromkeys(PHQ8Item, (FIRST,))), chat, concurrency=3))
+    await asyncio.sleep(0.01)
+
+    walk.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await walk
+    assert (len(chat.calls), chat.ended) == (3, 3)
+
+
+class Hanging(ScriptedChat):
+    """Never answers; counts the calls that were ended."""
+
+    ended = 0
+
+    async def chat(self, call: ChatCall) -> ChatReply:
+        self.calls.append(call)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended += 1
+        raise AssertionError
+
+
+async def test_judging_items_at_the_same_time_changes_nothing() -> None:
+    ranking = ranked(dict.fromkeys(PHQ8Item, (FIRST, SECOND, THIRD, FOURTH)))
+    by_content = ScriptedChat(lambda call: json.dumps({"decision": list(Decision)[sum(map(ord, call.purpose)) % 3]}))
+
+    one_by_one = await validate(ranking, by_content)
+    together = await validate(ranking, by_content, concurrency=5)
+
+    assert together.model_dump_json() == one_by_one.model_dump_json()
+
+
+@pytest.mark.parametrize("texts", [{}, {1: "another text"}])
+async def test_a_chunk_whose_text_is_not_the_ranked_one_raises_without_a_call(texts: dict[int, str]) -> None:
+    chat = deciding()
+
+    with pytest.raises(InputChangedError, match="Chunk 1 of participant 1"):
+        await validate_references(
+            sleep(FIRST), extracted=EVIDENCE, chunk_texts=texts, chat=chat, model="judge", timeout_s=9
+        )
+
+    assert chat.calls == []
+
+
+def test_long_passages_are_cut() -> None:
+    call = verdict_call(
+        PHQ8Item.SLEEP, 1, model="m", evidence="e" * 70, reference="r" * 90, score=2, timeout_s=9, max_chars=50
+    )
+
+    user = call.messages[1].content
+    assert ("e" * 50 in user, "e" * 51 in user, "r" * 50 in user, "r" * 51 in user) == (True, False, True, False)
+    assert "(the first 50 of 90 characters)" in user
+
+
+@pytest.mark.skipif(not INJECTIONS.exists(), reason="the public test data is not here; RAGQ_DATA_DIR names its folder")
+def test_injected_instructions_stay_inside_the_fence() -> None:
+    for line in INJECTIONS.read_text(encoding="utf-8").splitlines():
+        attack = json.loads(line)["text"]
+        call = verdict_call(PHQ8Item.SLEEP, 1, model="m", evidence="e", reference=attack, score=2, timeout_s=9)
+        user = call.messages[1].content
+        mark = user.split("<<< reference ")[1].split("\n")[0].split(" ")[0]
+        inside = user.split(f"<<< reference {mark}\n")[1].split(f"\nreference {mark} >>>")[0]
+
+        assert inside == "\n".join(attack.splitlines())
+        assert call.purpose == "validate PHQ8_Sleep rank 1"
+
+
+def test_the_schema_for_servers_allows_one_word_alone() -> None:
+    Draft202012Validator.check_schema(VERDICT_JSON_SCHEMA)
+    replies = [{"decision": "accept"}, {"decision": "maybe"}, {}, {"decision": "accept", "why": "x"}]
+
+    assert [Draft202012Validator(VERDICT_JSON_SCHEMA).is_valid(reply) for reply in replies] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_the_prompt_hash_names_the_prompt() -> None:
+    assert len(PROMPT_HASH) == 12
