@@ -1,0 +1,48 @@
+"""The audit trail of retrieval (Specs 32 and 064)."""
+
+from schemas.values.participants import ValidatedReferences
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.audit import retrieved_reference_events
+from stages.participants.hashes import short_hash
+from tests.stages.participants.builders import reference
+
+
+def test_two_references_give_two_events_with_exactly_these_fields() -> None:
+    first = reference("first chunk", chunk_id=303, similarity=0.9, score=2)
+    second = reference("second chunk", chunk_id=304, similarity=0.8, score=None)
+    validated = ValidatedReferences(validator=None, items={PHQ8Item.SLEEP: (first, second)}, verdicts={})
+
+    assert retrieved_reference_events(validated) == [
+        {
+            "item": "Sleep",
+            "evidence_key": "PHQ8_Sleep",
+            "rank": 1,
+            "similarity": 0.9,
+            "participant_id": 303,
+            "reference_score": 2,
+            "chunk_hash": short_hash("first chunk"),
+            "chunk_chars": 11,
+        },
+        {
+            "item": "Sleep",
+            "evidence_key": "PHQ8_Sleep",
+            "rank": 2,
+            "similarity": 0.8,
+            "participant_id": 304,
+            "reference_score": None,
+            "chunk_hash": short_hash("second chunk"),
+            "chunk_chars": 12,
+        },
+    ]
+
+
+def test_events_follow_the_questionnaire_whatever_the_order_of_the_items() -> None:
+    items = {item: (reference(),) for item in reversed(PHQ8Item)}
+
+    events = retrieved_reference_events(ValidatedReferences(validator=None, items=items, verdicts={}))
+
+    assert [event["item"] for event in events] == [item.value for item in PHQ8Item]
+
+
+def test_no_reference_gives_no_event() -> None:
+    assert retrieved_reference_events(ValidatedReferences(validator=None, items={}, verdicts={})) == []
