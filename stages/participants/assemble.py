@@ -1,0 +1,42 @@
+"""Stage `assemble`: the reference block and the scoring prompt."""
+
+from collections.abc import Mapping
+
+from schemas.values.participants import AssembledPrompt, Reference, SimilarityStatistics
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.reference_block import reference_block, shown
+from stages.participants.score_prompt import SeverityMode, scoring_messages
+from stages.participants.transcript_text import refuse_blank
+
+
+def assemble_prompt(
+    transcript: str,
+    references: Mapping[PHQ8Item, tuple[Reference, ...]],
+    chunk_texts: Mapping[int, str],
+    *,
+    severity_mode: SeverityMode = "strict",
+) -> AssembledPrompt:
+    """The prompt about one participant; no references make it a zero-shot prompt.
+
+    Texts are by chunk id. Raises EmptyTranscriptError for a blank transcript and InputChangedError when a chunk's
+    text is not the one that was retrieved.
+    """
+    refuse_blank(transcript)
+    block = reference_block(references, chunk_texts)
+    statistics = {item: similarity_statistics(references.get(item, ())) for item in PHQ8Item}
+    return AssembledPrompt(
+        block=block,
+        messages=scoring_messages(transcript, block, severity_mode=severity_mode),
+        statistics=statistics,
+        entries=sum(of_item.count for of_item in statistics.values()),
+    )
+
+
+def similarity_statistics(references: tuple[Reference, ...]) -> SimilarityStatistics:
+    """Count, mean and maximum over the references that the block shows; none of them gives 0, None, None."""
+    values = [reference.similarity for reference in shown(references)]
+    return SimilarityStatistics(
+        count=len(values),
+        mean=sum(values) / len(values) if values else None,
+        maximum=max(values, default=None),
+    )

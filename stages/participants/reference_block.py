@@ -1,0 +1,31 @@
+"""The reference examples as they stand in the scoring prompt, to the byte (Specs 31 and 33)."""
+
+from collections.abc import Iterator, Mapping
+
+from schemas.values.participants import Reference
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.chunk_texts import text_of
+
+
+def reference_block(items: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts: Mapping[int, str]) -> str:
+    """All references of all items in one block; without any entry the empty string.
+
+    An entry is `(PHQ8_Sleep Score: 2)` and, on the next line, the chunk as it is. Entries stand in the order of the
+    questionnaire, within an item in the order given; a blank line goes before, between and after them. References
+    without a score are left out. Raises InputChangedError when a chunk's text is not the one that was retrieved.
+    """
+    entries = list(_entries(items, chunk_texts))
+    if not entries:
+        return ""
+    return "\n\n".join(["<Reference Examples>", *entries, "</Reference Examples>"])
+
+
+def shown(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
+    """The references that have a score: those the block shows."""
+    return tuple(reference for reference in references if reference.score is not None)
+
+
+def _entries(items: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts: Mapping[int, str]) -> Iterator[str]:
+    for item in PHQ8Item:
+        for reference in shown(items.get(item, ())):
+            yield f"({item.evidence_key} Score: {reference.score})\n{text_of(reference, chunk_texts)}"
