@@ -24,7 +24,7 @@ RETURNING id
 
 COLUMNS = """
 id, name, run_id, split, split_csv_hash, split_ids_hash, backend, model, model_digest, dimension, chunk_size,
-chunk_step, min_evidence_chars, participants, chunks, created_at, published_at
+chunk_step, min_evidence_chars, participants, chunks, created_at, published_at, replaced_at
 """
 
 CURRENT = f"SELECT {COLUMNS} FROM reference_index WHERE published_at IS NOT NULL AND replaced_at IS NULL ORDER BY name"
@@ -69,8 +69,7 @@ SELECT (SELECT count(*) FROM chunk) AS chunks, (SELECT count(*) FROM stored) AS 
 
 PUBLISH_PARTICIPANTS = """
 INSERT INTO reference_participant (index_id, participant_id, items)
-SELECT $1, j.subject::integer, p.items FROM job AS j JOIN participant AS p ON p.id = j.subject::integer
-WHERE j.run_id = $2
+SELECT $1, j.subject::integer, nullif(j.inputs -> 'items', 'null') FROM job AS j WHERE j.run_id = $2
 """
 
 REPLACE = """
@@ -130,6 +129,7 @@ class StoredIndex(IndexPlan):
     chunks: int | None
     created_at: datetime
     published_at: datetime | None
+    replaced_at: datetime | None
 
 
 class Published(NamedTuple):

@@ -248,6 +248,20 @@ async def routes(connection: Connection, job_ids: Sequence[int]) -> list[Route]:
     return list(found.values())
 
 
+async def exists(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> bool:
+    """Whether there is a job, or a run, of that number."""
+    found: bool = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM job WHERE id = $1) OR EXISTS (SELECT FROM run WHERE id = $2)", job_id, run_id
+    )
+    return found
+
+
+async def job(connection: Connection, job_id: int) -> dict[str, Any] | None:
+    """A job's row; None when there is none of that number."""
+    row = await connection.fetchrow("SELECT * FROM job WHERE id = $1", job_id)
+    return None if row is None else dict(row)
+
+
 async def retry(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
     """Make the failed stages of failed and poisoned jobs ready again; earlier outputs stay. The jobs that go on."""
     return [row["id"] for row in await connection.fetch(RETRY, job_id, run_id)]

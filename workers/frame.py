@@ -15,12 +15,20 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, InputChangedError, LLMResponseParseError
+from schemas.errors import (
+    EvidenceGroundingError,
+    EvidenceSchemaError,
+    InputChangedError,
+    LLMResponseParseError,
+    RagqError,
+)
 from schemas.settings.run import RunSettings
 from schemas.values.base import Value
+from schemas.values.participants import Reference
+from schemas.values.phq8 import PHQ8Item
 from stages import failures
 from stages.ports import ChatModel, Embedder, ReferenceSearch
-from store import attempts, interviews, ledger, runs, stages
+from store import attempts, interviews, ledger, references, runs, stages
 from store.database import Connection, Database
 from store.interviews import StoredTranscript
 from store.stages import Claim, Committed, Failure
@@ -107,6 +115,11 @@ class Work:
         return await self.database.steadily(
             lambda connection: interviews.transcript(connection, self.participant_id, expected_hash=expected)
         )
+
+    async def chunk_texts(self, items: Mapping[PHQ8Item, tuple[Reference, ...]]) -> dict[int, str]:
+        """The texts behind references, by chunk id; chunks that are gone are absent."""
+        chunk_ids = sorted({reference.chunk_id for of_item in items.values() for reference in of_item})
+        return await self.database.steadily(lambda connection: references.chunk_texts(connection, chunk_ids))
 
     async def _stored(self, stage: str) -> attempts.Output:
         stored = await self.database.steadily(lambda connection: attempts.output(connection, self.claim.job_id, stage))
@@ -240,6 +253,6 @@ class Frame:
 
 
 def _without_words(error: Exception) -> Exception:
-    if error.__class__.__module__ == "schemas.errors":
+    if isinstance(error, RagqError):
         return error
     return StageFailed(failures.type_name(error))

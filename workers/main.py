@@ -4,9 +4,9 @@ import os
 from typing import Any
 
 from celery import signals
-from stack.connections import connections
 
 from schemas.settings.process import ProcessSettings
+from stack.connections import connections
 from workers import logs, process
 from workers.app import make_app
 from workers.crashpoints import crash_point

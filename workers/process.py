@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import structlog
 from celery import Celery
-from stack.connections import Connections, connections
 
 from schemas.settings.process import ProcessSettings
+from stack.connections import Connections, connections
 from store import workers
 from store.database import Database
 from workers.frame import Frame

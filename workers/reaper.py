@@ -6,6 +6,7 @@ many messages for a stage as the stage has ready rows, nothing is missing and no
 """
 
 import asyncio
+from typing import Final
 
 import redis
 import structlog
@@ -19,6 +20,9 @@ from workers.app import KEY_PREFIX
 from workers.pipelines import STAGES
 
 log = structlog.get_logger(__name__)
+
+#: The database or the broker cannot be reached.
+AWAY: Final[tuple[type[BaseException], ...]] = (*CONNECTION_ERRORS, *dispatch.BROKER_ERRORS, redis.RedisError)
 
 
 class Reaper:
@@ -44,7 +48,7 @@ class Reaper:
         while True:
             try:
                 await self.sweep()
-            except (*CONNECTION_ERRORS, *dispatch.BROKER_ERRORS, redis.RedisError) as error:
+            except AWAY as error:
                 log.warning("sweep_missed", error_type=type(error).__name__)
             await asyncio.sleep(self._every_s)
 

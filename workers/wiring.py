@@ -71,7 +71,10 @@ class Wiring:
 
             if self._process.ragq_openai_base_url is None:
                 raise Refused("LLM_BACKEND is openai and RAGQ_OPENAI_BASE_URL is not set; set it to the server's URL.")
-            return OpenAIChat(base_url=self._process.ragq_openai_base_url, api_key=self._process.ragq_openai_api_key)
+            key = self._process.ragq_openai_api_key
+            return OpenAIChat(
+                base_url=self._process.ragq_openai_base_url, api_key=None if key is None else key.get_secret_value()
+            )
         from adapters.ollama_chat import OllamaChat
 
         return OllamaChat(self._require_ollama())

@@ -106,5 +106,11 @@ def outside_layers(environment: Mapping[str, str], env_file: Path | None) -> tup
     return [from_file, layer], problems
 
 
+def merged(environment: Mapping[str, str], env_file: Path) -> dict[str, str]:
+    """The environment over the lines of the .env file: what a process of ragq takes its connections from."""
+    layers, _ = outside_layers(environment, env_file)
+    return {name: text for layer in layers for name, text in layer.variables.items()}
+
+
 def _in_capitals(variables: Mapping[str, str]) -> dict[str, str]:
     return {name.upper(): text for name, text in variables.items()}

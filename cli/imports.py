@@ -1,0 +1,100 @@
+"""`ragq import`: data sets into the database, whole or not at all."""
+
+from pathlib import Path
+
+import click
+
+from cli.daic_woz_files import read_directory
+from cli.output import print_json
+from cli.session import with_database
+from schemas.values.interviews import DataSet, Split
+from stages.participants.splits import TRAIN_AND_DEV, resolve_split
+from store import interviews
+from store.database import Connection
+from store.interviews import NewParticipant, NewSplit
+
+
+@click.group("import", context_settings={"help_option_names": ["-h", "--help"]})
+def import_group() -> None:
+    """Import data sets; bad files are refused with every problem named.
+
+    \b
+    Example:
+        ragq import participants data
+    """
+
+
+@import_group.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--transcripts", default="transcripts", show_default=True, help="Sub-folder that holds the interviews.")
+@click.option(
+    "--patch-missing-items",
+    is_flag=True,
+    help="Rebuild a single missing item score as the total minus the seven known ones.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def participants(directory: Path, transcripts: str, patch_missing_items: bool, as_json: bool) -> None:
+    """Import interviews, labels and splits in the DAIC-WOZ layout.
+
+    Importing the same participants again replaces them; runs that were submitted on another transcript then refuse
+    to go on with the new one.
+
+    \b
+    Example:
+        ragq import participants data
+        ragq import participants data --transcripts transcripts_participant_only
+    """
+    data_set = read_directory(directory, transcripts=transcripts, patch_missing_items=patch_missing_items)
+    people = new_participants(data_set)
+    splits = new_splits(data_set)
+
+    async def keep(connection: Connection) -> None:
+        await interviews.keep(connection, people, splits)
+
+    with_database(keep)
+    patched = {str(label.participant_id): label.patched for label in data_set.labels.values() if label.patched}
+    sizes = {split.name: len(split.participant_ids) for split in splits}
+    if as_json:
+        print_json({"participants": len(people), "splits": sizes, "patched_items": patched})
+        return
+    click.echo(f"Imported {len(people)} participants.")
+    for name, size in sizes.items():
+        click.echo(f"  split {name}: {size}")
+    for participant_id, item in patched.items():
+        click.echo(f"  participant {participant_id}: {item} was rebuilt from the total")
+
+
+def new_participants(data_set: DataSet) -> list[NewParticipant]:
+    """The participants of a data set that have a transcript, with the labels they have."""
+    people = []
+    for participant_id, transcript in data_set.transcripts.items():
+        labels = data_set.labels.get(participant_id)
+        people.append(
+            NewParticipant(
+                id=participant_id,
+                transcript=transcript.text,
+                transcript_hash=transcript.sha256,
+                utterances=[utterance.model_dump(mode="json") for utterance in transcript.utterances],
+                gender=labels.gender if labels else None,
+                phq8_binary=int(labels.phq8_binary) if labels and labels.phq8_binary is not None else None,
+                phq8_score=labels.phq8_score if labels else None,
+                items=labels.items if labels else None,
+            )
+        )
+    return people
+
+
+def new_splits(data_set: DataSet) -> list[NewSplit]:
+    """The splits of a data set, and train and dev together where it has both."""
+    splits: list[Split] = list(data_set.splits.values())
+    if {"train", "dev"} <= data_set.splits.keys():
+        splits.append(resolve_split(TRAIN_AND_DEV, data_set))
+    return [
+        NewSplit(
+            name=split.name,
+            csv_hash=split.csv_hash,
+            ids_hash=split.ids_hash,
+            participant_ids=split.participant_ids,
+        )
+        for split in splits
+    ]

@@ -1,0 +1,113 @@
+"""`ragq index`: the reference indexes."""
+
+import click
+from rich.table import Table
+
+from cli.output import console, notices, print_json
+from cli.session import application, with_database
+from cli.settings_options import effective_settings, settings_options
+from cli.submit import tell
+from cli.watch import follow
+from store import references
+from store.database import Connection
+from store.references import StoredIndex
+from workers.submissions.references import TRAINING_SPLITS, plan_references
+from workers.submissions.submit import Submitted, submit
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def index() -> None:
+    """Build and list reference indexes.
+
+    \b
+    Example:
+        ragq index references --split paper-train
+    """
+
+
+@index.command("references")
+@click.option(
+    "--split", type=click.Choice(list(TRAINING_SPLITS)), default="paper-train", show_default=True, help="Whose chunks."
+)
+@settings_options
+@click.option("--new", "always_new", is_flag=True, help="Build again even if the same index was built before.")
+@click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def references_command(
+    split: str,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    always_new: bool,
+    no_wait: bool,
+    as_json: bool,
+) -> None:
+    """Chunk and embed the transcripts of a training split, as a run of one job per participant.
+
+    The index is named by EMBEDDING_EMBEDDINGS_FILE. It becomes visible in one step when every job has succeeded;
+    until then, and when one fails, an older index of the name stays. `ragq retry` finishes a run that failed.
+
+    \b
+    Example:
+        ragq index references --split paper-train
+        ragq index references --set EMBEDDING_CHUNK_SIZE=6 --set EMBEDDING_EMBEDDINGS_FILE=short_windows
+    """
+    settings = effective_settings(profile, assignments)
+    app = application()
+
+    async def store(connection: Connection) -> tuple[Submitted, StoredIndex | None]:
+        run, effect = await plan_references(connection, split, settings)
+        submitted = await submit(connection, app, run, always_new=always_new, effect=effect)
+        built = await references.by_run(connection, submitted.run_id)
+        if built is not None and built.replaced_at is not None:
+            submitted = await submit(connection, app, run, always_new=True, effect=effect)
+            built = None
+        return submitted, built
+
+    submitted, built = with_database(store)
+    if built is not None and built.published_at is not None:
+        click.echo(f"Index '{built.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
+        _print([built], as_json)
+        return
+    tell(submitted, profile=settings.profile, why=settings.profile_source)
+    if not no_wait:
+        follow(submitted.run_id, as_json=as_json)
+    elif as_json:
+        print_json({"run": f"r{submitted.run_id}", "jobs": submitted.jobs})
+    else:
+        click.echo(f"r{submitted.run_id}")
+
+
+@index.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_command(as_json: bool) -> None:
+    """List the indexes that can be searched.
+
+    \b
+    Example:
+        ragq index list
+    """
+    _print(with_database(references.current), as_json)
+
+
+def _print(indexes: list[StoredIndex], as_json: bool) -> None:
+    if as_json:
+        print_json(indexes)
+        return
+    if not indexes:
+        notices().print("No index is built yet. `ragq index references --split paper-train` builds one.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("name", "split", "participants", "chunks", "model", "dimension", "chunking", "published"):
+        table.add_column(column)
+    for one in indexes:
+        table.add_row(
+            one.name,
+            one.split,
+            str(one.participants),
+            str(one.chunks),
+            one.model,
+            str(one.dimension),
+            f"{one.chunk_size} lines every {one.chunk_step}",
+            f"{one.published_at:%Y-%m-%d %H:%M}",
+        )
+    console().print(table)

@@ -1,0 +1,100 @@
+"""`ragq inspect`: everything that was stored about a job."""
+
+from typing import Any
+
+import click
+from rich.console import Console, Group
+from rich.json import JSON
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from cli.ids import JOB
+from cli.output import coloured, console, print_json
+from cli.session import with_database
+from schemas.errors import Refused
+from store import attempts, ledger, runs
+from store.database import Connection
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB", type=JOB)
+@click.argument("stage", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
+    """Show the attempts of a job, or input, output, errors and model calls of one of its stages.
+
+    This prints what subjects said and what models answered: mind who looks over your shoulder.
+
+    \b
+    Example:
+        ragq inspect j345
+        ragq inspect j345 validate --json
+    """
+    found = with_database(lambda connection: _read(connection, job_id, stage))
+    if as_json:
+        print_json(found)
+    elif stage is None:
+        _print_overview(console(), found)
+    else:
+        _print_stage(console(), found)
+
+
+async def _read(connection: Connection, job_id: int, stage: str | None) -> dict[str, Any]:
+    job = await runs.job(connection, job_id)
+    if job is None:
+        raise Refused(f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs.")
+    stages = [row["stage"] for row in await runs.grid(connection, job["run_id"]) if row["id"] == job_id]
+    if stage is not None and stage not in stages:
+        raise Refused(f"Job j{job_id} has no stage '{stage}'. Its stages: {', '.join(stages)}.")
+    history = await attempts.history(connection, job_id, stage)
+    for attempt in history:
+        attempt["calls"] = await ledger.uses(connection, attempt["id"])
+    return {"job": job, "stages": stages, "stage": stage, "attempts": history}
+
+
+def _print_overview(screen: Console, found: dict[str, Any]) -> None:
+    job = found["job"]
+    screen.print(
+        Text.assemble((f"j{job['id']}", "bold"), f" of r{job['run_id']}  {job['subject']}  {job['mode']}  "),
+        coloured(job["status"]),
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("stage", "attempt", "outcome", "seconds", "worker", "LLM calls", "vectors", "error"):
+        table.add_column(column)
+    for attempt in found["attempts"]:
+        paid = sum(not call["is_reused"] for call in attempt["calls"])
+        reused = len(attempt["calls"]) - paid
+        table.add_row(
+            attempt["stage"],
+            str(attempt["number"]),
+            coloured(attempt["outcome"]),
+            f"{attempt['seconds']:.2f}",
+            attempt["worker_id"],
+            f"{paid}" + (f" (+{reused} reused)" if reused else ""),
+            str(attempt["vectors"] or ""),
+            attempt["error_message"] or "",
+        )
+    screen.print(table)
+
+
+def _print_stage(screen: Console, found: dict[str, Any]) -> None:
+    for attempt in found["attempts"]:
+        parts: list[Any] = [Text("input", style="bold"), JSON.from_data(attempt["inputs"])]
+        if attempt["output"] is not None:
+            parts += [Text("output", style="bold"), JSON.from_data(attempt["output"])]
+        if attempt["error_type"] is not None:
+            parts += [
+                Text("error", style="bold red"),
+                Text(f"{attempt['error_type']} ({attempt['error_category']}): {attempt['error_message']}"),
+                JSON.from_data(attempt["error_details"]),
+            ]
+        for call in attempt["calls"]:
+            paid = "reused" if call["is_reused"] else f"{call['seconds']:.2f} s"
+            rejected = ", reply rejected" if call["rejected_at"] else ""
+            parts += [
+                Text(f"call {call['call_id']}: {call['purpose']} ({call['model']}, {paid}{rejected})", style="bold"),
+                Text(call["reply"]),
+            ]
+        title = f"{attempt['stage']} attempt {attempt['number']}: {attempt['outcome']}, {attempt['seconds']:.2f} s"
+        screen.print(Panel(Group(*parts), title=title, title_align="left"))

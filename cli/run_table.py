@@ -1,0 +1,120 @@
+"""A run as a table in the terminal."""
+
+from datetime import timedelta
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cli.output import coloured
+from schemas.statuses import StageStatus
+from schemas.values.phq8 import PHQ8Item
+from store.run_view import JobView, RunView, StageView
+
+_MARKS = {
+    StageStatus.WAITING: ("·", "dim"),
+    StageStatus.READY: ("○", "cyan"),
+    StageStatus.RUNNING: ("◐", "blue"),
+    StageStatus.DONE: ("●", "green"),
+    StageStatus.FAILED: ("✗", "red"),
+}
+
+#: Said in the head of every run of the profile `demo`.
+DEMO_NOTICE = (
+    "Profile demo: evidence is chosen by similarity and a 135M model judges it. "
+    "The verdicts show the machinery, not quality."
+)
+
+
+def run_table(view: RunView) -> RenderableType:
+    """Head, one line per job, and the errors of jobs that did not get through."""
+    return Group(_head(view), _jobs(view.jobs), *_errors(view.jobs), _legend())
+
+
+def print_run(console: Console, view: RunView) -> None:
+    """The run on a console."""
+    console.print(run_table(view))
+
+
+def _head(view: RunView) -> RenderableType:
+    overview = view.overview
+    states = ", ".join(f"{count} {status}" for status, count in overview.states.items())
+    lines = [
+        Text.assemble(
+            (f"r{overview.id}", "bold"),
+            f"  {overview.kind}  profile {overview.profile}  {overview.jobs} jobs: {states}",
+        )
+    ]
+    if why := overview.request.get("profile_source"):
+        lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
+    if overview.profile == "demo":
+        lines.append(Text(DEMO_NOTICE, style="yellow"))
+    chosen = {
+        name: setting["value"] for name, setting in view.settings.items() if setting["source"] not in ("default",)
+    }
+    lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
+    return Group(*lines)
+
+
+def _jobs(jobs: list[JobView]) -> Table:
+    table = Table(pad_edge=False, box=None, header_style="bold")
+    stages = list(dict.fromkeys(stage.stage for job in jobs for stage in job.stages))
+    table.add_column("job")
+    table.add_column("subject", justify="right")
+    table.add_column("mode")
+    table.add_column("status")
+    for stage in stages:
+        table.add_column(stage, justify="center")
+    table.add_column("kept/rejected per item")
+    table.add_column("LLM calls", justify="right")
+    table.add_column("seconds", justify="right")
+    for job in jobs:
+        by_stage = {stage.stage: stage for stage in job.stages}
+        table.add_row(
+            f"j{job.job_id}",
+            job.subject,
+            job.mode,
+            coloured(job.status),
+            *(_mark(by_stage.get(stage)) for stage in stages),
+            references(job),
+            calls(job),
+            f"{job.seconds:.1f}",
+        )
+    return table
+
+
+def _mark(stage: StageView | None) -> Text:
+    if stage is None:
+        return Text("")
+    mark, style = _MARKS[stage.status]
+    again = f"×{stage.attempts}" if stage.attempts > 1 else ""
+    seconds = f" {stage.seconds:.1f}" if stage.seconds is not None else ""
+    return Text(f"{mark}{again}{seconds}", style=style)
+
+
+def references(job: JobView) -> str:
+    """How many references each item kept and rejected: `Sleep 2/1`; items without any are left out."""
+    items = [item for item in PHQ8Item if item in job.kept or item in job.rejected]
+    return " ".join(f"{item} {job.kept.get(item, 0)}/{job.rejected.get(item, 0)}" for item in items)
+
+
+def calls(job: JobView) -> str:
+    """How many language model calls a job paid for, and how many the ledger answered."""
+    return f"{job.llm_paid}" + (f" (+{job.llm_reused} reused)" if job.llm_reused else "")
+
+
+def _errors(jobs: list[JobView]) -> list[RenderableType]:
+    return [
+        Text(f"j{job.job_id} {job.error.stage} attempt {job.error.attempt}: {job.error.message}", style="red")
+        for job in jobs
+        if job.error is not None
+    ]
+
+
+def _legend() -> Text:
+    return Text("  ".join(f"{mark} {status}" for status, (mark, _) in _MARKS.items()), style="dim")
+
+
+def spell(seconds: float) -> str:
+    """A duration in hours, minutes and seconds: `0:01:05`."""
+    return str(timedelta(seconds=round(seconds)))

@@ -1,0 +1,62 @@
+"""`ragq runs` and `ragq show`: what was submitted and how it stands."""
+
+import click
+from rich.table import Table
+
+from cli.ids import RUN
+from cli.output import console, notices, print_json
+from cli.run_table import print_run
+from cli.session import with_database
+from cli.watch import read
+from store import runs as stored_runs
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def runs(limit: int, as_json: bool) -> None:
+    """List the newest runs with the states of their jobs.
+
+    \b
+    Example:
+        ragq runs --limit 5
+    """
+    found = with_database(lambda connection: stored_runs.overviews(connection, limit=limit))
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        notices().print("No run is stored yet. `ragq submit --split paper-test` makes one.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("run", "kind", "profile", "asked for", "jobs", "states", "submitted"):
+        table.add_column(column)
+    for run in found:
+        asked = " ".join(str(run.request[key]) for key in ("split", "index", "limit") if run.request.get(key))
+        table.add_row(
+            f"r{run.id}",
+            run.kind,
+            run.profile,
+            asked,
+            str(run.jobs),
+            ", ".join(f"{count} {status}" for status, count in run.states.items()),
+            f"{run.created_at:%Y-%m-%d %H:%M:%S}",
+        )
+    console().print(table)
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", type=RUN)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show(run_id: int, as_json: bool) -> None:
+    """Show a run: the stages of every job, references kept and rejected, calls, seconds and errors.
+
+    \b
+    Example:
+        ragq show r12
+    """
+    view = with_database(lambda connection: read(connection, run_id))
+    if as_json:
+        print_json(view)
+    else:
+        print_run(console(), view)

@@ -1,0 +1,53 @@
+"""How commands reach the servers: one connection, one event loop, and plain words when a server is not there."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import asyncpg
+from celery import Celery
+
+from cli.settings_options import ENV_FILE
+from schemas.errors import StackError
+from schemas.settings.layers import merged
+from stack.connections import Connections, connections
+from store.database import CONNECTION_ERRORS, Connection, Database
+from workers.app import make_app
+
+Result = TypeVar("Result")
+
+
+def servers() -> Connections:
+    """The servers of the environment, the .env file, or the running stack."""
+    return connections(merged(os.environ, ENV_FILE))
+
+
+def application() -> Celery:
+    """The Celery application for sending."""
+    return make_app(servers().redis_url)
+
+
+def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
+    """Run a coroutine on a connection to the database. Raises StackError when there is no database to talk to."""
+
+    async def connected() -> Result:
+        database = Database(servers().database_url, pool_size=1)
+        try:
+            async with database.connection() as connection:
+                return await work(connection)
+        except asyncpg.UndefinedTableError:
+            raise StackError("The database has no tables of ragq yet. `ragq migrate` makes them.") from None
+        except ValueError as error:
+            if "unknown type" not in str(error):
+                raise
+            raise StackError("The database has no pgvector yet. `ragq migrate` prepares it.") from None
+        except CONNECTION_ERRORS as error:
+            raise StackError(
+                f"The database cannot be reached ({type(error).__name__}). "
+                "`ragq ps` tells how the stack is; `ragq up` starts it."
+            ) from error
+        finally:
+            await database.close()
+
+    return asyncio.run(connected())

@@ -1,0 +1,98 @@
+"""`ragq watch`: a run as it goes."""
+
+import asyncio
+import time
+
+import click
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from cli.ids import RUN
+from cli.output import console, notices, print_json
+from cli.run_table import print_run, run_table, spell
+from cli.session import with_database
+from schemas.errors import Refused
+from schemas.statuses import JobStatus, StageStatus
+from store import workers
+from store.database import Connection
+from store.run_view import RunView, run_view
+
+_POLL_S = 0.5
+_SEEN_WITHIN_S = 10.0
+_LONELY_AFTER_S = 5.0
+_ALONE = Text("No worker was seen in the last 10 seconds; `ragq up` or `ragq worker` starts one.", style="yellow")
+
+#: Some jobs of the run did not get through.
+SOME_FAILED = 3
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", type=RUN)
+@click.option("--json", "as_json", is_flag=True, help="Print the run as one JSON object when it has come to rest.")
+def watch(run_id: int, as_json: bool) -> None:
+    """Follow a run until it comes to rest, with the time it still needs.
+
+    Ctrl-C ends the watching and leaves the run alone. Exit code 3 when some jobs did not succeed.
+
+    \b
+    Example:
+        ragq watch r12
+    """
+    follow(run_id, as_json=as_json)
+
+
+def follow(run_id: int, *, as_json: bool) -> None:
+    """Watch a run to its end, print it, and leave with exit code 3 when some jobs did not succeed."""
+    try:
+        view = with_database(lambda connection: _until_rest(connection, run_id, notices()))
+    except KeyboardInterrupt:
+        click.echo(f"\nNo longer watching; r{run_id} goes on. `ragq watch r{run_id}` looks again.", err=True)
+        raise SystemExit(0) from None
+    if as_json:
+        print_json(view)
+    else:
+        print_run(console(), view)
+    if view.overview.states.get(JobStatus.SUCCEEDED, 0) != view.overview.jobs:
+        raise SystemExit(SOME_FAILED)
+
+
+def remaining_seconds(view: RunView, elapsed_s: float, done_at_start: int) -> float | None:
+    """How long the open jobs still need at the pace of the stages stored since watching began; None before any."""
+    done = stages_done(view) - done_at_start
+    left = sum(stage.status is not StageStatus.DONE for job in view.jobs if job.status.is_open for stage in job.stages)
+    return None if done <= 0 else elapsed_s / done * left
+
+
+def stages_done(view: RunView) -> int:
+    """Stored stages of all jobs."""
+    return sum(stage.status is StageStatus.DONE for job in view.jobs for stage in job.stages)
+
+
+async def read(connection: Connection, run_id: int) -> RunView:
+    """The run, or Refused when there is none of that number."""
+    view = await run_view(connection, run_id)
+    if view is None:
+        raise Refused(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
+    return view
+
+
+async def _until_rest(connection: Connection, run_id: int, screen: Console) -> RunView:
+    view = await read(connection, run_id)
+    started, done_at_start = time.monotonic(), stages_done(view)
+    with Live(console=screen, auto_refresh=False, transient=True) as live:
+        while view.overview.open_jobs:
+            elapsed_s = time.monotonic() - started
+            status = _status(view, elapsed_s, remaining_seconds(view, elapsed_s, done_at_start))
+            is_alone = elapsed_s > _LONELY_AFTER_S and not await workers.seen(connection, within_s=_SEEN_WITHIN_S)
+            if screen.is_terminal:
+                live.update(Group(run_table(view), status, *([_ALONE] if is_alone else [])), refresh=True)
+            await asyncio.sleep(_POLL_S)
+            view = await read(connection, run_id)
+    return view
+
+
+def _status(view: RunView, elapsed_s: float, remaining_s: float | None) -> Text:
+    total = sum(len(job.stages) for job in view.jobs)
+    remaining = "" if remaining_s is None else f", about {spell(remaining_s)} to go"
+    return Text(f"{stages_done(view)} of {total} stages, {spell(elapsed_s)}{remaining}", style="bold")

@@ -1,0 +1,33 @@
+"""What the stages of an index job store."""
+
+from schemas.values.base import Value
+
+
+class Chunk(Value):
+    """A window of transcript lines."""
+
+    text: str
+    chunk_hash: str
+    """First 12 hex digits of the SHA-256 of the text."""
+
+
+class ChunkedTranscript(Value):
+    """Stage `chunk`: the windows of one transcript, in order."""
+
+    chunks: tuple[Chunk, ...]
+
+
+class EmbeddedChunks(Value):
+    """Stage `embed`: how the windows were embedded. The vectors are stored beside it, one per window, in order."""
+
+    model: str
+    model_digest: str
+    dimension: int
+    vectors: int
+
+
+class FinishedBatch(Value):
+    """Stage `publish`: this transcript is ready. The last job of the run to get here publishes the index."""
+
+    index_id: int
+    chunks: int

@@ -1,0 +1,155 @@
+"""A run as people look at it: its jobs, where each stage stands, what was kept, what it cost, what went wrong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from schemas.statuses import JobStatus, StageStatus
+from store import ledger, runs
+from store.database import Connection
+from store.runs import RunOverview
+
+VALIDATED = """
+SELECT s.job_id, a.output -> 'items' AS items, a.output -> 'verdicts' AS verdicts
+FROM job AS j
+JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'validate' AND s.status = 'done'
+JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+WHERE j.run_id = $1
+"""
+
+ERRORS = """
+SELECT DISTINCT ON (a.job_id) a.job_id, a.stage, a.number, a.error_type, a.error_message, a.error_category
+FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND j.status IN ('failed', 'poisoned', 'interrupted') AND a.error_type IS NOT NULL
+ORDER BY a.job_id, a.id DESC
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageView:
+    """One stage of a job."""
+
+    stage: str
+    status: StageStatus
+    attempts: int
+    seconds: float | None
+    """Of the last attempt, up to now while it runs; None before the first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorView:
+    """The last error of a job that did not get through."""
+
+    stage: str
+    attempt: int
+    type: str
+    message: str
+    category: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """One job of a run."""
+
+    job_id: int
+    mode: str
+    subject: str
+    status: JobStatus
+    note: str | None
+    stages: list[StageView]
+    kept: dict[str, int]
+    """References in the prompt per item, by the item's name; items without any are absent."""
+    rejected: dict[str, int]
+    """References that the validator did not accept, likewise."""
+    llm_paid: int
+    llm_reused: int
+    error: ErrorView | None
+
+    @property
+    def seconds(self) -> float:
+        """Spent in the last attempt of each stage."""
+        return sum(stage.seconds or 0.0 for stage in self.stages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView:
+    """A run with all its jobs, in the order of submission."""
+
+    overview: RunOverview
+    read_at: datetime
+    """The database's clock when the rows were read."""
+    jobs: list[JobView]
+    settings: dict[str, Any]
+
+
+async def run_view(connection: Connection, run_id: int) -> RunView | None:
+    """A run; None when there is none of that number. All of it is read at one moment."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        overview = await runs.overview(connection, run_id)
+        if overview is None:
+            return None
+        read_at: datetime = await connection.fetchval("SELECT now()")
+        validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id)}
+        errors = {row["job_id"]: _error(row) for row in await connection.fetch(ERRORS, run_id)}
+        calls = await ledger.counts(connection, run_id)
+        rows_by_job: dict[int, list[dict[str, Any]]] = {}
+        for row in await runs.grid(connection, run_id):
+            rows_by_job.setdefault(row["id"], []).append(row)
+        settings = await runs.settings(connection, run_id)
+    nothing = ledger.CallCounts(0, 0)
+    return RunView(
+        overview=overview,
+        read_at=read_at,
+        settings=settings,
+        jobs=[
+            _job(rows, validated.get(job_id), errors.get(job_id), calls.get(job_id, nothing))
+            for job_id, rows in rows_by_job.items()
+        ],
+    )
+
+
+def _job(
+    rows: list[dict[str, Any]],
+    validated: Mapping[str, Any] | None,
+    error: ErrorView | None,
+    calls: ledger.CallCounts,
+) -> JobView:
+    first = rows[0]
+    items = {} if validated is None else validated["items"]
+    verdicts = {} if validated is None else validated["verdicts"]
+    return JobView(
+        job_id=first["id"],
+        mode=first["mode"],
+        subject=first["subject"],
+        status=JobStatus(first["job_status"]),
+        note=first["note"],
+        stages=[
+            StageView(
+                stage=row["stage"],
+                status=StageStatus(row["status"]),
+                attempts=row["attempts"],
+                seconds=row["seconds"],
+            )
+            for row in rows
+        ],
+        kept={item: len(references) for item, references in items.items() if references},
+        rejected={item: refused for item, asked in verdicts.items() if (refused := _refused(asked))},
+        llm_paid=calls.paid,
+        llm_reused=calls.reused,
+        error=error,
+    )
+
+
+def _refused(verdicts: list[dict[str, Any]]) -> int:
+    return sum(verdict["decision"] != "accept" for verdict in verdicts)
+
+
+def _error(row: Mapping[str, Any]) -> ErrorView:
+    return ErrorView(
+        stage=row["stage"],
+        attempt=row["number"],
+        type=row["error_type"],
+        message=row["error_message"],
+        category=row["error_category"],
+    )

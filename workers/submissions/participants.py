@@ -1,0 +1,154 @@
+"""Participant runs: who is assessed, in which modes, on which reference index."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from schemas.errors import EmbeddingArtifactMismatchError, EvidenceSchemaError, Refused
+from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.run import RunSettings, settings_hash
+from schemas.values.phq8 import AssessmentMode
+from stages.participants.evidence_schema import quotes_per_item
+from store import interviews, references
+from store.database import Connection
+from store.references import StoredIndex
+from store.runs import NewJob, NewRun
+from workers.pipelines import stages_of
+
+#: Names a split may also be asked for by.
+SPLIT_ALIASES = {"paper": "paper-test"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParticipantRequest:
+    """What is asked for. Either a split, of which `limit` takes the first participants, or participants by id."""
+
+    split: str | None = None
+    participants: Sequence[int] = ()
+    modes: Sequence[AssessmentMode]
+    limit: int | None = None
+    evidence: Mapping[str, Any] | None = None
+    """Ready-made quotes: participant id -> evidence key -> list of quotes."""
+
+
+async def plan_participants(connection: Connection, request: ParticipantRequest, settings: EffectiveSettings) -> NewRun:
+    """The run for a request: one job per participant and mode, participants in the order asked for.
+
+    Raises Refused for an unknown split or participant, a missing transcript or evidence of the wrong shape, and
+    EmbeddingArtifactMismatchError when the reference index was built with other settings.
+    """
+    hashes = await _transcripts(connection, request)
+    evidence = _checked_evidence(request.evidence, list(hashes))
+    few_shot: dict[str, Any] = {}
+    if AssessmentMode.FEW_SHOT in request.modes:
+        index = await _index(connection, settings.run)
+        few_shot = {"index_id": index.id, "index_model_digest": index.model_digest}
+    jobs = [
+        NewJob(
+            mode=mode,
+            subject=str(participant_id),
+            inputs={"transcript_hash": transcript_hash}
+            | (few_shot if mode is AssessmentMode.FEW_SHOT else {})
+            | ({} if evidence is None else {"evidence": evidence[participant_id]}),
+            stages=stages_of("participant", mode),
+        )
+        for participant_id, transcript_hash in hashes.items()
+        for mode in request.modes
+    ]
+    return NewRun(
+        kind="participant",
+        profile=settings.profile,
+        settings=settings.snapshot(),
+        settings_hash=settings_hash(settings.run),
+        request={
+            "split": request.split,
+            "participants": list(request.participants),
+            "modes": list(request.modes),
+            "limit": request.limit,
+            "evidence": None if evidence is None else "given",
+            "profile_source": settings.profile_source,
+        },
+        version=version("ragq"),
+        jobs=jobs,
+    )
+
+
+async def _transcripts(connection: Connection, request: ParticipantRequest) -> dict[int, str]:
+    if request.split is None:
+        wanted = list(dict.fromkeys(request.participants))
+    else:
+        name = SPLIT_ALIASES.get(request.split, request.split)
+        wanted = [member.participant_id for member in await interviews.members(connection, name)]
+        if not wanted:
+            known = ", ".join(await interviews.split_names(connection)) or "none yet"
+            raise Refused(
+                f"Split '{request.split}' is not stored. Stored splits: {known}. "
+                "`ragq import participants DIR` imports the splits of a data set."
+            )
+        wanted = wanted[: request.limit]
+    found = await interviews.transcript_hashes(connection, wanted)
+    missing = [str(participant_id) for participant_id in wanted if participant_id not in found]
+    if missing:
+        raise Refused(
+            f"No transcript is stored for participant {', '.join(missing)}. "
+            "`ragq import participants DIR` imports transcripts."
+        )
+    return {participant_id: found[participant_id] for participant_id in wanted}
+
+
+def _checked_evidence(
+    evidence: Mapping[str, Any] | None, participants: Sequence[int]
+) -> dict[int, dict[str, list[str]]] | None:
+    if evidence is None:
+        return None
+    problems = [f"participant {key} is not part of this run" for key in evidence if key not in map(str, participants)]
+    checked: dict[int, dict[str, list[str]]] = {}
+    for participant_id in participants:
+        if str(participant_id) not in evidence:
+            problems.append(f"participant {participant_id} has no entry; give an empty object for no evidence")
+            continue
+        try:
+            quotes = quotes_per_item(evidence[str(participant_id)])
+        except EvidenceSchemaError as error:
+            problems += [f"participant {participant_id}: {key}: {what}" for key, what in error.violations.items()]
+        else:
+            checked[participant_id] = {item.evidence_key: list(texts) for item, texts in quotes.items()}
+    if problems:
+        raise Refused("The evidence cannot be used:\n" + "\n".join(f"  {problem}" for problem in problems))
+    return checked
+
+
+async def _index(connection: Connection, settings: RunSettings) -> StoredIndex:
+    stored = {index.name: index for index in await references.current(connection)}
+    name = settings.embedding.embeddings_file
+    if name not in stored:
+        known = ", ".join(stored) or "none yet"
+        raise Refused(
+            f"There is no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE). Built: {known}. "
+            "`ragq index references --split paper-train` builds it."
+        )
+    index = stored[name]
+    mismatches = _mismatches(index, settings)
+    current = await interviews.split_hashes(connection, index.split)
+    if current is not None and current.ids_hash != index.split_ids_hash:
+        mismatches.append(f"split {index.split}: built on participants {index.split_ids_hash}, now {current.ids_hash}")
+    if mismatches:
+        raise EmbeddingArtifactMismatchError(
+            f"Reference index '{name}' was built with other settings:\n"
+            + "\n".join(f"  {mismatch}" for mismatch in mismatches)
+            + f"\nBuild it again: `ragq index references --split {index.split}`; or set the values it was built with."
+        )
+    return index
+
+
+def _mismatches(index: StoredIndex, settings: RunSettings) -> list[str]:
+    wanted = {
+        "EMBEDDING_BACKEND": (index.backend, settings.embedding.backend),
+        "MODEL_EMBEDDING_MODEL": (index.model, settings.model.embedding_model),
+        "EMBEDDING_DIMENSION": (index.dimension, settings.embedding.dimension),
+        "EMBEDDING_CHUNK_SIZE": (index.chunk_size, settings.embedding.chunk_size),
+        "EMBEDDING_CHUNK_STEP": (index.chunk_step, settings.embedding.chunk_step),
+        "EMBEDDING_MIN_EVIDENCE_CHARS": (index.min_evidence_chars, settings.embedding.min_evidence_chars),
+    }
+    return [f"{name}: built with {built}, now {now}" for name, (built, now) in wanted.items() if built != now]

@@ -1,0 +1,26 @@
+"""Stage `retrieve`: the nearest references per item."""
+
+from schemas.values.participants import EmbeddedEvidence
+from stages.participants.retrieve import retrieve_references
+from workers.frame import Result, Work
+from workers.stage_task import define_stage
+
+
+async def retrieve_of_participant(work: Work) -> Result:
+    """All items in one round trip; the tested participant is left out."""
+    embedded = await work.output("embed", EmbeddedEvidence)
+    index_id: int = work.claim.inputs["index_id"]
+    work.read["index"] = index_id
+    return Result(
+        await retrieve_references(
+            embedded,
+            await work.vectors("embed"),
+            search=work.references,
+            index_id=index_id,
+            participant_id=work.participant_id,
+            candidates=work.settings.ragq.retrieve_candidates,
+        )
+    )
+
+
+define_stage("retrieve", participant=retrieve_of_participant)
