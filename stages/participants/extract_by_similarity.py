@@ -18,7 +18,7 @@ async def extract_by_similarity(
     *,
     embedder: Embedder,
     timeout_s: float,
-    threshold: float = 0.65,
+    threshold: float = 0.70,
     max_quotes: int = 3,
     speaker: str = "Participant",
 ) -> ExtractedEvidence:
