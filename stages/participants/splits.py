@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from schemas.errors import Refused
 from schemas.values.interviews import DataSet, Problem, Split
 from stages.participants.delimited import Separator, parse_rows
+from stages.participants.hashes import short_hash
 from stages.participants.problems import Parsed
 
 TRAIN_AND_DEV = "train+dev"
@@ -40,7 +41,7 @@ def split_of(name: str, participant_ids: Sequence[int], *, data: bytes) -> Split
     return Split(
         name=name,
         participant_ids=tuple(participant_ids),
-        csv_hash=_short_hash(data),
+        csv_hash=hashlib.sha256(data).hexdigest()[:12],
         ids_hash=ids_hash(participant_ids),
     )
 
@@ -51,7 +52,7 @@ def ids_hash(participant_ids: Iterable[int]) -> str:
     >>> ids_hash([3, 1, 2])
     '8a6ae1512200'
     """
-    return _short_hash(",".join(map(str, sorted(participant_ids))).encode())
+    return short_hash(",".join(map(str, sorted(participant_ids))))
 
 
 def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
@@ -73,7 +74,3 @@ def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
 def _joined(name: str, parts: Sequence[Split]) -> Split:
     participant_ids = [participant_id for part in parts for participant_id in part.participant_ids]
     return split_of(name, participant_ids, data=",".join(part.csv_hash for part in parts).encode())
-
-
-def _short_hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]
