@@ -1,0 +1,29 @@
+"""The phrases that interviews are made of, and how their {slots} are filled."""
+
+import random
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+Phrases = Mapping[str, Sequence[str]]
+"""Alternatives by name. A `{name}` inside a phrase stands for any one of them."""
+
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+@cache
+def read(name: str) -> dict[str, Any]:
+    """A file of phrases, `items/sleep` say, as it is written."""
+    return tomllib.loads((resources.files("demo") / "phrases" / f"{name}.toml").read_text("utf-8"))
+
+
+def fill(phrase: str, words: Phrases, rng: random.Random) -> str:
+    """The phrase with every slot filled, also those that the fillings bring along. Raises KeyError for unknown slots.
+
+    >>> fill("{who} made {what}", {"who": ["i"], "what": ["a {size} cake"], "size": ["small"]}, random.Random(1))
+    'i made a small cake'
+    """
+    return _SLOT.sub(lambda slot: fill(rng.choice(words[slot[1]]), words, rng), phrase)
