@@ -1,0 +1,41 @@
+"""Who a made-up participant is."""
+
+import random
+from typing import NamedTuple
+
+from demo.phrasebook import Phrases, read
+
+
+class Persona(NamedTuple):
+    """A person: what their phrases are filled with, and how they talk."""
+
+    words: Phrases
+    """One word or phrase per slot: `{job}`, `{person}`, `{hobby}` and the others of phrases/personas.toml."""
+    hesitation: float
+    """How likely an utterance is to carry a hesitation, 0.05..0.45."""
+    talkativeness: float
+    """How likely an answer is to go on after the first nudge, 0.2..0.8."""
+
+
+def draw_persona(rng: random.Random) -> Persona:
+    """Someone with work, people, places and pastimes that stay the same for a whole interview."""
+    lists = read("personas")
+    hobby, second = rng.sample(lists["hobbies"], 2)
+    person = {
+        **rng.choice(lists["jobs"]),
+        **hobby,
+        "second_hobby": second["hobby"],
+        **rng.choice(lists["homes"]),
+        **rng.choice(lists["trips"]),
+        "person": rng.choice(lists["people"]),
+        "relative": rng.choice(lists["relatives"]),
+        "dish": rng.choice(lists["dishes"]),
+        "pet": rng.choice(lists["pets"]),
+        "worry": rng.choice(lists["worries"]),
+        "years": rng.choice(lists["years"]),
+    }
+    return Persona(
+        words={slot: (word,) for slot, word in person.items()},
+        hesitation=0.05 + 0.4 * rng.random(),
+        talkativeness=0.2 + 0.6 * rng.random(),
+    )
