@@ -31,7 +31,7 @@ class Account:
             account = pwd.getpwnam(self.user)
             os.chown(path, account.pw_uid, account.pw_gid)
 
-    def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+    def run(self, command: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command as the account to its end, its output captured. The caller looks at the return code."""
         return subprocess.run(
             [*self.prefix, *command],
@@ -39,6 +39,7 @@ class Account:
             group=self.group,
             extra_groups=[] if self.user else None,
             cwd="/",
+            input=stdin,
             capture_output=True,
             text=True,
             check=False,

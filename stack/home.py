@@ -59,6 +59,11 @@ class Home:
         return self.logs / f"{part}.log"
 
     @property
+    def flower_password(self) -> Path:
+        """The file with the password of Flower's user."""
+        return self.folder / "flower.password"
+
+    @property
     def supervisor_config(self) -> Path:
         """The generated configuration of the supervisor; it holds passwords, so it is private."""
         return self.folder / "supervisord.conf"

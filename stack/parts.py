@@ -1,0 +1,136 @@
+"""What a stack is made of: its parts, in the order in which they start."""
+
+import signal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from schemas.errors import StackError
+from stack.connections import Connections, given_servers, masked
+from stack.health import WORKER
+from stack.home import Home, State
+from stack.ports import LOOPBACK, kept_port
+from stack.postgres import PostgresServer
+from stack.private import kept_password
+from stack.processes import (
+    FLOWER_USER,
+    WORKER_CONCURRENCY,
+    WORKER_STAGES,
+    flower_command,
+    llm_command,
+    worker_command,
+)
+from stack.server import EmbeddedServer
+from stack.valkey import ValkeyServer
+
+#: The part that stands in for a server when its variable is not set.
+EMBEDDED = {"DATABASE_URL": "postgres", "REDIS_URL": "valkey", "OLLAMA_HOST": "llm"}
+WORKERS = tuple(f"{WORKER}{name}" for name in WORKER_STAGES)
+#: What everything else needs, then what answers, then what works and what looks on. Parts stop in the other order.
+ORDER = ("postgres", "valkey", "llm", *WORKERS, "flower")
+
+WORKER_STOP_S = 60
+SERVER_STOP_S = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One process to supervise."""
+
+    name: str
+    command: list[str]
+    port: int | None = None
+    #: The user to switch to; None stays who we are.
+    user: str | None = None
+    #: What is added to the supervisor's own environment.
+    environment: dict[str, str] = field(default_factory=dict)
+    stop_signal: signal.Signals = signal.SIGTERM
+    stop_timeout_s: int = SERVER_STOP_S
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The parts to run and the servers they use."""
+
+    parts: list[Part]
+    servers: dict[str, str]
+    flower_url: str | None
+
+
+def servers_from_outside(environment: Mapping[str, str], running: State | None) -> dict[str, str]:
+    """The servers that a stack uses and does not start itself.
+
+    A running stack keeps those it was started with: raises StackError when the environment now names others.
+    """
+    given = given_servers(environment)
+    if running is None:
+        return given
+    for variable, url in given.items():
+        if url != running.servers[variable]:
+            raise StackError(
+                f"{variable} is {masked(url)}, and the running stack uses {masked(running.servers[variable])}. "
+                f"Run `ragq down` first, or unset {variable}."
+            )
+    return {variable: url for variable, url in running.servers.items() if EMBEDDED[variable] not in running.parts}
+
+
+def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str], running: Collection[str]) -> Plan:
+    """The parts in starting order, each ready to be started.
+
+    Servers that come from outside are not parts. Those that do not run yet are prepared: folders, passwords, ports.
+    """
+    names = [name for name in ORDER if name in {*wanted, *running}]
+    servers = dict(outside)
+    parts = []
+
+    def port_of(name: str) -> int:
+        path = home.folder / f"{name}.port"
+        return int(path.read_text()) if name in running else kept_port(path)
+
+    embedded: dict[str, EmbeddedServer] = {
+        "DATABASE_URL": PostgresServer(home.folder / "postgres", durable=True),
+        "REDIS_URL": ValkeyServer(home.folder / "valkey", durable=True),
+    }
+    for variable, server in embedded.items():
+        if variable not in outside:
+            if server.name not in running:
+                server.prepare()
+            servers[variable] = server.url
+            parts.append(
+                Part(
+                    name=server.name,
+                    command=[*server.account.prefix, *server.command()],
+                    port=server.port,
+                    user=server.account.user,
+                    stop_signal=server.stop_signal,
+                )
+            )
+    if "OLLAMA_HOST" not in outside:
+        port = port_of("llm")
+        servers["OLLAMA_HOST"] = f"http://{LOOPBACK}:{port}"
+        parts.append(Part(name="llm", command=llm_command(port), port=port))
+
+    uses = Connections(
+        database_url=servers["DATABASE_URL"], redis_url=servers["REDIS_URL"], ollama_url=servers["OLLAMA_HOST"]
+    ).environment()
+    # What comes from outside stands in the inherited environment already.
+    inherited = {"OLLAMA_PORT" if "OLLAMA_HOST" in outside else "", *outside}
+    own = {variable: value for variable, value in uses.items() if variable not in inherited}
+    for name in WORKERS:
+        if name in names:
+            worker = name.removeprefix(WORKER)
+            command = worker_command(worker, WORKER_STAGES[worker], WORKER_CONCURRENCY[worker])
+            parts.append(Part(name=name, command=command, environment=own, stop_timeout_s=WORKER_STOP_S))
+    flower_url = None
+    if "flower" in names:
+        port = port_of("flower")
+        password = kept_password(home.flower_password)
+        flower_url = f"http://{LOOPBACK}:{port}"
+        parts.append(
+            Part(
+                name="flower",
+                command=flower_command(port, home.folder / "flower.db"),
+                port=port,
+                environment=own | {"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},
+            )
+        )
+    return Plan(parts=parts, servers=servers, flower_url=flower_url)

@@ -1,0 +1,81 @@
+"""How the parts of a stack are."""
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import psutil
+
+from stack.health import Health, Ping
+from stack.home import Home
+from stack.orphans import find_orphans
+from stack.parts import EMBEDDED, ORDER
+from stack.supervision import Supervisor
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartStatus:
+    """How one part is."""
+
+    name: str
+    #: The supervisor's word, `external` for a server from outside, `orphaned` for a process without supervisor.
+    state: str
+    healthy: bool
+    pid: int | None = None
+    port: int | None = None
+    uptime_s: float | None = None
+    #: Resident memory of the process and its children; what they share counts once for each.
+    rss_mb: float | None = None
+    log: str | None = None
+
+
+def status(home: Home, ping: Ping) -> list[PartStatus]:
+    """Every part of the stack and every server it uses, in starting order; empty when nothing runs."""
+    state = home.read_state()
+    if state is None:
+        return []
+    supervisor = Supervisor(home)
+    if not supervisor.is_running():
+        return [_measured(home, name, "orphaned", pid) for pid, name in find_orphans(home, state).items()]
+    supervised = supervisor.parts()
+    outside = {part: urlsplit(state.servers[variable]).port for variable, part in EMBEDDED.items()}
+    outside = {part: port for part, port in outside.items() if part not in state.parts}
+    health = Health(servers=state.servers, flower_url=state.flower_url, ping=ping)
+    healthy = health.healthy({*outside, *(name for name, part in supervised.items() if part.is_up)})
+    return [
+        PartStatus(name=name, state="external", healthy=name in healthy, port=outside[name])
+        if name in outside
+        else _measured(
+            home,
+            name,
+            supervised[name].state,
+            supervised[name].pid,
+            healthy=name in healthy,
+            port=state.parts[name].port,
+        )
+        for name in ORDER
+        if name in {*supervised, *outside}
+    ]
+
+
+def _measured(
+    home: Home, name: str, state: str, pid: int | None, *, healthy: bool = False, port: int | None = None
+) -> PartStatus:
+    uptime_s, rss_mb = None, None
+    if pid is not None:
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            uptime_s = round(time.time() - process.create_time(), 1)
+            family = [process, *process.children(recursive=True)]
+            rss_mb = round(sum(member.memory_info().rss for member in family) / 1e6, 1)
+    return PartStatus(
+        name=name,
+        state=state,
+        healthy=healthy,
+        pid=pid,
+        port=port,
+        uptime_s=uptime_s,
+        rss_mb=rss_mb,
+        log=str(home.log(name)),
+    )

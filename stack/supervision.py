@@ -1,0 +1,198 @@
+"""supervisord, which keeps the parts alive: its configuration, and the calls it takes over its socket."""
+
+import http.client
+import os
+import shlex
+import subprocess
+import sys
+import time
+import xmlrpc.client
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from supervisor.xmlrpc import Faults, SupervisorTransport
+
+from schemas.errors import StackError
+from stack.endings import wait_for_end
+from stack.home import Home
+from stack.parts import Part
+from stack.private import write_private
+
+#: The name under which the supervisor itself is recorded and logs.
+SUPERVISOR = "supervisor"
+LAUNCH_TIMEOUT_S = 15.0
+POLL_S = 0.05
+SECTIONS = """\
+[supervisord]
+logfile={log}
+logfile_maxbytes=5MB
+logfile_backups=2
+pidfile={pid_file}
+directory={folder}
+umask=077
+{user}
+[unix_http_server]
+file={socket}
+chmod=0600
+
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
+"""
+# A part that runs for 2 s counts as started. One that does not is started again after 1, 2, 3 ... s, 20 times: long
+# enough for a server to come back, short enough that a broken part ends as FATAL.
+PROGRAM = """
+[program:{name}]
+command={command}
+directory={folder}
+environment={environment}
+autostart=false
+autorestart=true
+startsecs=2
+startretries=20
+stopsignal={stop_signal}
+stopwaitsecs={stop_timeout_s}
+killasgroup=true
+redirect_stderr=true
+stdout_logfile={log}
+stdout_logfile_maxbytes=10MB
+stdout_logfile_backups=3
+{user}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Supervised:
+    """A part as its supervisor sees it."""
+
+    #: running, starting, backoff, stopping, stopped, exited, fatal or unknown
+    state: str
+    #: None while no process runs.
+    pid: int | None
+    #: Seconds since the epoch of the last start and of the last end; 0 when there was none.
+    started: int
+    ended: int
+
+    @property
+    def is_up(self) -> bool:
+        """A process runs, or is about to."""
+        return self.state in ("starting", "running")
+
+
+class Supervisor:
+    """The supervisor of one home, running or not."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self.command = [sys.executable, "-m", "supervisor.supervisord", "-c", str(home.supervisor_config)]
+
+    def is_running(self) -> bool:
+        """It answers on its socket."""
+        try:
+            with self._calls() as calls:
+                calls.getState()
+        except (OSError, http.client.HTTPException, xmlrpc.client.Error):
+            return False
+        return True
+
+    def launch(self, parts: Sequence[Part]) -> None:
+        """Start the supervisor in the background, with no part running yet."""
+        self._write_config(parts)
+        done = subprocess.run(self.command, cwd=self._home.folder, capture_output=True, text=True, check=False)
+        deadline = time.monotonic() + LAUNCH_TIMEOUT_S
+        while not self.is_running():
+            if done.returncode != 0 or time.monotonic() > deadline:
+                raise StackError(f"The supervisor did not start:\n{done.stdout}{done.stderr}")
+            time.sleep(POLL_S)
+
+    def apply(self, parts: Sequence[Part]) -> None:
+        """Give a running supervisor its new parts. Parts whose command or environment changed are stopped."""
+        self._write_config(parts)
+        with self._calls() as calls:
+            [(added, changed, removed)] = calls.reloadConfig()
+            for name in (*changed, *removed):
+                self.stop(name)
+                calls.removeProcessGroup(name)
+            for name in (*added, *changed):
+                calls.addProcessGroup(name)
+
+    def parts(self) -> dict[str, Supervised]:
+        """Every part that the supervisor knows."""
+        with self._calls() as calls:
+            return {
+                info["name"]: Supervised(
+                    state=info["statename"].lower(),
+                    pid=info["pid"] or None,
+                    started=info["start"],
+                    ended=info["stop"],
+                )
+                for info in calls.getAllProcessInfo()
+            }
+
+    def start(self, part: str) -> None:
+        """Start a part without waiting for it."""
+        with self._calls() as calls, _passing_over(Faults.ALREADY_STARTED, Faults.SPAWN_ERROR):
+            calls.startProcess(part, False)
+
+    def stop(self, part: str) -> None:
+        """Stop a part and wait until it has ended."""
+        with self._calls() as calls, _passing_over(Faults.NOT_RUNNING, Faults.BAD_NAME):
+            calls.stopProcess(part, True)
+
+    def shutdown(self) -> None:
+        """End the supervisor, and what it still runs, and wait for it."""
+        with self._calls() as calls:
+            pid = calls.getPID()
+            calls.shutdown()
+        wait_for_end(pid)
+
+    def _write_config(self, parts: Sequence[Part]) -> None:
+        write_private(self._home.supervisor_config, configuration(self._home, parts))
+
+    @contextmanager
+    def _calls(self) -> Iterator[Any]:
+        transport = SupervisorTransport(serverurl=f"unix://{self._home.supervisor_socket}")
+        # The URL is only there for form's sake: the transport knows the socket.
+        with xmlrpc.client.ServerProxy("http://localhost", transport=transport) as proxy:
+            yield proxy.supervisor
+
+
+@contextmanager
+def _passing_over(*codes: int) -> Iterator[None]:
+    try:
+        yield
+    except xmlrpc.client.Fault as fault:
+        if fault.faultCode not in codes:
+            raise
+
+
+def configuration(home: Home, parts: Sequence[Part]) -> str:
+    """The supervisor's configuration file. A later part is stopped before an earlier one."""
+    folder = _literal(home.folder)
+    head = SECTIONS.format(
+        log=_literal(home.log(SUPERVISOR)),
+        pid_file=_literal(home.supervisor_pid),
+        folder=folder,
+        socket=_literal(home.supervisor_socket),
+        user="user=root\n" if os.geteuid() == 0 else "",
+    )
+    programs = [
+        PROGRAM.format(
+            name=part.name,
+            command=_literal(shlex.join(part.command)),
+            folder=folder,
+            environment=",".join(f'{name}="{_literal(value)}"' for name, value in part.environment.items()),
+            stop_signal=part.stop_signal.name.removeprefix("SIG"),
+            stop_timeout_s=part.stop_timeout_s,
+            log=_literal(home.log(part.name)),
+            user=f"user={part.user}\n" if part.user else "",
+        )
+        + f"priority={priority}\n"
+        for priority, part in enumerate(parts, start=1)
+    ]
+    return head + "".join(programs)
+
+
+def _literal(value: object) -> str:
+    """A value in which the supervisor expands nothing."""
+    return str(value).replace("%", "%%")

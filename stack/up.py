@@ -1,0 +1,129 @@
+"""`ragq up`: everything that ragq stands on, started in order and healthy."""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+
+from schemas.errors import StackError
+from stack.connections import masked
+from stack.down import end_all
+from stack.health import Health, Ping
+from stack.home import Home, RecordedPart, State
+from stack.logs import last_lines
+from stack.orphans import end_orphans
+from stack.parts import EMBEDDED, WORKERS, Plan, make_plan, servers_from_outside
+from stack.status import PartStatus, status
+from stack.supervision import SUPERVISOR, Supervisor
+
+POLL_S = 0.1
+#: A part that ends this often while it is awaited is not awaited any longer.
+HOPELESS_ENDS = 3
+
+Tell = Callable[[str], None]
+
+
+def up(
+    home: Home,
+    environment: Mapping[str, str],
+    *,
+    workers: bool = True,
+    flower: bool = True,
+    timeout_s: float = 120.0,
+    migrate: Callable[[str], None],
+    ping: Ping,
+    tell: Tell,
+) -> list[PartStatus]:
+    """Start what does not run yet, wait until each part is healthy, and return how all of them are.
+
+    The environment's servers are used where it names them. `migrate` brings a database URL to the newest schema.
+    `tell` receives a line per step. Processes that a killed stack left behind are ended first. Raises StackError when
+    a part does not get healthy within `timeout_s`; whatever this call started is stopped again then.
+    """
+    with home.locked(), ExitStack() as undo:
+        supervisor = Supervisor(home)
+        state, running = _found(home, supervisor, tell)
+        outside = servers_from_outside(environment, state)
+        wanted = {part for variable, part in EMBEDDED.items() if variable not in outside}
+        wanted |= set(WORKERS) if workers else set()
+        wanted |= {"flower"} if flower else set()
+        plan = make_plan(home, outside, wanted=wanted, running=running)
+        home.write_state(_state_of(plan, supervisor, started=state.started if state else time.time()))
+        if state is None:
+            undo.callback(end_all, home)
+            supervisor.launch(plan.parts)
+        else:
+            supervisor.apply(plan.parts)
+
+        health = Health(servers=plan.servers, flower_url=plan.flower_url, ping=ping)
+        names = {part.name for part in plan.parts}
+        servers = names & {"postgres", "valkey"}
+
+        _check_outside(outside, health)
+        _start(supervisor, servers, undo)
+        _await(home, supervisor, servers, health, timeout_s, tell)
+        started_at = time.monotonic()
+        migrate(plan.servers["DATABASE_URL"])
+        tell(_line("schema", "up to date", started_at))
+        _start(supervisor, names - servers, undo)
+        _await(home, supervisor, names - servers, health, timeout_s, tell)
+        undo.pop_all()
+        return status(home, ping)
+
+
+def _found(home: Home, supervisor: Supervisor, tell: Tell) -> tuple[State | None, set[str]]:
+    """The state of the stack that runs and its parts that are up; what a killed one left behind is ended."""
+    state = home.read_state()
+    if supervisor.is_running():
+        return state, {name for name, part in supervisor.parts().items() if part.is_up}
+    if state is not None:
+        for name in end_orphans(home, state):
+            tell(f"{name:<14}left behind by a killed stack, ended")
+    return None, set()
+
+
+def _state_of(plan: Plan, supervisor: Supervisor, *, started: float) -> State:
+    parts = {part.name: RecordedPart(command=part.command, port=part.port) for part in plan.parts}
+    parts[SUPERVISOR] = RecordedPart(command=supervisor.command, port=None)
+    return State(started=started, servers=plan.servers, flower_url=plan.flower_url, parts=parts)
+
+
+def _check_outside(outside: Mapping[str, str], health: Health) -> None:
+    healthy = health.healthy({EMBEDDED[variable] for variable in outside})
+    for variable, url in outside.items():
+        if EMBEDDED[variable] not in healthy:
+            raise StackError(
+                f"{variable} is {masked(url)}, and nothing usable answers there. "
+                f"Start that server, or unset {variable} to use an embedded one."
+            )
+
+
+def _start(supervisor: Supervisor, names: Collection[str], undo: ExitStack) -> None:
+    up_already = {name for name, part in supervisor.parts().items() if part.is_up}
+    for name in sorted(set(names) - up_already):
+        undo.callback(supervisor.stop, name)
+        supervisor.start(name)
+
+
+def _await(
+    home: Home, supervisor: Supervisor, names: Collection[str], health: Health, timeout_s: float, tell: Tell
+) -> None:
+    began = time.monotonic()
+    waiting = set(names)
+    ends: dict[str, set[int]] = {name: set() for name in names}
+    while waiting:
+        for name in sorted(health.healthy(waiting)):
+            waiting.discard(name)
+            tell(_line(name, "healthy", began))
+        parts = supervisor.parts()
+        for name in sorted(waiting):
+            ends[name] |= {parts[name].ended} - {0}
+            hopeless = parts[name].state == "fatal" or len(ends[name]) >= HOPELESS_ENDS
+            if hopeless or time.monotonic() - began > timeout_s:
+                found = "ends as soon as it is started" if hopeless else f"is not healthy after {timeout_s:g} s"
+                log = home.log(name)
+                raise StackError(f"{name} {found}. The end of {log}:\n{last_lines(log)}")
+        time.sleep(POLL_S)
+
+
+def _line(name: str, found: str, began: float) -> str:
+    return f"{name:<14}{found:<12}{time.monotonic() - began:6.1f} s"
