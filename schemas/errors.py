@@ -68,7 +68,16 @@ class EvidenceGroundingError(DomainError, ValueError):
 
 
 class LLMError(DomainError):
-    """A language model answered with an error."""
+    """A language model answered with an error.
+
+    `status` is the HTTP status where there was one: 429 and 5xx are faults of the server and may pass by themselves.
+    `detail` is what the server said; it may quote the prompt and is kept out of the message and of repr().
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, detail: str = "") -> None:
+        self.status = status
+        self.detail = detail
+        super().__init__(message)
 
 
 class LLMResponseParseError(LLMError):
