@@ -1,0 +1,109 @@
+"""An embedding model of sentence-transformers, inside this process."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adapters.packaged import PACKAGED_EMBEDDER, embedder_folder, sha256_of
+from stages.ports import Vectors
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+class SentenceTransformerEncoder:
+    """The port TextEncoder over one model, which loads once, at the first call that needs it.
+
+    `name` is `all-minilm-l6-v2` for the packaged model, a folder, or the id of a model hub. Only an id may reach the
+    network, and only for what is not in the local cache. `threads` bounds torch for the whole process; None leaves
+    torch's own choice. May be called from any thread: calls take turns, because a tokenizer is not thread-safe.
+    """
+
+    def __init__(self, name: str, *, threads: int | None = None, batch_size: int = 32) -> None:
+        self._name = name
+        self._threads = threads
+        self._batch_size = batch_size
+        self._turn = RLock()
+
+    @property
+    def name(self) -> str:
+        """See TextEncoder."""
+        return self._name
+
+    @property
+    def digest(self) -> str:
+        """See TextEncoder. Several weight files give the SHA-256 over their names and sums."""
+        with self._turn:
+            return self._digest
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """See TextEncoder."""
+        with self._turn:
+            if not texts:
+                return np.zeros((0, self._model.get_embedding_dimension() or 0), dtype=np.float32)
+            matrix = self._model.encode(list(texts), batch_size=self._batch_size, show_progress_bar=False)
+            return np.asarray(matrix, dtype=np.float32)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """See TextEncoder."""
+        limit = self._model.max_seq_length
+        return [count if limit is None else min(count, limit) for count in self.count_whole_tokens(texts)]
+
+    def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens per text before the model's cut: a text above `max_tokens` is seen only in part."""
+        with self._turn:
+            if not texts:
+                return []
+            return [
+                len(ids) for ids in self._model.tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
+            ]
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The tokens of a text that the model sees; None where it has no limit of its own."""
+        with self._turn:
+            return self._model.max_seq_length
+
+    @cached_property
+    def _model(self) -> "SentenceTransformer":
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging as transformers_logging
+
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        if self._threads is not None:
+            torch.set_num_threads(self._threads)
+        if (folder := self._local_folder) is not None:
+            return SentenceTransformer(str(folder), local_files_only=True)
+        return SentenceTransformer(self._name)
+
+    @cached_property
+    def _local_folder(self) -> Path | None:
+        if self._name == PACKAGED_EMBEDDER:
+            return embedder_folder()
+        folder = Path(self._name).expanduser()
+        return folder if folder.is_dir() else None
+
+    @cached_property
+    def _digest(self) -> str:
+        folder = self._local_folder or self._hub_folder()
+        files = sorted(folder.rglob("*.safetensors")) or sorted(folder.rglob("*.bin"))
+        if not files:
+            raise FileNotFoundError(f"The model folder {folder} holds no *.safetensors and no *.bin file.")
+        if len(files) == 1:
+            return sha256_of(files[0])
+        sums = "".join(f"{sha256_of(file)}  {file.relative_to(folder).as_posix()}\n" for file in files)
+        return hashlib.sha256(sums.encode()).hexdigest()
+
+    def _hub_folder(self) -> Path:
+        from huggingface_hub import snapshot_download
+
+        _ = self._model  # Loading fetches what the hub's cache does not hold yet.
+        return Path(snapshot_download(self._name, local_files_only=True))
