@@ -1,0 +1,94 @@
+"""A language model behind Ollama's chat API.
+
+Ollama's default is to cut a prompt that is longer than the context and to answer 200 all the same. Three things keep
+that from happening here. The context is asked for by an estimate on the generous side (`context_tokens`). Every
+request says `truncate: false` and `shift: false`, on which the server refuses a prompt that does not fit. And a reply
+whose prompt filled the context to the brim is an error, for servers that do not know these fields.
+"""
+
+import time
+from typing import Any
+
+from adapters.ollama_server import OllamaServer
+from schemas.errors import LLMError
+from schemas.values.chat import ChatCall, ChatReply
+
+BYTES_PER_TOKEN = 2
+"""Fewer than any usual tokenizer packs into one: English has about 4, other scripts 2 to 3."""
+TEMPLATE_TOKENS_PER_MESSAGE = 64
+REPLY_TOKENS = 1024
+"""Room for a reply of unknown length."""
+MIN_CONTEXT = 4096
+
+
+class OllamaChat:
+    """The port ChatModel over an Ollama server at a URL such as `http://127.0.0.1:11434`."""
+
+    def __init__(self, url: str) -> None:
+        self._server = OllamaServer(url)
+        self._contexts: dict[str, int] = {}
+
+    async def digest(self, model: str) -> str:
+        """See ChatModel. Asked once per model, then remembered."""
+        return (await self._server.model(model)).digest
+
+    async def chat(self, call: ChatCall) -> ChatReply:
+        """See ChatModel. `seconds` is the whole time of waiting; the sample number is the seed."""
+        began = time.perf_counter()
+        async with self._server.asking(call.model, timeout_s=call.timeout_s):
+            model = await self._server.model(call.model)
+            num_ctx = self._context(call, model.context_length)
+            answer = await self._server.client.chat(
+                model=call.model,
+                messages=[message.model_dump() for message in call.messages],
+                format=call.json_schema if call.json_schema is not None else "json" if call.json_mode else None,
+                options=_options(call, num_ctx),
+            )
+        if answer.message.content is None:
+            raise LLMError(f"Model '{call.model}' at {self._server.url} answered without text.")
+        if answer.prompt_eval_count is not None and answer.prompt_eval_count >= num_ctx:
+            raise LLMError(
+                f"The prompt filled the context of {num_ctx} tokens of model '{call.model}' and may have been cut. "
+                "Shorten the input, or use a model with a longer context."
+            )
+        return ChatReply(
+            text=answer.message.content,
+            model=call.model,
+            digest=model.digest,
+            stop_reason=answer.done_reason or "",
+            prompt_tokens=answer.prompt_eval_count,
+            reply_tokens=answer.eval_count,
+            seconds=time.perf_counter() - began,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._server.close()
+
+    def _context(self, call: ChatCall, longest: int | None) -> int:
+        """A model's context only grows here: the server loads a model anew for every other size."""
+        needed = max(context_tokens(call), self._contexts.get(call.model, 0))
+        self._contexts[call.model] = needed if longest is None else min(needed, longest)
+        return self._contexts[call.model]
+
+
+def context_tokens(call: ChatCall) -> int:
+    """Tokens that surely hold the prompt and the reply: a power of two, 4,096 at least.
+
+    >>> context_tokens(ChatCall(model="m", messages=({"role": "user", "content": "a" * 12_000},)))
+    8192
+    """
+    prompt_bytes = sum(len(message.content.encode()) for message in call.messages)
+    needed = (
+        prompt_bytes // BYTES_PER_TOKEN
+        + TEMPLATE_TOKENS_PER_MESSAGE * len(call.messages)
+        + (call.max_tokens or REPLY_TOKENS)
+    )
+    return max(MIN_CONTEXT, 1 << (needed - 1).bit_length())
+
+
+def _options(call: ChatCall, num_ctx: int) -> dict[str, Any]:
+    options: dict[str, Any] = {"temperature": call.temperature, "seed": call.sample, "num_ctx": num_ctx}
+    if call.max_tokens is not None:
+        options["num_predict"] = call.max_tokens
+    return options

@@ -1,0 +1,109 @@
+"""An Ollama server: its client, what it knows of its models, and its errors in our words."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+import ollama
+import pydantic
+
+from schemas.errors import LLMError, LLMTimeoutError
+
+LOOKUP_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class OllamaModel:
+    """What a server says of one of its models."""
+
+    digest: str
+    context_length: int | None
+    """Tokens that the model can hold, prompt and reply together; None where the server does not say."""
+
+
+class OllamaServer:
+    """One server at a URL such as `http://127.0.0.1:11434`. Proxies of the environment are not used."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.client = ollama.AsyncClient(host=url, transport=_WholePrompts())
+        self._models: dict[str, OllamaModel] = {}
+
+    async def model(self, name: str) -> OllamaModel:
+        """What the server says of a model; asked once, then remembered for the life of this object.
+
+        Raises LLMError when the server has no such model, LLMTimeoutError after 30 s.
+        """
+        if name not in self._models:
+            async with self.asking(name, timeout_s=LOOKUP_TIMEOUT_S):
+                self._models[name] = await self._look_up(name)
+        return self._models[name]
+
+    @asynccontextmanager
+    async def asking(self, model: str, *, timeout_s: float) -> AsyncIterator[None]:
+        """Let a block ask the server about or through a model; what goes wrong comes out as the ports promise.
+
+        The server's own words go into `LLMError.detail`, never into a message: they may quote the prompt.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                yield
+        except TimeoutError:
+            raise LLMTimeoutError(timeout_s) from None
+        except ollama.ResponseError as error:
+            raise self._refusal(model, error) from None
+        except (json.JSONDecodeError, UnicodeDecodeError, pydantic.ValidationError) as error:
+            raise LLMError(
+                f"{self.url} answered a request for model '{model}' with something else than Ollama's JSON "
+                f"({type(error).__name__}). Is it an Ollama server?"
+            ) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.client.close()  # type: ignore[no-untyped-call]
+
+    async def _look_up(self, name: str) -> OllamaModel:
+        listed = await self.client.list()
+        digests = {model.model: model.digest or "" for model in listed.models}
+        digest = digests.get(name, digests.get(f"{name}:latest"))
+        if digest is None:
+            raise self._unknown(name)
+        shown = await self.client.show(name)
+        lengths = [value for key, value in (shown.modelinfo or {}).items() if key.endswith(".context_length")]
+        return OllamaModel(digest=digest, context_length=lengths[0] if lengths else None)
+
+    def _refusal(self, model: str, error: ollama.ResponseError) -> LLMError:
+        if error.status_code == httpx.codes.NOT_FOUND:
+            return self._unknown(model)
+        said = str(error.error)
+        if error.status_code == httpx.codes.BAD_REQUEST and "context" in said and "exceed" in said:
+            message = (
+                f"The prompt is longer than the context of model '{model}' at {self.url}, and nothing was cut. "
+                "Shorten the input, or use a model with a longer context."
+            )
+        else:
+            message = f"{self.url} answered a request for model '{model}' with status {error.status_code}."
+        return LLMError(message, status=error.status_code, detail=said)
+
+    def _unknown(self, model: str) -> LLMError:
+        return LLMError(
+            f"{self.url} has no model '{model}'. Fetch it with `ollama pull {model}`, or name one that "
+            "`ollama list` shows.",
+            status=httpx.codes.NOT_FOUND,
+        )
+
+
+class _WholePrompts(httpx.AsyncHTTPTransport):
+    """Adds to chat requests what the client has no words for: refuse a prompt that does not fit, and never cut it."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/api/chat"):
+            body = json.loads(await request.aread()) | {"truncate": False, "shift": False}
+            headers = [(name, value) for name, value in request.headers.items() if name != "content-length"]
+            request = httpx.Request(
+                request.method, request.url, headers=headers, json=body, extensions=request.extensions
+            )
+        return await super().handle_async_request(request)
