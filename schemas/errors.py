@@ -16,6 +16,7 @@ RagqError
             EmbeddingDimensionMismatchError
             EmbeddingValidationError
             EmbeddingArtifactMismatchError
+        ReferenceLeakError
 
 No message holds text of a transcript, a quote, a prompt or a reply: messages reach logs and Flower. What was
 really said stays in attributes, which the worker's frame stores in Postgres alone.
@@ -116,3 +117,15 @@ class EmbeddingValidationError(EmbeddingError):
 
 class EmbeddingArtifactMismatchError(EmbeddingError):
     """A reference index was built with other settings than the run asks for; all differences in one message."""
+
+
+class ReferenceLeakError(DomainError):
+    """The tested participant came back as their own reference."""
+
+    def __init__(self, participant_id: int, index_id: int) -> None:
+        self.participant_id = participant_id
+        self.index_id = index_id
+        super().__init__(
+            f"Reference index {index_id} gave chunks of participant {participant_id}, who is under test; "
+            "the search must leave the tested participant out."
+        )

@@ -30,6 +30,7 @@ class FailureCategory(StrEnum):
     REFERENCE_ARTIFACT_MISMATCH = "reference_artifact_mismatch"
     VALIDATION_JSON_PARSE = "validation_json_parse"
     VALIDATION_LLM_TIMEOUT = "validation_llm_timeout"
+    REFERENCE_LEAK = "reference_leak"
     LLM_ERROR = "llm_error"
     TRANSPORT = "transport"
     WORKER_LOST = "worker_lost"
@@ -45,6 +46,7 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.EmbeddingValidationError, FailureCategory.EMBEDDING_INVALID_VECTOR),
     (errors.EmbeddingDimensionMismatchError, FailureCategory.EMBEDDING_DIMENSION_MISMATCH),
     (errors.EmbeddingArtifactMismatchError, FailureCategory.REFERENCE_ARTIFACT_MISMATCH),
+    (errors.ReferenceLeakError, FailureCategory.REFERENCE_LEAK),
 )
 
 _PARSE_BY_STAGE: Final = {

@@ -3,12 +3,14 @@
 from typing import Any
 
 from celery import Celery
-from kombu import Queue
+from kombu import Exchange, Queue
 
 from workers.pipelines import STAGES
 
 #: Everything ragq keeps in the broker lies under this prefix.
 KEY_PREFIX = "ragq:"
+
+_EXCHANGE = Exchange("ragq", type="direct")
 
 #: Liveness is the business of leases in Postgres; the broker's own redelivery is only the last resort.
 VISIBILITY_TIMEOUT_SECONDS = 3600
@@ -23,8 +25,9 @@ def make_app(broker_url: str) -> Celery:
 
 def _settings(broker_url: str) -> dict[str, Any]:
     settings: dict[str, Any] = {
-        "task_queues": [Queue(stage) for stage in STAGES],
-        "task_routes": {f"ragq.{stage}": {"queue": stage} for stage in STAGES},
+        # A queue without a binding of its own would share one with all others and get every message.
+        "task_queues": [Queue(stage, _EXCHANGE, routing_key=stage) for stage in STAGES],
+        "task_routes": {f"ragq.{stage}": {"queue": stage, "routing_key": stage} for stage in STAGES},
         "task_create_missing_queues": True,
         "task_ignore_result": True,
         "result_backend": None,

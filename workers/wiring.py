@@ -57,7 +57,10 @@ class Wiring:
         from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 
         batcher = Batcher(
-            SentenceTransformerEncoder(model, threads=self._process.ragq_torch_threads),
+            # The batcher cuts the passes: the encoder takes each whole.
+            SentenceTransformerEncoder(
+                model, threads=self._process.ragq_torch_threads or None, batch_size=self._process.ragq_batch_tokens
+            ),
             window_s=self._process.ragq_batch_window_ms / 1000,
             token_budget=self._process.ragq_batch_tokens,
             is_crowded=self._is_crowded,

@@ -15,7 +15,7 @@ class QuantitativeSettings(SettingsGroup):
 
     evidence_extractor: Literal["llm", "similarity"] = "llm"
     """Who finds the quotes: a language model that reads the transcript, or similarity to descriptions of the items."""
-    similarity_threshold: float = Field(default=0.65, ge=0.0, le=1.0)
+    similarity_threshold: float = Field(default=0.70, ge=0.0, le=1.0)
     """Similarity, (1 + cosine) / 2, from which the `similarity` extractor takes an utterance."""
     similarity_max_quotes: int = Field(default=3, ge=1, le=20)
     """Quotes per item that the `similarity` extractor takes at most."""

@@ -11,7 +11,7 @@ class Message(Value):
     """One message of a chat."""
 
     role: Literal["system", "user", "assistant"]
-    content: str
+    content: str = Field(repr=False)
 
 
 class ChatCall(Value):
@@ -37,7 +37,7 @@ class ChatCall(Value):
 class ChatReply(Value):
     """The answer to one call."""
 
-    text: str
+    text: str = Field(repr=False)
     model: str
     digest: str
     """Identifies the exact weights; the server's word for it, or empty where the server has none."""

@@ -1,21 +1,9 @@
 """Stage `retrieve`: the nearest chunks of the reference index per item."""
 
-from schemas.errors import DomainError
+from schemas.errors import ReferenceLeakError
 from schemas.values.participants import EmbeddedEvidence, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
 from stages.ports import ReferenceSearch, Vectors
-
-
-class ReferenceLeakError(DomainError):
-    """The tested participant came back as their own reference."""
-
-    def __init__(self, participant_id: int, index_id: int) -> None:
-        self.participant_id = participant_id
-        self.index_id = index_id
-        super().__init__(
-            f"Reference index {index_id} gave chunks of participant {participant_id}, who is under test; "
-            "the search must leave the tested participant out."
-        )
 
 
 async def retrieve_references(

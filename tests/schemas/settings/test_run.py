@@ -44,7 +44,7 @@ DEFAULTS_OF_THE_SEEDS = {
 }
 DEFAULTS_OF_RAGQ = {
     "QUANTITATIVE_EVIDENCE_EXTRACTOR": "llm",
-    "QUANTITATIVE_SIMILARITY_THRESHOLD": 0.65,
+    "QUANTITATIVE_SIMILARITY_THRESHOLD": 0.7,
     "QUANTITATIVE_SIMILARITY_MAX_QUOTES": 3,
     "RAGQ_RETRIEVE_CANDIDATES": 50,
     "RAGQ_VALIDATION_MAX_CHARS": 4000,
@@ -144,7 +144,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "35b6f655cb2bbd0727e3995dff7ee989e1ede09541ebee1b12fd2a045bb5f4ac"
+    assert settings_hash(RunSettings()) == "e4c871bbb33b6991a31019cf33f24400b711cdaed6682e833032f1163e55b1e8"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from schemas.errors import EmbeddingDimensionMismatchError
+from schemas.errors import EmbeddingDimensionMismatchError, ReferenceLeakError
 from schemas.values.participants import EmbeddedEvidence, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.retrieve import ReferenceLeakError, retrieve_references
+from stages.participants.retrieve import retrieve_references
 from stages.ports import ReferenceSearch
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.stages.participants.builders import reference
