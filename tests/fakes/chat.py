@@ -1,8 +1,10 @@
 """A chat model that says what the test tells it to."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from schemas.errors import LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply
 
 
@@ -13,12 +15,16 @@ class ScriptedChat:
     answer: Callable[[ChatCall], str]
     stop_reason: str = "stop"
     calls: list[ChatCall] = field(default_factory=list)
+    delay_s: float = 0.0
 
     async def digest(self, model: str) -> str:
         return f"digest of {model}"
 
     async def chat(self, call: ChatCall) -> ChatReply:
         self.calls.append(call)
+        if self.delay_s > call.timeout_s:
+            raise LLMTimeoutError(call.timeout_s)
+        await asyncio.sleep(self.delay_s)
         return ChatReply(
             text=self.answer(call),
             model=call.model,
@@ -26,5 +32,5 @@ class ScriptedChat:
             stop_reason=self.stop_reason,
             prompt_tokens=1,
             reply_tokens=1,
-            seconds=0.0,
+            seconds=self.delay_s,
         )

@@ -1,11 +1,13 @@
 """An embedder whose vectors the test chooses, or that hashes its texts."""
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from schemas.errors import LLMTimeoutError
 from stages.ports import Vectors
 
 
@@ -22,6 +24,7 @@ class FakeEmbedder:
     name: str = "fake"
     calls: list[list[str]] = field(default_factory=list)
     digests_asked: int = 0
+    delay_s: float = 0.0
 
     async def digest(self) -> str:
         self.digests_asked += 1
@@ -31,4 +34,7 @@ class FakeEmbedder:
         self.calls.append(list(texts))
         if not texts:
             return np.empty((0, len(self.vector_of(""))), dtype=np.float32)
+        if self.delay_s > timeout_s:
+            raise LLMTimeoutError(timeout_s)
+        await asyncio.sleep(self.delay_s)
         return np.array([self.vector_of(text) for text in texts], dtype=np.float32)

@@ -1,0 +1,41 @@
+"""The port TextEncoder without a model."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from stages.ports import Vectors
+
+
+class FakeEncoder:
+    """Unit vectors drawn from a hash of the words, so that equal texts are equal on every machine.
+
+    A word is a token; words beyond `max_tokens` are cut. `passes` keeps the texts of every call of `encode`.
+    """
+
+    name = "fake-encoder"
+    digest = "fake-weights"
+
+    def __init__(self, *, dimension: int = 8, max_tokens: int = 256) -> None:
+        self.dimension = dimension
+        self.max_tokens = max_tokens
+        self.passes: list[tuple[str, ...]] = []
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """See TextEncoder."""
+        self.passes.append(tuple(texts))
+        rows = [self._vector(text) for text in texts]
+        return np.asarray(rows, dtype=np.float32).reshape(len(rows), self.dimension)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """See TextEncoder."""
+        return [len(self._seen(text)) for text in texts]
+
+    def _seen(self, text: str) -> list[str]:
+        return text.split()[: self.max_tokens]
+
+    def _vector(self, text: str) -> Vectors:
+        seed = hashlib.sha256(" ".join(self._seen(text)).encode()).digest()
+        row = np.random.default_rng(list(seed)).standard_normal(self.dimension)
+        return np.asarray(row / np.linalg.norm(row), dtype=np.float32)
