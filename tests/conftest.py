@@ -12,6 +12,7 @@ from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
 from store import migrate
 from store.database import Database
+from tests.started import started, started_llm_server
 
 _numbers = itertools.count(1)
 
@@ -28,6 +29,21 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
     """A running throw-away broker."""
     with ValkeyServer(tmp_path_factory.mktemp("valkey")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def ollama_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The embedded LLM server over the packaged models."""
+    with started_llm_server(tmp_path_factory.mktemp("llm_server") / "log") as server:
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def openai_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of llama.cpp's own OpenAI-compatible server over the packaged model."""
+    log = tmp_path_factory.mktemp("openai_server") / "log"
+    with started("-m", "tests.openai_server", says=r"listening at http://127.0.0.1:(\d+)", log=log) as server:
+        yield f"{server.url}/v1"
 
 
 @pytest.fixture(scope="session")
