@@ -1,0 +1,119 @@
+"""What every ChatModel does. A new one joins the list."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import httpx
+import jsonschema
+import pytest
+
+from adapters.ollama_chat import OllamaChat
+from adapters.openai_chat import OpenAIChat
+from adapters.packaged import PACKAGED_LLM
+from schemas.errors import LLMError, LLMTimeoutError
+from schemas.values.chat import ChatCall, Message
+from stages.ports import ChatModel
+from tests.canned import canned, http
+from tests.fakes.chat import ScriptedChat
+
+NOWHERE = "http://127.0.0.1:1"
+SECRET = "I told nobody about the lighthouse"
+CALL = ChatCall(
+    model=PACKAGED_LLM,
+    messages=(Message(role="system", content="Answer in one sentence."), Message(role="user", content=SECRET)),
+    max_tokens=24,
+)
+VERDICT = {
+    "type": "object",
+    "properties": {"decision": {"enum": ["accept", "reject", "unsure"]}},
+    "required": ["decision"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class Chats:
+    """One implementation in four situations."""
+
+    working: ChatModel
+    slow: ChatModel
+    refusing: ChatModel
+    unreachable: ChatModel
+
+
+def raising(error: Exception) -> ScriptedChat:
+    def answer(call: ChatCall) -> str:
+        raise error
+
+    return ScriptedChat(answer)
+
+
+@pytest.fixture(params=["scripted", "ollama", "openai"])
+async def chats(request: pytest.FixtureRequest) -> AsyncIterator[Chats]:
+    if request.param == "scripted":
+        verdict = ScriptedChat(lambda call: '{"decision": "accept"}')
+        slow = ScriptedChat(lambda call: "", delay_s=60)
+        yield Chats(verdict, slow, raising(LLMError("No such model.", status=400)), raising(ConnectionError()))
+        return
+    async with AsyncExitStack() as stack:
+        slow_url = await stack.enter_async_context(canned(http(200, "{}"), delay_s=60))
+        refusing_url = await stack.enter_async_context(canned(http(400, json.dumps({"error": f"what is {SECRET}"}))))
+        adapter = OllamaChat if request.param == "ollama" else OpenAIChat
+        urls = [request.getfixturevalue(f"{request.param}_url"), slow_url, refusing_url, NOWHERE]
+        adapters = [adapter(url) for url in urls]
+        for made in adapters:
+            stack.push_async_callback(made.close)
+        yield Chats(*adapters)
+
+
+async def test_a_reply_says_what_it_cost(chats: Chats) -> None:
+    reply = await chats.working.chat(CALL)
+    assert (reply.text != "", reply.model, reply.stop_reason in ("stop", "length")) == (True, PACKAGED_LLM, True)
+    assert (reply.prompt_tokens or 0) > 0
+    assert 0 < (reply.reply_tokens or 0) <= 24
+    assert reply.seconds >= 0
+
+
+async def test_a_reply_carries_the_digest_of_its_model(chats: Chats) -> None:
+    reply = await chats.working.chat(CALL)
+    assert reply.digest == await chats.working.digest(PACKAGED_LLM)
+
+
+async def test_a_schema_holds_the_reply(chats: Chats) -> None:
+    reply = await chats.working.chat(CALL.model_copy(update={"json_schema": VERDICT, "max_tokens": 100}))
+    jsonschema.validate(json.loads(reply.text), VERDICT)
+
+
+async def test_json_mode_gives_an_object(chats: Chats) -> None:
+    call = ChatCall(
+        model=PACKAGED_LLM,
+        messages=(Message(role="user", content='Say {"decision": "accept"} as JSON.'),),
+        json_mode=True,
+        max_tokens=200,
+    )
+    assert isinstance(json.loads((await chats.working.chat(call)).text), dict)
+
+
+async def test_temperature_0_says_the_same_again(chats: Chats) -> None:
+    first, second = await chats.working.chat(CALL), await chats.working.chat(CALL)
+    assert (first.text, first.stop_reason) == (second.text, second.stop_reason)
+
+
+async def test_a_time_out_names_its_seconds(chats: Chats) -> None:
+    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s") as caught:
+        await chats.slow.chat(CALL.model_copy(update={"timeout_s": 0.1}))
+    assert caught.value.timeout_seconds == 0.1
+
+
+async def test_an_error_of_the_server_keeps_its_status_and_quotes_nothing(chats: Chats) -> None:
+    with pytest.raises(LLMError) as caught:
+        await chats.refusing.chat(CALL)
+    assert caught.value.status == 400
+    assert SECRET not in f"{caught.value} {caught.value!r}"
+
+
+async def test_a_connection_error_comes_as_it_is(chats: Chats) -> None:
+    with pytest.raises((ConnectionError, httpx.TransportError)):
+        await chats.unreachable.chat(CALL)

@@ -1,0 +1,57 @@
+"""What every TextEncoder does. A new one joins the list."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from adapters.packaged import PACKAGED_EMBEDDER
+from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from stages.ports import TextEncoder
+from tests.fakes.encoder import FakeEncoder
+
+TEXTS = ["I wake up at four every night.", "We went fishing.", ""]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[FakeEncoder, lambda: SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=2)],
+    ids=["fake", "sentence-transformers"],
+)
+def encoder(request: pytest.FixtureRequest) -> TextEncoder:
+    made: TextEncoder = request.param()
+    return made
+
+
+def test_there_is_one_float32_row_per_text(encoder: TextEncoder) -> None:
+    matrix = encoder.encode(TEXTS)
+    assert (matrix.ndim, len(matrix), matrix.dtype.name) == (2, 3, "float32")
+    assert np.isfinite(matrix).all()
+
+
+def test_rows_keep_the_order_of_the_texts(encoder: TextEncoder) -> None:
+    matrix = encoder.encode(TEXTS)
+    np.testing.assert_allclose(encoder.encode(TEXTS[::-1]), matrix[::-1], atol=1e-5)
+    assert not np.allclose(matrix[0], matrix[1], atol=1e-2)
+
+
+def test_no_text_gives_a_matrix_of_zero_rows(encoder: TextEncoder) -> None:
+    assert encoder.encode([]).shape == (0, encoder.encode(["word"]).shape[1])
+    assert encoder.count_tokens([]) == []
+
+
+def test_a_text_beyond_the_limit_is_cut(encoder: TextEncoder) -> None:
+    long, longer = "word " * 300, "word " * 400
+    assert encoder.count_tokens([long]) == encoder.count_tokens([longer])
+    np.testing.assert_allclose(encoder.encode([long]), encoder.encode([longer]), atol=1e-6)
+
+
+def test_the_name_and_the_digest_stay_the_same(encoder: TextEncoder) -> None:
+    assert encoder.name
+    assert encoder.digest == encoder.digest != ""
+
+
+def test_another_thread_gets_the_same_rows(encoder: TextEncoder) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        matrices = list(threads.map(encoder.encode, [TEXTS] * 4))
+    assert all(np.allclose(matrix, matrices[0], atol=1e-5) for matrix in matrices)
