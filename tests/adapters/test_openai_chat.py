@@ -1,0 +1,73 @@
+import json
+from collections.abc import AsyncIterator, Callable
+
+import httpx
+import pytest
+
+from adapters.openai_chat import OpenAIChat
+from schemas.errors import LLMError
+from schemas.values.chat import ChatCall, Message
+from tests.canned import canned, http
+
+CALL = ChatCall(model="m", messages=(Message(role="user", content="my secret"),), timeout_s=9)
+Chatting = Callable[[str], OpenAIChat]
+
+
+@pytest.fixture
+async def chat() -> AsyncIterator[Chatting]:
+    """Makes chat models of a URL, and closes them."""
+    made: list[OpenAIChat] = []
+
+    def make(url: str) -> OpenAIChat:
+        made.append(OpenAIChat(url, api_key="sk-top"))
+        return made[-1]
+
+    yield make
+    for each in made:
+        await each.close()
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_fault_of_the_server_is_known_by_its_status(chat: Chatting, status: int) -> None:
+    async with canned(http(status, '{"error": {"message": "about my secret"}}')) as url:
+        with pytest.raises(LLMError, match=f"model 'm' with status {status}") as caught:
+            await chat(url).chat(CALL)
+    assert (caught.value.status, "my secret" in caught.value.detail) == (status, True)
+    assert "secret" not in repr(caught.value)
+
+
+async def test_a_reply_of_another_shape_is_an_error_that_quotes_nothing(chat: Chatting) -> None:
+    found = {
+        "about my secret": r"body is wrong \(json_invalid\)",
+        '{"choices": []}': r"choices is wrong \(too_short\)",
+        '{"choices": [{"message": {"content": ["my secret"]}}]}': r"choices\.0\.message\.content is wrong",
+    }
+    for body, message in found.items():
+        async with canned(http(200, body)) as url:
+            with pytest.raises(LLMError, match=message) as caught:
+                await chat(url).chat(CALL)
+        assert "secret" not in repr(caught.value)
+
+
+async def test_a_reply_without_text_is_an_error(chat: Chatting) -> None:
+    body = {"choices": [{"message": {"content": None, "reasoning_content": "hm"}, "finish_reason": "length"}]}
+    async with canned(http(200, json.dumps(body))) as url:
+        with pytest.raises(LLMError, match=r"answered without text \(finish_reason 'length'\)"):
+            await chat(url).chat(CALL)
+
+
+async def test_a_reply_that_breaks_off_is_a_transport_error(chat: Chatting) -> None:
+    async with canned(http(200, '{"choices": [', promised_bytes=1000)) as url:
+        with pytest.raises(httpx.RemoteProtocolError):
+            await chat(url).chat(CALL)
+
+
+async def test_the_api_key_stays_out_of_every_repr(chat: Chatting) -> None:
+    model = chat("http://127.0.0.1:1/v1/")
+    with pytest.raises(httpx.ConnectError) as caught:
+        await model.chat(CALL)
+    assert "sk-top" not in f"{model!r} {vars(model)!r} {caught.value!r}"
+
+
+async def test_a_server_has_no_word_for_its_weights(chat: Chatting) -> None:
+    assert await chat("http://127.0.0.1:1/v1").digest("m") == ""
