@@ -1,0 +1,275 @@
+"""The embedded LLM server, asked by the unmodified client of Ollama."""
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+import numpy as np
+import ollama
+import psutil
+import pytest
+from pydantic import BaseModel
+
+from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, llm_file, sha256_of
+from tests.started import StartedServer, started_llm_server
+
+GREET: list[dict[str, str]] = [{"role": "user", "content": "Greet the lighthouse keeper in one sentence."}]
+STEADY: dict[str, Any] = {"temperature": 0, "num_predict": 24}
+
+
+class Verdict(BaseModel):
+    decision: Literal["accept", "reject", "unsure"]
+    reason: str
+
+
+@pytest.fixture
+async def client(ollama_url: str) -> AsyncIterator[ollama.AsyncClient]:
+    async with ollama.AsyncClient(ollama_url) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def web(ollama_url: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=ollama_url, timeout=60) as connected:
+        yield connected
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[StartedServer]:
+    """A server of the test's own, to be stopped and measured."""
+    with started_llm_server(tmp_path / "log") as server:
+        yield server
+
+
+async def test_both_models_are_listed_with_the_digests_of_their_weights(client: ollama.AsyncClient) -> None:
+    listed = await client.list()
+    assert {model.model: model.digest for model in listed.models} == {
+        PACKAGED_LLM: sha256_of(llm_file()),
+        f"{PACKAGED_EMBEDDER}:latest": PACKAGED_EMBEDDER_SHA256,
+    }
+
+
+async def test_a_chat_says_how_it_ended_and_what_it_cost(client: ollama.AsyncClient) -> None:
+    reply = await client.chat(PACKAGED_LLM, GREET, options={**STEADY, "num_predict": 5})
+    assert (reply.model, reply.message.role, reply.done, reply.done_reason, reply.eval_count) == (
+        PACKAGED_LLM,
+        "assistant",
+        True,
+        "length",
+        5,
+    )
+    assert reply.message.content
+    parts = (reply.prompt_eval_duration or 0) + (reply.eval_duration or 0)
+    assert 0 < parts <= (reply.total_duration or 0)
+
+
+async def test_a_schema_holds_the_reply(client: ollama.AsyncClient) -> None:
+    question = [{"role": "user", "content": "Is fishing about sleep? Decide, with a reason."}]
+    reply = await client.chat(PACKAGED_LLM, question, format=Verdict.model_json_schema(), options={"temperature": 0})
+    assert reply.done_reason == "stop"
+    Verdict.model_validate_json(reply.message.content or "")
+
+
+async def test_format_json_gives_an_object(client: ollama.AsyncClient) -> None:
+    question = [{"role": "user", "content": 'Say {"decision": "accept"} as JSON.'}]
+    reply = await client.chat(PACKAGED_LLM, question, format="json", options={"temperature": 0})
+    assert isinstance(json.loads(reply.message.content or ""), dict)
+
+
+async def test_a_streamed_reply_is_the_whole_one_in_pieces(client: ollama.AsyncClient) -> None:
+    whole = await client.chat(PACKAGED_LLM, GREET, options=STEADY)
+    pieces = [piece async for piece in await client.chat(PACKAGED_LLM, GREET, options=STEADY, stream=True)]
+    assert "".join(piece.message.content or "" for piece in pieces) == whole.message.content
+    assert len(pieces) > 2
+    assert [piece.done for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+    assert pieces[-1].eval_count == whole.eval_count
+
+
+async def test_generate_is_a_chat_of_one_message(client: ollama.AsyncClient) -> None:
+    chat = await client.chat(PACKAGED_LLM, [{"role": "system", "content": "Be brief."}, *GREET], options=STEADY)
+    generated = await client.generate(PACKAGED_LLM, GREET[0]["content"], system="Be brief.", options=STEADY)
+    assert generated.response == chat.message.content
+
+
+async def test_a_stop_word_ends_the_reply(client: ollama.AsyncClient) -> None:
+    whole = await client.chat(PACKAGED_LLM, GREET, options=STEADY)
+    words = (whole.message.content or "").split()
+    cut = await client.chat(PACKAGED_LLM, GREET, options={**STEADY, "stop": [words[3]]})
+    assert (cut.message.content or "").split() == words[:3]
+    assert cut.done_reason == "stop"
+
+
+async def test_a_seed_repeats_a_sample_and_another_seed_gives_another(client: ollama.AsyncClient) -> None:
+    async def sample(seed: int) -> str | None:
+        reply = await client.chat(PACKAGED_LLM, GREET, options={**STEADY, "temperature": 1.5, "seed": seed})
+        return reply.message.content
+
+    assert await sample(1) == await sample(1) != await sample(2)
+
+
+async def test_no_messages_ask_for_nothing_but_the_model(client: ollama.AsyncClient) -> None:
+    reply = await client.chat(PACKAGED_LLM, [])
+    assert (reply.done_reason, reply.message.content) == ("load", "")
+
+
+async def test_one_text_and_many_texts_embed_alike(client: ollama.AsyncClient) -> None:
+    one = await client.embed(PACKAGED_EMBEDDER, "a lighthouse")
+    many = await client.embed(PACKAGED_EMBEDDER, ["a lighthouse", "a train"])
+    np.testing.assert_allclose(many.embeddings[0], one.embeddings[0], atol=1e-5)
+    assert np.asarray(many.embeddings).shape == (2, 384)
+    assert many.prompt_eval_count == 8  # [CLS] a lighthouse [SEP] and [CLS] a train [SEP]
+
+
+async def test_the_older_embeddings_path_gives_the_same_vector(client: ollama.AsyncClient) -> None:
+    older = await client.embeddings(PACKAGED_EMBEDDER, "a lighthouse")
+    newer = await client.embed(PACKAGED_EMBEDDER, "a lighthouse")
+    np.testing.assert_allclose(older.embedding, newer.embeddings[0], atol=1e-6)
+
+
+async def test_fewer_dimensions_are_the_first_ones_at_length_1(client: ollama.AsyncClient) -> None:
+    full = np.asarray((await client.embed(PACKAGED_EMBEDDER, "a lighthouse")).embeddings[0])
+    short = (await client.embed(PACKAGED_EMBEDDER, "a lighthouse", dimensions=16)).embeddings[0]
+    np.testing.assert_allclose(short, full[:16] / np.linalg.norm(full[:16]), atol=1e-5)
+
+
+async def test_a_text_beyond_the_embedder_is_cut_unless_forbidden(client: ollama.AsyncClient) -> None:
+    assert (await client.embed(PACKAGED_EMBEDDER, "word " * 300)).prompt_eval_count == 256
+    with pytest.raises(ollama.ResponseError, match="exceeds the context length: 302 tokens of 256") as caught:
+        await client.embed(PACKAGED_EMBEDDER, "word " * 300, truncate=False)
+    assert caught.value.status_code == 400
+
+
+async def test_a_model_is_shown_with_its_context(client: ollama.AsyncClient) -> None:
+    llm, embedder = await client.show(PACKAGED_LLM), await client.show(PACKAGED_EMBEDDER)
+    assert (llm.capabilities, (llm.modelinfo or {})["llama.context_length"]) == (["completion"], 8192)
+    assert (embedder.capabilities, (embedder.modelinfo or {})["bert.context_length"]) == (["embedding"], 256)
+
+
+async def test_loaded_models_are_listed_as_running(client: ollama.AsyncClient) -> None:
+    await client.embed(PACKAGED_EMBEDDER, "a")
+    running = {model.model: model.context_length for model in (await client.ps()).models}
+    assert running == {PACKAGED_LLM: 8192, f"{PACKAGED_EMBEDDER}:latest": 256}
+
+
+async def test_an_unknown_model_is_a_404(client: ollama.AsyncClient) -> None:
+    for ask in (client.chat("nope", GREET), client.generate("nope", "a"), client.embed("nope", "a"), client.show("no")):
+        with pytest.raises(ollama.ResponseError, match=r"model '(nope|no)' not found \(status code: 404\)"):
+            await ask
+
+
+async def test_what_a_model_cannot_do_is_refused(client: ollama.AsyncClient) -> None:
+    tool = {"type": "function", "function": {"name": "look"}}
+    refused = {
+        "does not support completion": client.chat(PACKAGED_EMBEDDER, GREET),
+        "does not support embedding": client.embed(PACKAGED_LLM, "a"),
+        "does not support tools": client.chat(PACKAGED_LLM, GREET, tools=[tool]),
+        "does not support raw": client.generate(PACKAGED_LLM, "a", raw=True),
+        "unrecognized type": client.chat(PACKAGED_LLM, GREET, format={"type": "nonsense"}),
+    }
+    for message, ask in refused.items():
+        with pytest.raises(ollama.ResponseError, match=message) as caught:
+            await ask
+        assert caught.value.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "error"),
+    [
+        ("POST", "/api/chat", "{my secret", 400, "body: Invalid JSON: key must be a string at line 1 column 2"),
+        ("POST", "/api/chat", '{"messages": []}', 400, "model: Field required"),
+        (
+            "POST",
+            "/api/chat",
+            '{"model": "m", "messages": "my secret"}',
+            400,
+            "messages: Input should be a valid array",
+        ),
+        ("POST", "/api/embed", '{"model": "m"}', 400, "input: Field required"),
+        ("GET", "/api/chat", "", 405, "Method Not Allowed"),
+        ("GET", "/api/nope", "", 404, "path '/api/nope' not found"),
+    ],
+)
+async def test_a_wrong_request_is_answered_in_words(
+    web: httpx.AsyncClient, method: str, path: str, body: str, status: int, error: str
+) -> None:
+    response = await web.request(method, path, content=body)
+    assert (response.status_code, response.json()) == (status, {"error": error})
+
+
+async def test_a_prompt_beyond_the_context_is_refused_and_not_cut(client: ollama.AsyncClient) -> None:
+    long = [{"role": "user", "content": "word " * 9000}]
+    with pytest.raises(ollama.ResponseError, match=r"exceeds the context length: 90\d\d tokens against 8192"):
+        await client.chat(PACKAGED_LLM, long)
+    with pytest.raises(ollama.ResponseError, match=r"exceeds the context length: \d\d tokens against 8 "):
+        await client.chat(PACKAGED_LLM, GREET, options={"num_ctx": 8})
+
+
+async def test_replies_at_the_same_time_are_those_given_alone(client: ollama.AsyncClient) -> None:
+    async def ask(number: int) -> str | None:
+        question = [{"role": "user", "content": f"Tell me about the number {number}. " * number}]
+        return (await client.chat(PACKAGED_LLM, question, options=STEADY)).message.content
+
+    alone = [await ask(number) for number in (1, 7, 30, 3)]
+    assert await asyncio.gather(*(ask(number) for number in (1, 7, 30, 3))) == alone
+
+
+async def test_other_requests_are_answered_while_a_chat_runs(
+    client: ollama.AsyncClient, web: httpx.AsyncClient
+) -> None:
+    chat = asyncio.create_task(client.chat(PACKAGED_LLM, GREET, options={"num_predict": 200, "temperature": 1}))
+    await asyncio.sleep(0.3)
+    version = (await web.get("/api/version")).json()
+    assert not chat.done()
+    assert version["version"]
+    await chat
+
+
+async def test_a_client_that_goes_away_frees_the_model(client: ollama.AsyncClient, ollama_url: str) -> None:
+    endless = {"num_predict": 8000, "temperature": 1, "stop": []}
+    async with ollama.AsyncClient(ollama_url) as leaving:
+        async for _ in await leaving.chat(PACKAGED_LLM, GREET, options=endless, stream=True):
+            break
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await client.chat(PACKAGED_LLM, GREET, options=endless)
+    began = time.monotonic()
+    await client.chat(PACKAGED_LLM, GREET, options={"num_predict": 1})
+    assert time.monotonic() - began < 10  # 8,000 tokens would take minutes
+
+
+def test_sigterm_ends_it_cleanly_in_the_middle_of_a_reply(own_server: StartedServer) -> None:
+    request = {"model": PACKAGED_LLM, "messages": GREET, "options": {"num_predict": 8000, "temperature": 1}}
+    with httpx.Client(timeout=60) as web, web.stream("POST", f"{own_server.url}/api/chat", json=request) as response:
+        lines = response.iter_lines()
+        next(lines)
+        own_server.process.send_signal(signal.SIGTERM)
+        with pytest.raises(httpx.RemoteProtocolError):
+            list(lines)
+    assert own_server.process.wait(15) == 0
+
+
+def test_the_log_holds_a_line_a_request_and_no_text(own_server: StartedServer) -> None:
+    for messages in (GREET, "the lighthouse"):
+        httpx.post(
+            f"{own_server.url}/api/chat",
+            json={"model": PACKAGED_LLM, "messages": messages, "stream": False, "options": STEADY},
+            timeout=60,
+        )
+    log = own_server.log.read_text()
+    assert [line.split("event=")[1].rsplit(" ms=")[0] for line in log.splitlines()[1:]] == [
+        "request path=/api/chat status=200",
+        "request path=/api/chat status=400",
+    ]
+    assert "lighthouse" not in log
+
+
+def test_it_stays_small_and_on_loopback(own_server: StartedServer) -> None:
+    process = psutil.Process(own_server.process.pid)
+    listening = [c for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
+    assert {connection.laddr[0] for connection in listening} == {"127.0.0.1"}
+    assert process.memory_info().rss < 450e6
