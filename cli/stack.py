@@ -161,19 +161,15 @@ def flower(port: int) -> NoReturn:
 
 def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
     """The workers of this machine, out of `names`, that answer within a second; none without a broker."""
-    from kombu.exceptions import OperationalError
-
+    from stack.probes import redis_answers
     from workers.app import make_app
 
-    host = socket.gethostname()
-    app = make_app(redis_url)
-    app.conf.update(broker_connection_retry=False)
-    try:
-        replies = app.control.ping([f"{name}@{host}" for name in names], timeout=1.0, limit=len(names)) or []
-    except OperationalError:
+    # Celery would try a broker that is away for several seconds.
+    if not redis_answers(redis_url):
         return set()
-    finally:
-        app.close()
+    nodes = [f"{name}@{socket.gethostname()}" for name in names]
+    with make_app(redis_url) as app:
+        replies = app.control.ping(nodes, timeout=1.0, limit=len(nodes)) or []
     return {node.partition("@")[0] for reply in replies for node in reply}
 
 

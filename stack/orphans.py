@@ -31,12 +31,12 @@ def find_orphans(home: Home, state: State) -> dict[int, str]:
 
 
 def end_orphans(home: Home, state: State) -> list[str]:
-    """End what `find_orphans` finds, workers before servers, and return the names of the parts."""
-    found = find_orphans(home, state)
+    """End what `find_orphans` finds, workers before servers, and return the parts' names in that order."""
     order = [SUPERVISOR, *reversed([name for name in state.parts if name != SUPERVISOR])]
-    for pid, name in sorted(found.items(), key=lambda orphan: order.index(orphan[1])):
+    found = sorted(find_orphans(home, state).items(), key=lambda orphan: order.index(orphan[1]))
+    for pid, name in found:
         end(pid, signal.SIGINT if name == "postgres" else signal.SIGTERM)
-    return list(dict.fromkeys(found.values()))
+    return list(dict.fromkeys(name for _, name in found))
 
 
 def _ends_with(whole: list[str], tail: list[str]) -> bool:

@@ -30,6 +30,7 @@ ORDER = ("postgres", "valkey", "llm", *WORKERS, "flower")
 
 WORKER_STOP_S = 60
 SERVER_STOP_S = 30
+FLOWER_STOP_S = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +132,7 @@ def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str]
                 command=flower_command(port, home.folder / "flower.db"),
                 port=port,
                 environment=own | {"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},
+                stop_timeout_s=FLOWER_STOP_S,
             )
         )
     return Plan(parts=parts, servers=servers, flower_url=flower_url)

@@ -130,14 +130,22 @@ class Supervisor:
             }
 
     def start(self, part: str) -> None:
-        """Start a part without waiting for it."""
-        with self._calls() as calls, _passing_over(Faults.ALREADY_STARTED, Faults.SPAWN_ERROR):
-            calls.startProcess(part, False)
+        """Start a part without waiting for it. Raises StackError when its program cannot be executed."""
+        with self._calls() as calls:
+            try:
+                calls.startProcess(part, False)
+            except xmlrpc.client.Fault as fault:
+                if fault.faultCode not in (Faults.ALREADY_STARTED, Faults.SPAWN_ERROR):
+                    raise StackError(f"{part} cannot be started: {fault.faultString}") from fault
 
     def stop(self, part: str) -> None:
         """Stop a part and wait until it has ended."""
-        with self._calls() as calls, _passing_over(Faults.NOT_RUNNING, Faults.BAD_NAME):
-            calls.stopProcess(part, True)
+        with self._calls() as calls:
+            try:
+                calls.stopProcess(part, True)
+            except xmlrpc.client.Fault as fault:
+                if fault.faultCode != Faults.NOT_RUNNING:
+                    raise
 
     def shutdown(self) -> None:
         """End the supervisor, and what it still runs, and wait for it."""
@@ -155,15 +163,6 @@ class Supervisor:
         # The URL is only there for form's sake: the transport knows the socket.
         with xmlrpc.client.ServerProxy("http://localhost", transport=transport) as proxy:
             yield proxy.supervisor
-
-
-@contextmanager
-def _passing_over(*codes: int) -> Iterator[None]:
-    try:
-        yield
-    except xmlrpc.client.Fault as fault:
-        if fault.faultCode not in codes:
-            raise
 
 
 def configuration(home: Home, parts: Sequence[Part]) -> str:

@@ -56,6 +56,8 @@ def up(
 
         health = Health(servers=plan.servers, flower_url=plan.flower_url, ping=ping)
         names = {part.name for part in plan.parts}
+        if names <= running:
+            tell(f"The stack in {home.folder} runs already.")
         servers = names & {"postgres", "valkey"}
 
         _check_outside(outside, health)

@@ -1,8 +1,6 @@
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +17,10 @@ from stack.server import package_folder
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root hands Postgres to another user")
 
 
-@contextmanager
-def folder_for_everybody() -> Iterator[Path]:
-    """A folder that every user may enter; pytest's own is closed."""
-    folder = Path(tempfile.mkdtemp(prefix="ragq-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    with folder_for_everybody() as folder:
-        yield folder
-
-
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
+def postgres(module_folder: Path) -> Iterator[PostgresServer]:
     """One server for the module: every test leaves it running."""
-    with folder_for_everybody() as folder, PostgresServer(folder / "postgres") as server:
+    with PostgresServer(module_folder / "postgres") as server:
         yield server
 
 

@@ -1,0 +1,201 @@
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from cli import stack
+from cli.main import cli
+from stack.ports import LOOPBACK, free_port
+
+SERVERS = {
+    "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
+    "REDIS_URL": "redis://broker:6379/0",
+    "OLLAMA_HOST": "gpu",
+}
+
+
+class Executed(Exception):
+    """Stands in for the program that takes this process over."""
+
+    def __init__(self, file: str, command: list[str], environment: dict[str, str]) -> None:
+        self.command = command
+        self.environment = environment
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home in which nothing runs, and no servers in the environment."""
+    for name in ("DATABASE_URL", "REDIS_URL", "OLLAMA_HOST", "OLLAMA_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RAGQ_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def served(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """As nowhere, with servers from outside, and execvpe caught."""
+
+    def execvpe(file: str, command: list[str], environment: dict[str, str]) -> None:
+        raise Executed(file, command, environment)
+
+    for name, value in SERVERS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "execvpe", execvpe)
+    return nowhere
+
+
+def executed(*arguments: str) -> Executed:
+    caught = CliRunner().invoke(cli, arguments).exception
+    assert isinstance(caught, Executed)
+    return caught
+
+
+def test_a_worker_becomes_celery_on_the_chosen_stages(served: Path) -> None:
+    command = executed("worker", "--stages", "embed, rerank", "--concurrency", "3").command
+    assert command[1:6] == ["-m", "celery", "-A", "workers.main", "worker"]
+    assert {"--queues=embed,rerank", "--concurrency=3", f"--hostname=worker-{os.getpid()}@%h"} <= {*command}
+
+
+def test_a_worker_takes_all_stages_unless_told(served: Path) -> None:
+    assert "--queues=extract,embed,retrieve,rerank,assemble,chunk,publish,validate" in executed("worker").command
+
+
+def test_a_worker_is_told_of_its_servers_by_environment(served: Path) -> None:
+    found = executed("worker")
+    told = {name: found.environment[name] for name in (*SERVERS, "OLLAMA_PORT")}
+    assert told == {**SERVERS, "OLLAMA_PORT": "11434"}
+    assert "pw" not in " ".join(found.command)
+
+
+def test_an_unknown_stage_is_wrong_usage_and_the_known_ones_are_named(served: Path) -> None:
+    result = CliRunner().invoke(cli, ["worker", "--stages", "embed,fly"])
+    assert result.exit_code == 2
+    assert "there is no stage 'fly'; the stages are extract, embed, retrieve" in " ".join(result.stderr.split())
+
+
+def test_flower_takes_its_password_by_environment(served: Path) -> None:
+    port = free_port()
+    found = executed("flower", "--port", str(port))
+    password = (served / "flower.password").read_text()
+    assert found.environment["FLOWER_BASIC_AUTH"] == f"ragq:{password}"
+    assert f"--port={port}" in found.command
+    assert password not in " ".join(found.command)
+
+
+def test_flower_on_a_held_port_names_the_holder(served: Path) -> None:
+    with socket.create_server((LOOPBACK, 0)) as held:
+        port = held.getsockname()[1]
+        refused = CliRunner().invoke(cli, ["flower", "--port", str(port)]).exception
+    assert f"Flower cannot listen on port {port}: " in str(refused)
+    assert f"pid {os.getpid()} holds it" in str(refused)
+
+
+@pytest.mark.parametrize("command", ["worker", "flower"])
+def test_without_servers_a_command_says_what_to_do(nowhere: Path, command: str) -> None:
+    refused = CliRunner().invoke(cli, [command]).exception
+    assert "Run `ragq up`, or set DATABASE_URL" in str(refused)
+
+
+def test_ps_of_nothing_exits_with_1(nowhere: Path) -> None:
+    result = CliRunner().invoke(cli, ["ps", "--json"])
+    assert (result.exit_code, json.loads(result.stdout)) == (1, [])
+    assert result.stderr == f"Nothing runs in {nowhere}. `ragq up` starts the stack.\n"
+
+
+def test_down_of_nothing_says_so(nowhere: Path) -> None:
+    result = CliRunner().invoke(cli, ["down"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"Nothing runs in {nowhere}.\n"
+
+
+def test_no_worker_answers_without_a_broker() -> None:
+    assert stack.ping_workers(f"redis://{LOOPBACK}:{free_port()}/0", ["model"]) == set()
+
+
+class Installed:
+    """The real command, in a home of its own."""
+
+    def __init__(self, home: Path) -> None:
+        kept = {name: value for name, value in os.environ.items() if name not in (*SERVERS, "OLLAMA_PORT")}
+        self.home = home
+        self.environment = kept | {"RAGQ_HOME": str(home), "OMP_NUM_THREADS": "1"}
+
+    def ragq(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [Path(sys.executable).with_name("ragq"), *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def parts(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self.ragq("ps", "--json").stdout)
+        return found
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Installed]:
+    """Everything that `ragq up` starts, for the tests below."""
+    folder = Path(tempfile.mkdtemp(prefix="ragq-test-"))
+    folder.chmod(0o755)
+    installed = Installed(folder / "home")
+    up = installed.ragq("up", "--json")
+    assert up.returncode == 0, up.stderr
+    yield installed
+    down = installed.ragq("down")
+    assert (down.returncode, installed.ragq("ps").returncode) == (0, 1), down.stderr
+    shutil.rmtree(folder)
+
+
+def test_up_brings_every_part_to_health(running: Installed) -> None:
+    healthy = {part["name"]: part["healthy"] for part in running.parts()}
+    assert healthy == dict.fromkeys(("postgres", "valkey", "llm", "worker-model", "worker-llm", "flower"), True)
+    assert running.ragq("ps").returncode == 0
+
+
+def test_no_password_is_on_a_command_line_or_in_a_log(running: Installed) -> None:
+    passwords = [path.read_text() for path in [*running.home.rglob("password"), running.home / "flower.password"]]
+    assert len(passwords) == 3
+    commands = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    logs = "".join(path.read_text() for path in (running.home / "logs").iterdir())
+    assert [password for password in passwords if password in commands + logs] == []
+
+
+def test_flower_asks_for_the_password(running: Installed) -> None:
+    page = json.loads((running.home / "state.json").read_text())["flower_url"] + "/workers"
+    password = (running.home / "flower.password").read_text()
+    with httpx.Client(trust_env=False) as browser:
+        codes = [browser.get(page, auth=auth).status_code for auth in (None, ("ragq", "guess"), ("ragq", password))]
+    assert codes == [401, 401, 200]
+
+
+def test_up_again_replaces_nothing(running: Installed) -> None:
+    before = {part["name"]: part["pid"] for part in running.parts()}
+    again = running.ragq("up")
+    assert again.returncode == 0
+    assert f"The stack in {running.home} runs already." in again.stderr
+    assert {part["name"]: part["pid"] for part in running.parts()} == before
+
+
+def test_ps_is_a_table_for_people(running: Installed) -> None:
+    lines = running.ragq("ps").stdout.splitlines()
+    assert lines[0].split() == ["part", "state", "health", "pid", "port", "uptime", "MB", "log"]
+    assert [line.split()[0] for line in lines[1:]] == [
+        "postgres",
+        "valkey",
+        "llm",
+        "worker-model",
+        "worker-llm",
+        "flower",
+    ]

@@ -1,0 +1,53 @@
+import http.server
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from stack.ports import LOOPBACK
+
+
+@contextmanager
+def _folder_for_everybody() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="ragq-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter; pytest's own is closed."""
+    with _folder_for_everybody() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def module_folder() -> Iterator[Path]:
+    """As open_folder, for a whole module."""
+    with _folder_for_everybody() as folder:
+        yield folder
+
+
+class _OnlyVersion(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/api/version" else 500)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def ollama() -> Iterator[str]:
+    """The address of a server that answers /api/version as Ollama does, and errs everywhere else."""
+    with http.server.HTTPServer((LOOPBACK, 0), _OnlyVersion) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://{LOOPBACK}:{server.server_port}"
+        server.shutdown()
+        thread.join()

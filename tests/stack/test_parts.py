@@ -1,0 +1,80 @@
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import StackError
+from stack.home import Home, RecordedPart, State
+from stack.parts import ORDER, make_plan, servers_from_outside
+
+OUTSIDE = {
+    "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
+    "REDIS_URL": "redis://:pw@broker:6379/0",
+    "OLLAMA_HOST": "http://gpu:11434",
+}
+
+
+def running(**parts: int) -> State:
+    recorded = {name: RecordedPart(command=[name], port=port) for name, port in parts.items()}
+    return State(started=0.0, servers=OUTSIDE, flower_url=None, parts=recorded)
+
+
+def test_servers_from_outside_are_no_parts(tmp_path: Path) -> None:
+    plan = make_plan(Home(tmp_path), OUTSIDE, wanted=ORDER, running=())
+    assert [part.name for part in plan.parts] == ["worker-model", "worker-llm", "flower"]
+    assert plan.servers == OUTSIDE
+
+
+def test_what_comes_from_outside_is_inherited_and_not_written_down(tmp_path: Path) -> None:
+    plan = make_plan(Home(tmp_path), OUTSIDE, wanted=["worker-llm"], running=())
+    assert [part.environment for part in plan.parts] == [{}]
+
+
+def test_parts_are_told_of_the_servers_that_were_made_for_them(tmp_path: Path) -> None:
+    outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
+    plan = make_plan(Home(tmp_path), outside, wanted=["valkey", "llm", "worker-llm"], running=())
+    host, port = plan.servers["OLLAMA_HOST"].removeprefix("http://").split(":")
+    assert [part.name for part in plan.parts] == ["valkey", "llm", "worker-llm"]
+    assert plan.parts[-1].environment == {
+        "REDIS_URL": plan.servers["REDIS_URL"],
+        "OLLAMA_HOST": host,
+        "OLLAMA_PORT": port,
+    }
+
+
+def test_the_password_of_flower_is_in_its_environment_alone(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    [flower] = make_plan(home, OUTSIDE, wanted=["flower"], running=()).parts
+    assert flower.environment == {"FLOWER_BASIC_AUTH": f"ragq:{home.flower_password.read_text()}"}
+    assert home.flower_password.read_text() not in " ".join(flower.command)
+
+
+def test_ports_and_passwords_stay_from_plan_to_plan(tmp_path: Path) -> None:
+    outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
+    first = make_plan(Home(tmp_path), outside, wanted=ORDER, running=())
+    assert make_plan(Home(tmp_path), outside, wanted=ORDER, running=()) == first
+    assert make_plan(Home(tmp_path), outside, wanted=["valkey", "llm"], running=ORDER) == first
+
+
+def test_a_running_stack_keeps_the_servers_it_was_started_with() -> None:
+    assert servers_from_outside({}, running(valkey=6379)) == {
+        "DATABASE_URL": OUTSIDE["DATABASE_URL"],
+        "OLLAMA_HOST": OUTSIDE["OLLAMA_HOST"],
+    }
+
+
+def test_naming_a_running_stacks_own_server_changes_nothing() -> None:
+    given = {"REDIS_URL": OUTSIDE["REDIS_URL"]}
+    assert servers_from_outside(given, running(valkey=6379)) == servers_from_outside({}, running(valkey=6379))
+
+
+def test_another_server_for_a_running_stack_is_refused_without_passwords() -> None:
+    with pytest.raises(StackError) as refused:
+        servers_from_outside({"REDIS_URL": "redis://:secret@other/0"}, running(valkey=6379))
+    assert str(refused.value) == (
+        "REDIS_URL is redis://:***@other/0, and the running stack uses redis://:***@broker:6379/0. "
+        "Run `ragq down` first, or unset REDIS_URL."
+    )
+
+
+def test_without_a_running_stack_the_environment_decides() -> None:
+    assert servers_from_outside({"OLLAMA_HOST": "gpu"}, None) == {"OLLAMA_HOST": "http://gpu:11434"}

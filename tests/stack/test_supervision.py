@@ -1,0 +1,116 @@
+import os
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import StackError
+from stack.home import Home
+from stack.parts import Part
+from stack.supervision import Supervised, Supervisor, configuration
+
+
+def sleeper(name: str, **changes: str) -> Part:
+    return Part(name=name, command=[sys.executable, "-c", "import time; time.sleep(60)"], environment=changes)
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    home = Home(tmp_path)
+    home.make()
+    found = Supervisor(home)
+    found.launch([sleeper("first")])
+    yield found
+    found.shutdown()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 15
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_launched_supervisor_starts_nothing_by_itself(supervisor: Supervisor) -> None:
+    assert supervisor.parts() == {"first": Supervised(state="stopped", pid=None, started=0, ended=0)}
+
+
+def test_a_killed_part_is_started_again(supervisor: Supervisor) -> None:
+    supervisor.start("first")
+    killed = supervisor.parts()["first"].pid
+    assert killed is not None
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: supervisor.parts()["first"].pid not in (killed, None))
+
+
+def test_starting_and_stopping_twice_change_nothing(supervisor: Supervisor) -> None:
+    supervisor.start("first")
+    pid = supervisor.parts()["first"].pid
+    supervisor.start("first")
+    assert supervisor.parts()["first"].pid == pid
+    supervisor.stop("first")
+    supervisor.stop("first")
+    assert supervisor.parts()["first"].pid is None
+
+
+def test_new_parts_come_and_the_old_ones_run_on(supervisor: Supervisor) -> None:
+    supervisor.start("first")
+    pid = supervisor.parts()["first"].pid
+    supervisor.apply([sleeper("first"), sleeper("second")])
+    assert {name: part.pid for name, part in supervisor.parts().items()} == {"first": pid, "second": None}
+
+
+def test_a_part_that_changed_is_stopped_and_one_that_is_gone_forgotten(supervisor: Supervisor) -> None:
+    supervisor.apply([sleeper("first"), sleeper("second")])
+    supervisor.start("first")
+    supervisor.start("second")
+    supervisor.apply([sleeper("first", COLOUR="blue")])
+    assert [(name, part.pid) for name, part in supervisor.parts().items()] == [("first", None)]
+
+
+def test_a_program_that_does_not_exist_is_refused(supervisor: Supervisor) -> None:
+    supervisor.apply([Part(name="broken", command=["/no/such/program"])])
+    with pytest.raises(StackError, match=r"broken cannot be started: .*can't find command"):
+        supervisor.start("broken")
+
+
+def test_its_socket_and_configuration_are_private(supervisor: Supervisor, tmp_path: Path) -> None:
+    modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("supervisor.sock", "supervisord.conf")}
+    assert modes == {"supervisor.sock": 0o600, "supervisord.conf": 0o600}
+
+
+def test_a_supervisor_that_cannot_start_says_why(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.make()
+    with pytest.raises(StackError, match=r"(?s)The supervisor did not start:.*no-such-user"):
+        Supervisor(home).launch([Part(name="broken", command=["true"], user="no-such-user")])
+
+
+def test_a_supervisor_that_was_never_launched_does_not_run(tmp_path: Path) -> None:
+    assert not Supervisor(Home(tmp_path)).is_running()
+
+
+def test_the_configuration_keeps_signs_that_supervisord_would_expand(tmp_path: Path) -> None:
+    part = Part(name="odd", command=["run", "--name=a@%h", "two words"], environment={"URL": "redis://:p%40@h/0"})
+    lines = configuration(Home(tmp_path), [part]).splitlines()
+    assert "command=run --name=a@%%h 'two words'" in lines
+    assert 'environment=URL="redis://:p%%40@h/0"' in lines
+
+
+def test_later_parts_stop_first_each_with_its_signal_and_time(tmp_path: Path) -> None:
+    parts = [Part(name="a", command=["a"], stop_signal=signal.SIGINT), Part(name="b", command=["b"], stop_timeout_s=60)]
+    wanted = ("[program:", "priority=", "stopsignal=", "stopwaitsecs=")
+    assert [line for line in configuration(Home(tmp_path), parts).splitlines() if line.startswith(wanted)] == [
+        "[program:a]",
+        "stopsignal=INT",
+        "stopwaitsecs=30",
+        "priority=1",
+        "[program:b]",
+        "stopsignal=TERM",
+        "stopwaitsecs=60",
+        "priority=2",
+    ]
