@@ -1,0 +1,105 @@
+"""Installations for the tests: one that most tests share, and fresh ones for those that kill or count everything."""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import asyncpg
+import pytest
+import redis
+
+from stack.postgres import PostgresServer
+from stack.valkey import ValkeyServer
+from tests.acceptance.harness import Installation
+from tests.acceptance.small_data_set import small_files, write_files
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama
+
+Install: TypeAlias = Callable[[str], AbstractContextManager[Installation]]
+"""Gives an installation on a fresh copy of a database, with a broker that is empty."""
+
+_numbers = itertools.count(1)
+_BROKERS = 16
+
+
+@pytest.fixture(scope="session")
+def ollama() -> Iterator[ScriptedOllama]:
+    """A language model server whose models say what the test wants."""
+    with ScriptedOllama() as server:
+        yield server
+
+
+@pytest.fixture
+def judge(ollama: ScriptedOllama) -> ScriptedModel:
+    """A model that accepts every reference until its `answer` is changed."""
+    return ollama.model()
+
+
+@pytest.fixture(scope="session")
+def install(
+    postgres: PostgresServer, valkey: ValkeyServer, ollama: ScriptedOllama, tmp_path_factory: pytest.TempPathFactory
+) -> Install:
+    """Makes installations on copies of a database of this session's Postgres."""
+
+    @contextmanager
+    def made(template: str) -> Iterator[Installation]:
+        number = next(_numbers)
+        name = f"installation_{number}"
+        broker = f"{valkey.url.rsplit('/', 1)[0]}/{number % _BROKERS}"
+        _administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
+        with redis.Redis.from_url(broker) as client:
+            client.flushdb()
+        folder = tmp_path_factory.mktemp("installation")
+        with Installation(_url_of(postgres, name), broker, ollama.port, folder) as installation:
+            yield installation
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def data_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small data set on disk."""
+    return write_files(tmp_path_factory.mktemp("data"), small_files())
+
+
+@pytest.fixture(scope="session")
+def indexed_template(install: Install, migrated_template: str, data_directory: Path) -> str:
+    """A database with the small data set imported and its reference index built, for others to copy."""
+    with install(migrated_template) as installation:
+        assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
+        installation.start_worker()
+        built = installation.ragq("index", "references", "--split", "paper-train")
+        assert built.exit_code == 0, built.stderr
+    return installation.database_url.rsplit("/", 1)[1]
+
+
+@pytest.fixture(scope="session")
+def shared(install: Install, indexed_template: str) -> Iterator[Installation]:
+    """An indexed installation with one worker, for tests that leave it as they found it."""
+    with install(indexed_template) as installation:
+        installation.start_worker()
+        yield installation
+
+
+@pytest.fixture
+def fresh(install: Install, indexed_template: str) -> Iterator[Installation]:
+    """An indexed installation of one test's own, without any worker."""
+    with install(indexed_template) as installation:
+        yield installation
+
+
+def _url_of(postgres: PostgresServer, name: str) -> str:
+    return postgres.url.rsplit("/", 1)[0] + f"/{name}"
+
+
+def _administer(postgres: PostgresServer, statement: str) -> None:
+    async def run() -> None:
+        connection = await asyncpg.connect(_url_of(postgres, "postgres"))
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    asyncio.run(run())

@@ -1,0 +1,55 @@
+"""A few made-up interviews in the DAIC-WOZ layout, cut short, so that a whole run takes a second or two."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from demo.data_set import data_set_files
+
+TRAIN = (304, 313, 321)
+TEST = (316, 319, 330)
+LINES = 60
+"""Rows of a transcript that are kept."""
+
+_SPLITS = {
+    "train_split_Depression_AVEC2017.csv": (*TRAIN, *TEST),
+    "paper_splits/paper_split_train.csv": TRAIN,
+    "paper_splits/paper_split_test.csv": TEST,
+}
+
+
+@cache
+def small_files() -> Mapping[str, bytes]:
+    """Every file by its name relative to the data set: three participants to train on, three to test."""
+    files = data_set_files()
+    rows = {
+        row.split(b",", 1)[0]: row
+        for name in ("train_split_Depression_AVEC2017.csv", "dev_split_Depression_AVEC2017.csv")
+        for row in files[name].splitlines(keepends=True)
+    }
+    return {
+        **{name: b"".join(rows[key] for key in _keys(ids)) for name, ids in _SPLITS.items()},
+        **{name: _head(files[name]) for name in map(transcript_file, (*TRAIN, *TEST))},
+    }
+
+
+def write_files(directory: Path, files: Mapping[str, bytes]) -> Path:
+    """Write files under a folder, which is given back."""
+    for name, data in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return directory
+
+
+def transcript_file(participant_id: int) -> str:
+    """The name of a participant's transcript."""
+    return f"transcripts/{participant_id}_P/{participant_id}_TRANSCRIPT.csv"
+
+
+def _keys(ids: tuple[int, ...]) -> list[bytes]:
+    return [b"Participant_ID", *(str(participant_id).encode() for participant_id in ids)]
+
+
+def _head(transcript: bytes) -> bytes:
+    return b"".join(transcript.splitlines(keepends=True)[: LINES + 1])

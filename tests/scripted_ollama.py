@@ -1,0 +1,147 @@
+"""A server that speaks Ollama's chat API, says what the test tells it to, and counts what it was asked."""
+
+import itertools
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+ACCEPT = '{"decision": "accept"}'
+REJECT = '{"decision": "reject"}'
+UNSURE = '{"decision": "unsure"}'
+
+
+@dataclass(frozen=True)
+class Say:
+    """What happens to one chat call."""
+
+    text: str = ACCEPT
+    status: int = 200
+    """Other than 200: the text is Ollama's `error`."""
+    delay_s: float = 0.0
+    hang_up: bool = False
+    """Close the connection without a word."""
+
+
+@dataclass
+class ScriptedModel:
+    """One model of the server. `answer` says what happens to a prompt; `prompts` keeps what was asked, in order."""
+
+    name: str
+    answer: Callable[[str], Say]
+    prompts: list[str] = field(default_factory=list)
+
+    @property
+    def calls(self) -> int:
+        """How many calls reached the server."""
+        return len(self.prompts)
+
+    @property
+    def calls_per_prompt(self) -> Counter[str]:
+        """How often each prompt was asked: above 1, somebody paid twice."""
+        return Counter(self.prompts)
+
+
+class ScriptedOllama:
+    """The server, on a free port of loopback from `with` to the end of the block. Each test makes its own models."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, ScriptedModel] = {}
+        self.closing = threading.Event()
+        self._numbers = itertools.count(1)
+        self._server = _Server(self)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="scripted ollama")
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.server_port
+
+    def model(self, answer: Callable[[str], Say] = lambda prompt: Say()) -> ScriptedModel:
+        """A new model. Its name is its own, so that no call of it is in any ledger yet."""
+        model = ScriptedModel(f"judge:{next(self._numbers)}", answer)
+        self.models[model.name] = model
+        return model
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, script: ScriptedOllama) -> None:
+        self.script = script
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is what some tests are about."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_GET(self) -> None:
+        self._send(200, {"models": [_listed(name) for name in self.server.script.models]})
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        model = self.server.script.models.get(asked["model"])
+        if model is None:
+            self._send(404, {"error": "model not found"})
+        elif self.path == "/api/show":
+            self._send(200, {"model_info": {"scripted.context_length": 32_768}})
+        else:
+            self._chat(model, "\n".join(message["content"] for message in asked["messages"]))
+
+    def _chat(self, model: ScriptedModel, prompt: str) -> None:
+        model.prompts.append(prompt)
+        said = model.answer(prompt)
+        self.server.script.closing.wait(said.delay_s)
+        if said.hang_up:
+            self.close_connection = True
+        elif said.status != 200:
+            self._send(said.status, {"error": said.text})
+        else:
+            self._send(200, _reply(model.name, said.text))
+
+    def _send(self, status: int, body: dict[str, Any]) -> None:
+        encoded = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(encoded)))
+        self.end_headers()
+        self.wfile.write(encoded)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+def _listed(name: str) -> dict[str, Any]:
+    return {"model": name, "name": name, "digest": f"sha256:{name}", "size": 1, "details": {}}
+
+
+def _reply(model: str, text: str) -> dict[str, Any]:
+    return {
+        "model": model,
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": {"role": "assistant", "content": text},
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": 100,
+        "eval_count": 5,
+    }
