@@ -1,0 +1,1 @@
+"""What ragq costs and how it compares, measured: `python -m benchmarks --help`."""

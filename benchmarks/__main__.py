@@ -1,0 +1,26 @@
+"""`python -m benchmarks NAME`: one benchmark, one file."""
+
+from typing import Final
+
+import click
+
+from benchmarks.hop import hop
+
+BENCHMARKS: Final[dict[str, click.Command]] = {
+    "hop": hop,
+}
+
+
+@click.group(commands=BENCHMARKS, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Measure ragq on this machine, with servers that are started for it and thrown away.
+
+    Example:
+
+    \b
+        python -m benchmarks hop
+    """
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks")

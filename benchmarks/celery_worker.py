@@ -1,0 +1,21 @@
+"""A worker that knows nothing but Celery, with ragq's settings of it: `celery -A benchmarks.celery_worker`."""
+
+import os
+
+from celery import Celery
+
+from benchmarks.noop_chain import NOOP_STAGES
+from benchmarks.stamps import stamp
+from workers.app import make_app
+
+app: Celery = make_app(os.environ["REDIS_URL"])
+
+
+def _define(stage: str, position: int) -> None:
+    @app.task(name=f"ragq.{stage}")
+    def task(*, run: int, job: int, subject: str) -> None:
+        stamp(job, position)
+
+
+for _position, _stage in enumerate(NOOP_STAGES):
+    _define(_stage, _position)

@@ -1,0 +1,145 @@
+"""The price of a stage: the same chain of no-op stages through bare Celery, through ragq and through DBOS."""
+
+import json
+import time
+from collections import defaultdict
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, Final, NamedTuple
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import cpu, stamps
+from benchmarks.contestants import CONTESTANTS, Contestant
+from benchmarks.dbos_environment import DBOS_VERSION
+from benchmarks.machine import Machine, this_machine
+from benchmarks.noop_chain import NOOP_STAGES
+from benchmarks.servers import Servers, servers
+
+PACKAGES: Final = ("ragq", "celery", "kombu", "redis", "asyncpg", "sqlalchemy")
+WARM_UP_JOBS: Final = 20
+
+
+class Measured(NamedTuple):
+    """One contestant in one repetition, or the medians of several."""
+
+    hop_p50_ms: float
+    """From the beginning of a stage to that of the next, one job at a time."""
+    hop_p95_ms: float
+    stages_per_s: float
+    """With all jobs sent at once, from the first sending to the end of the last job."""
+    worker_cpu_ms: float
+    """Per stage, of the process that runs the stages."""
+    postgres_cpu_ms: float
+    valkey_cpu_ms: float
+    sender_cpu_ms: float
+    """Per job, of the process that sends; DBOS sends from the process that works."""
+
+
+@click.command(short_help="The cost of a stage against bare Celery and DBOS")
+@click.option("--jobs", default=300, show_default=True, help="Jobs that are sent at once.")
+@click.option("--idle-jobs", default=30, show_default=True, help="Jobs that are sent one after the other.")
+@click.option("--repetitions", default=3, show_default=True, help="Turns of each contestant; medians are shown.")
+@click.option("--only", type=click.Choice(list(CONTESTANTS)), multiple=True, help="Leave the others out.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+def hop(jobs: int, idle_jobs: int, repetitions: int, only: tuple[str, ...], json_file: Path | None) -> None:
+    """Send a chain of seven no-op stages through bare Celery, through ragq and through DBOS, turn by turn.
+
+    Example:
+
+    \b
+        python -m benchmarks hop --json hop.json
+    """
+    machine = this_machine(PACKAGES)
+    taken: dict[str, list[Measured]] = defaultdict(list)
+    with servers() as running:
+        for _ in range(repetitions):
+            for name in only or CONTESTANTS:
+                with CONTESTANTS[name](running) as contestant:
+                    taken[name].append(_measure(contestant, running, jobs, idle_jobs))
+    middle = {name: medians(repeated) for name, repeated in taken.items()}
+    _show(machine, middle, jobs, repetitions)
+    if json_file is not None:
+        json_file.write_text(json.dumps(_content(machine, taken, middle), indent=2) + "\n")
+
+
+def medians(repeated: list[Measured]) -> Measured:
+    """Field by field."""
+    return Measured(*(median(column) for column in zip(*repeated, strict=True)))
+
+
+def ratios(middle: dict[str, Measured]) -> dict[str, float]:
+    """How ragq compares with those that were measured beside it."""
+    found = {}
+    if "ragq" in middle and "celery" in middle:
+        found["hop p50 / Celery's"] = middle["ragq"].hop_p50_ms / middle["celery"].hop_p50_ms
+        found["stages/s / Celery's"] = middle["ragq"].stages_per_s / middle["celery"].stages_per_s
+    if "ragq" in middle and "dbos" in middle:
+        found["stages/s / DBOS's"] = middle["ragq"].stages_per_s / middle["dbos"].stages_per_s
+    return found
+
+
+def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int) -> Measured:
+    contestant.run(WARM_UP_JOBS)
+    before = stamps.count(contestant.stamps)
+    for _ in range(idle_jobs):
+        contestant.run(1)
+    hops = stamps.hops_ms(contestant.stamps, after=before)
+
+    pids = (contestant.pid, running.postgres.pid, running.valkey.pid)
+    cpu_before = [cpu.seconds(pid) for pid in pids]
+    sender_before, began = time.process_time(), time.perf_counter()
+    contestant.run(jobs)
+    wall_s, sender_s = time.perf_counter() - began, time.process_time() - sender_before
+    stages = jobs * len(NOOP_STAGES)
+    worker_ms, postgres_ms, valkey_ms = (
+        (cpu.seconds(pid) - earlier) * 1000 / stages for pid, earlier in zip(pids, cpu_before, strict=True)
+    )
+    return Measured(
+        hop_p50_ms=median(hops),
+        hop_p95_ms=quantiles(hops, n=20)[-1],
+        stages_per_s=stages / wall_s,
+        worker_cpu_ms=worker_ms,
+        postgres_cpu_ms=postgres_ms,
+        valkey_cpu_ms=valkey_ms,
+        sender_cpu_ms=sender_s * 1000 / jobs,
+    )
+
+
+def _show(machine: Machine, middle: dict[str, Measured], jobs: int, repetitions: int) -> None:
+    console = Console(width=110)
+    console.print(f"{machine.sentence()}, dbos {DBOS_VERSION}", highlight=False)
+    for what, ratio in ratios(middle).items():
+        console.print(f"ragq: {ratio:.2f} x {what}", highlight=False)
+    table = Table(title=f"{len(NOOP_STAGES)} no-op stages, {jobs} jobs at once, medians of {repetitions} repetitions")
+    table.add_column("")
+    for heading in (
+        "hop p50 ms",
+        "hop p95 ms",
+        "stages/s",
+        "CPU ms/stage",
+        "Postgres",
+        "Valkey",
+        "sender ms/job",
+    ):
+        table.add_column(heading, justify="right")
+    for name, measured in middle.items():
+        table.add_row(
+            name,
+            f"{measured.hop_p50_ms:.2f}",
+            f"{measured.hop_p95_ms:.2f}",
+            f"{measured.stages_per_s:.0f}",
+            *(f"{milliseconds:.2f}" for milliseconds in measured[3:]),
+        )
+    console.print(table)
+
+
+def _content(machine: Machine, taken: dict[str, list[Measured]], middle: dict[str, Measured]) -> dict[str, Any]:
+    return {
+        "machine": {**machine._asdict(), "versions": {**machine.versions, "dbos": DBOS_VERSION}},
+        "ratios": ratios(middle),
+        "medians": {name: measured._asdict() for name, measured in middle.items()},
+        "repetitions": {name: [measured._asdict() for measured in repeated] for name, repeated in taken.items()},
+    }
