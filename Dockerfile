@@ -1,0 +1,31 @@
+# One image for migrations, workers, Flower and the command line. Servers are other images: see docker-compose.yml.
+FROM python:3.11-slim
+
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_NO_CACHE_DIR=1 \
+    PYTHONUNBUFFERED=1
+
+WORKDIR /srv/ragq
+
+# torch first and by its exact version, as in the Makefile: a change of the code does not download it again.
+COPY constraints.txt ./
+RUN pip install -c constraints.txt torch==2.13.0
+
+COPY pyproject.toml README.md ./
+COPY adapters/ adapters/
+COPY cli/ cli/
+COPY demo/ demo/
+COPY migrations/ migrations/
+COPY schemas/ schemas/
+COPY stack/ stack/
+COPY stages/ stages/
+COPY store/ store/
+COPY workers/ workers/
+RUN pip install -c constraints.txt .
+
+RUN useradd --create-home ragq
+USER ragq
+WORKDIR /home/ragq
+
+ENTRYPOINT ["ragq"]
+CMD ["--help"]

@@ -1,0 +1,97 @@
+"""Dockerfile and docker-compose.yml, as far as they can be checked without a Docker engine."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from stack.postgres import DISCREET
+from stack.processes import FLOWER_COLUMNS, WORKER_CONCURRENCY, WORKER_STAGES
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Any]:
+    found: dict[str, Any] = YAML(typ="safe").load(ROOT / "docker-compose.yml")["services"]
+    return found
+
+
+def instructions(name: str) -> list[list[str]]:
+    """The arguments of one Dockerfile instruction, wherever it stands."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith(f"{name} ")]
+
+
+def test_the_compose_file_keeps_to_the_compose_specification() -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    checked = subprocess.run([*command, ROOT / "docker-compose.yml"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_nothing_is_published_off_loopback(services: dict[str, Any]) -> None:
+    published = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert published == {"flower": ["127.0.0.1:5555:5555"]}
+
+
+def test_every_password_has_to_be_given() -> None:
+    used = re.findall(r"\$\{(\w+)([^}]*)\}", (ROOT / "docker-compose.yml").read_text())
+    assert {name for name, _ in used} == {"DATABASE_PASSWORD", "BROKER_PASSWORD", "FLOWER_PASSWORD"}
+    assert all(rest.startswith(":?") for _, rest in used)
+
+
+def test_the_workers_share_the_stages_as_on_one_machine(services: dict[str, Any]) -> None:
+    assert {name: services[f"worker-{name}"]["command"] for name in WORKER_STAGES} == {
+        name: ["worker", "--stages", ",".join(stages), "--concurrency", str(WORKER_CONCURRENCY[name])]
+        for name, stages in WORKER_STAGES.items()
+    }
+
+
+def test_flower_shows_the_same_columns(services: dict[str, Any]) -> None:
+    assert f"--tasks-columns={FLOWER_COLUMNS}" in services["flower"]["command"]
+
+
+def test_the_database_is_as_discreet_as_the_embedded_one(services: dict[str, Any]) -> None:
+    assert services["postgres"]["command"][2::2] == [f"{name}={value}" for name, value in DISCREET.items()]
+
+
+def test_everything_that_stays_has_a_health_check(services: dict[str, Any]) -> None:
+    staying = {name for name, service in services.items() if service.get("restart") == "unless-stopped"}
+    assert staying == {"postgres", "valkey", "ollama", "worker-model", "worker-llm", "flower"}
+    assert {name for name, service in services.items() if "healthcheck" in service} == staying
+
+
+def test_workers_wait_for_the_migrations(services: dict[str, Any]) -> None:
+    waiting = services["worker-model"]["depends_on"]
+    assert {name: wait["condition"] for name, wait in waiting.items()} == {
+        "migrate": "service_completed_successfully",
+        "valkey": "service_healthy",
+    }
+
+
+def test_every_copied_file_exists_and_is_sent_to_the_builder() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    for *sources, _ in instructions("COPY"):
+        for source in sources:
+            assert (ROOT / source).exists()
+            assert any(fnmatch(source.rstrip("/"), line.removeprefix("!")) for line in ignored if line[0] == "!"), (
+                source
+            )
+
+
+def test_every_package_of_the_wheel_is_copied() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    copied = {source.rstrip("/") for *sources, _ in instructions("COPY") for source in sources}
+    assert {*project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]} <= copied
+
+
+def test_the_image_pins_what_the_makefile_pins() -> None:
+    installed = [" ".join(command) for command in instructions("RUN") if command[0] == "pip"]
+    assert installed == ["pip install -c constraints.txt torch==2.13.0", "pip install -c constraints.txt ."]
+    assert "torch==2.13.0" in (ROOT / "Makefile").read_text()
