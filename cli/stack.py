@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 if TYPE_CHECKING:
+    from stack.connections import Connections
     from stack.status import PartStatus
 
 DEFAULT_FLOWER_PORT = 5555
@@ -37,10 +38,11 @@ def up(as_json: bool, no_workers: bool, no_flower: bool, timeout_s: float) -> No
     from stack.up import up as bring_up
     from store.migrate import upgrade
 
-    home = find_home()
+    environment = _environment()
+    home = find_home(environment)
     parts = bring_up(
         home,
-        os.environ,
+        environment,
         workers=not no_workers,
         flower=not no_flower,
         timeout_s=timeout_s,
@@ -68,7 +70,7 @@ def down() -> None:
     from stack.down import down as bring_down
     from stack.home import find_home
 
-    home = find_home()
+    home = find_home(_environment())
     if not bring_down(home, _tell):
         _tell(f"Nothing runs in {home.folder}.")
 
@@ -89,7 +91,7 @@ def ps(context: click.Context, as_json: bool) -> None:
     from stack.home import find_home
     from stack.status import status
 
-    home = find_home()
+    home = find_home(_environment())
     parts = status(home, ping_workers)
     _show(parts, as_json=as_json)
     if not parts:
@@ -122,7 +124,7 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
             param_hint="--stages",
         )
     # The process keeps its id through exec, so the name is this worker's alone.
-    _become(worker_command(f"worker-{os.getpid()}", chosen, concurrency), connections().environment())
+    _become(worker_command(f"worker-{os.getpid()}", chosen, concurrency), connections(_environment()))
 
 
 @click.command()
@@ -149,14 +151,14 @@ def flower(port: int) -> NoReturn:
     from stack.private import kept_password
     from stack.processes import FLOWER_USER, flower_command
 
-    servers = connections()
+    servers = connections(_environment())
     if not is_free(port):
         raise StackError(f"Flower cannot listen on port {port}: {holder(port)} holds it. Choose another with --port.")
-    home = find_home()
+    home = find_home(_environment())
     home.make()
     password = kept_password(home.flower_password)
     _tell(f"Flower: http://{LOOPBACK}:{port} (user {FLOWER_USER}, password {password})")
-    _become(flower_command(port), servers.environment() | {"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"})
+    _become(flower_command(port), servers, FLOWER_BASIC_AUTH=f"{FLOWER_USER}:{password}")
 
 
 def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
@@ -173,8 +175,16 @@ def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
     return {node.partition("@")[0] for reply in replies for node in reply}
 
 
-def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
-    os.execvpe(command[0], command, {**os.environ, **environment})
+def _environment() -> dict[str, str]:
+    """The variables of the environment over those of the .env file, as every command reads them."""
+    from cli.settings_options import ENV_FILE
+    from schemas.settings.layers import merged
+
+    return {**os.environ, **merged(os.environ, ENV_FILE)}
+
+
+def _become(command: list[str], servers: "Connections", **variables: str) -> NoReturn:
+    os.execvpe(command[0], command, {**_environment(), **servers.environment(), **variables})
 
 
 def _tell(line: str) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import xmlrpc.client
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -95,10 +95,12 @@ class Supervisor:
             return False
         return True
 
-    def launch(self, parts: Sequence[Part]) -> None:
-        """Start the supervisor in the background, with no part running yet."""
+    def launch(self, parts: Sequence[Part], environment: Mapping[str, str]) -> None:
+        """Start the supervisor in the background, with no part running yet. All parts inherit the environment."""
         self._write_config(parts)
-        done = subprocess.run(self.command, cwd=self._home.folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            self.command, env=environment, cwd=self._home.folder, capture_output=True, text=True, check=False
+        )
         deadline = time.monotonic() + LAUNCH_TIMEOUT_S
         while not self.is_running():
             if done.returncode != 0 or time.monotonic() > deadline:

@@ -35,9 +35,10 @@ def up(
 ) -> list[PartStatus]:
     """Start what does not run yet, wait until each part is healthy, and return how all of them are.
 
-    The environment's servers are used where it names them. `migrate` brings a database URL to the newest schema.
-    `tell` receives a line per step. Processes that a killed stack left behind are ended first. Raises StackError when
-    a part does not get healthy within `timeout_s`; whatever this call started is stopped again then.
+    The environment's servers are used where it names them, and the processes of a fresh stack inherit all of it.
+    `migrate` brings a database URL to the newest schema. `tell` receives a line per step. Processes that a killed
+    stack left behind are ended first. Raises StackError when a part does not get healthy within `timeout_s`; whatever
+    this call started is stopped again then.
     """
     with home.locked(), ExitStack() as undo:
         supervisor = Supervisor(home)
@@ -50,7 +51,7 @@ def up(
         home.write_state(_state_of(plan, supervisor, started=state.started if state else time.time()))
         if state is None:
             undo.callback(end_all, home)
-            supervisor.launch(plan.parts)
+            supervisor.launch(plan.parts, environment)
         else:
             supervisor.apply(plan.parts)
 

@@ -23,7 +23,7 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     home = Home(tmp_path)
     home.make()
     found = Supervisor(home)
-    found.launch([sleeper("first")])
+    found.launch([sleeper("first")], os.environ)
     yield found
     found.shutdown()
 
@@ -87,7 +87,7 @@ def test_a_supervisor_that_cannot_start_says_why(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.make()
     with pytest.raises(StackError, match=r"(?s)The supervisor did not start:.*no-such-user"):
-        Supervisor(home).launch([Part(name="broken", command=["true"], user="no-such-user")])
+        Supervisor(home).launch([Part(name="broken", command=["true"], user="no-such-user")], os.environ)
 
 
 def test_a_supervisor_that_was_never_launched_does_not_run(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from schemas.errors import StackError
 from stack.connections import connections
 from stack.down import down
+from stack.endings import kill_tree
 from stack.home import Home
 from stack.ports import LOOPBACK, free_port
 from stack.probes import execute
@@ -26,7 +27,7 @@ class Stack:
 
     def __init__(self, folder: Path, ollama: str) -> None:
         self.home = Home(folder)
-        self.environment = {"RAGQ_HOME": str(folder), "OLLAMA_HOST": ollama}
+        self.environment = {**os.environ, "RAGQ_HOME": str(folder), "OLLAMA_HOST": ollama}
         self.told: list[str] = []
 
     def up(self, timeout_s: float = 30.0, migrate: Callable[[str], None] = lambda url: None) -> dict[str, PartStatus]:
@@ -153,8 +154,7 @@ def test_a_stack_that_was_killed_whole_starts_again(stack: Stack) -> None:
     parts = stack.up()
     kill_supervisor(stack)
     for pid in filter(None, pids(parts).values()):
-        for process in [*psutil.Process(pid).children(recursive=True), psutil.Process(pid)]:
-            process.kill()
+        kill_tree(pid)
     assert all(part.healthy for part in stack.up().values())
 
 
