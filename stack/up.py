@@ -77,8 +77,11 @@ def _found(home: Home, supervisor: Supervisor, tell: Tell) -> tuple[State | None
     """The state of the stack that runs and its parts that are up; what a killed one left behind is ended."""
     state = home.read_state()
     if supervisor.is_running():
-        return state, {name for name, part in supervisor.parts().items() if part.is_up}
-    if state is not None:
+        if state is not None:
+            return state, {name for name, part in supervisor.parts().items() if part.is_up}
+        # Somebody removed the state, so nobody knows what these parts were started with.
+        end_all(home, tell)
+    elif state is not None:
         for name in end_orphans(home, state):
             tell(f"{name:<14}left behind by a killed stack, ended")
     return None, set()

@@ -158,6 +158,14 @@ def test_a_stack_that_was_killed_whole_starts_again(stack: Stack) -> None:
     assert all(part.healthy for part in stack.up().values())
 
 
+def test_a_stack_without_its_state_is_started_anew(stack: Stack) -> None:
+    first = stack.up()
+    stack.home.forget_state()
+    second = stack.up()
+    assert second["valkey"].healthy
+    assert second["valkey"].pid != first["valkey"].pid
+
+
 def test_a_killed_server_comes_back_by_itself(stack: Stack) -> None:
     killed = stack.up()["postgres"].pid
     assert killed is not None
