@@ -80,9 +80,7 @@ def test_every_copied_file_exists_and_is_sent_to_the_builder() -> None:
     for *sources, _ in instructions("COPY"):
         for source in sources:
             assert (ROOT / source).exists()
-            assert any(fnmatch(source.rstrip("/"), line.removeprefix("!")) for line in ignored if line[0] == "!"), (
-                source
-            )
+            assert f"!{source.rstrip('/')}" in ignored
 
 
 def test_every_package_of_the_wheel_is_copied() -> None:
