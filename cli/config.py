@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.settings_options import ENV_FILE, effective_settings, settings_options
+from cli.settings_options import effective_settings, settings_options
 from cli.settings_reference import settings_reference, value_in_words
-from schemas.settings.layers import Source
+from schemas.settings.layers import ENV_FILE, Source
 from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, effective_process
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, settings_hash

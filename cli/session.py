@@ -8,9 +8,8 @@ from typing import TypeVar
 import asyncpg
 from celery import Celery
 
-from cli.settings_options import ENV_FILE
 from schemas.errors import StackError
-from schemas.settings.layers import merged
+from schemas.settings.layers import ENV_FILE, merged
 from stack.connections import Connections, connections
 from store.database import CONNECTION_ERRORS, Connection, Database
 from workers.app import make_app

@@ -2,18 +2,15 @@
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from schemas.settings.layers import ENV_FILE
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import EffectiveSettings, resolve
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-ENV_FILE = Path(".env")
-"""Read in the working directory, when it is there."""
 
 
 class Assignment(click.ParamType[tuple[str, str]]):

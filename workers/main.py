@@ -5,6 +5,7 @@ from typing import Any
 
 from celery import signals
 
+from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import connections
 from workers import logs, process
@@ -14,7 +15,7 @@ from workers.pipelines import STAGES
 from workers.stage_task import run_stage
 from workers.tasks import assemble, chunk, embed, extract, publish, rerank, retrieve, validate  # noqa: F401
 
-app = make_app(connections(os.environ).redis_url)
+app = make_app(connections(merged(os.environ, ENV_FILE)).redis_url)
 
 
 def _define(stage: str) -> None:
@@ -29,7 +30,7 @@ for _stage in STAGES:
 
 @signals.setup_logging.connect
 def _configure_logging(**_: Any) -> None:
-    settings = ProcessSettings.from_environment(os.environ)
+    settings = ProcessSettings.from_environment(os.environ, ENV_FILE)
     logs.configure(settings.log_level, settings.log_format)
 
 

@@ -13,6 +13,7 @@ from uuid import uuid4
 import structlog
 from celery import Celery
 
+from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, connections
 from store import workers
@@ -94,11 +95,8 @@ def current(app: Celery) -> WorkerProcess:
     global _current
     with _lock:
         if _current is None or _current[0] != os.getpid():
-            environment = os.environ
-            _current = (
-                os.getpid(),
-                WorkerProcess(app, ProcessSettings.from_environment(environment), connections(environment)),
-            )
+            settings = ProcessSettings.from_environment(os.environ, ENV_FILE)
+            _current = (os.getpid(), WorkerProcess(app, settings, connections(merged(os.environ, ENV_FILE))))
         return _current[1]
 
 

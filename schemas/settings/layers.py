@@ -13,6 +13,9 @@ from pydantic_settings import EnvSettingsSource
 from schemas.settings.base import SettingsGroup, settings_of
 from schemas.settings.problems import unknown_name
 
+ENV_FILE = Path(".env")
+"""Read in the working directory, when it is there."""
+
 
 class Source(StrEnum):
     """Which layer a value came from; a later member wins over an earlier one."""
