@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.output import coloured
-from schemas.statuses import StageStatus
+from schemas.statuses import JobStatus, StageStatus
 from schemas.values.phq8 import PHQ8Item
 from store.run_view import JobView, RunView, StageView
 
@@ -27,8 +27,14 @@ DEMO_NOTICE = (
 
 
 def run_table(view: RunView) -> RenderableType:
-    """Head, one line per job, and the errors of jobs that did not get through."""
-    return Group(_head(view), _jobs(view.jobs), *_errors(view.jobs), _legend())
+    """Head, one line per job, and the errors of jobs that did not get through.
+
+    Of an index run, whose jobs are all alike, only those are shown that still go on or did not get through.
+    """
+    jobs = view.jobs
+    if view.overview.kind == "index":
+        jobs = [job for job in jobs if job.status is not JobStatus.SUCCEEDED]
+    return Group(_head(view), *([_jobs(jobs), *_errors(jobs), _legend()] if jobs else []))
 
 
 def print_run(console: Console, view: RunView) -> None:
@@ -49,9 +55,7 @@ def _head(view: RunView) -> RenderableType:
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
     if overview.profile == "demo":
         lines.append(Text(DEMO_NOTICE, style="yellow"))
-    chosen = {
-        name: setting["value"] for name, setting in view.settings.items() if setting["source"] not in ("default",)
-    }
+    chosen = {name: setting["value"] for name, setting in view.settings.items() if setting["source"] != "default"}
     lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
     return Group(*lines)
 
@@ -65,8 +69,10 @@ def _jobs(jobs: list[JobView]) -> Table:
     table.add_column("status")
     for stage in stages:
         table.add_column(stage, justify="center")
-    table.add_column("kept/rejected per item")
-    table.add_column("LLM calls", justify="right")
+    has_references = "validate" in stages
+    if has_references:
+        table.add_column("kept/rejected per item")
+        table.add_column("LLM calls", justify="right")
     table.add_column("seconds", justify="right")
     for job in jobs:
         by_stage = {stage.stage: stage for stage in job.stages}
@@ -76,8 +82,7 @@ def _jobs(jobs: list[JobView]) -> Table:
             job.mode,
             coloured(job.status),
             *(_mark(by_stage.get(stage)) for stage in stages),
-            references(job),
-            calls(job),
+            *((references(job), calls(job)) if has_references else ()),
             f"{job.seconds:.1f}",
         )
     return table

@@ -177,8 +177,7 @@ def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
 
 def _environment() -> dict[str, str]:
     """The variables of the environment over those of the .env file, as every command reads them."""
-    from cli.settings_options import ENV_FILE
-    from schemas.settings.layers import merged
+    from schemas.settings.layers import ENV_FILE, merged
 
     return {**os.environ, **merged(os.environ, ENV_FILE)}
 
