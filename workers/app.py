@@ -44,7 +44,7 @@ def _settings(broker_url: str) -> dict[str, Any]:
         "accept_content": ["json"],
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
-        "broker_pool_limit": 4,
+        "broker_pool_acquire_timeout": 30,
         # With Redis a cancelled task would be acknowledged as revoked, and so be lost.
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_soft_shutdown_timeout": 10,
