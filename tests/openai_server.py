@@ -11,7 +11,7 @@ if __name__ == "__main__":
     params.model.path = str(llm_file())
     params.n_ctx = 2048
     params.n_parallel = 1
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.sampling.penalty_repeat = 1.1  # Without it so small a model repeats itself and never closes its JSON.
     params.verbosity = -1
     server = xllamacpp.Server(params)

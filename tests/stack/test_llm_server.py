@@ -260,8 +260,10 @@ def test_the_log_holds_a_line_a_request_and_no_text(own_server: StartedServer) -
             json={"model": PACKAGED_LLM, "messages": messages, "stream": False, "options": STEADY},
             timeout=60,
         )
+    own_server.process.terminate()
+    assert own_server.process.wait(15) == 0
     log = own_server.log.read_text()
-    assert [line.split("event=")[1].rsplit(" ms=")[0] for line in log.splitlines()[1:]] == [
+    assert [line.split("event=")[1].rsplit(" ms=")[0] for line in log.splitlines()[1:-1]] == [
         "request path=/api/chat status=200",
         "request path=/api/chat status=400",
     ]
