@@ -115,12 +115,13 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
       ragq worker --stages embed,rerank --concurrency 32
     """
     from stack.connections import connections
-    from stack.processes import ALL_STAGES, worker_command
+    from stack.processes import worker_command
+    from workers.pipelines import STAGES
 
-    chosen = [stage.strip() for stage in stages.split(",")] if stages else list(ALL_STAGES)
-    if unknown := [stage for stage in chosen if stage not in ALL_STAGES]:
+    chosen = [stage.strip() for stage in stages.split(",")] if stages else list(STAGES)
+    if unknown := [stage for stage in chosen if stage not in STAGES]:
         raise click.BadParameter(
-            f"there is no stage {', '.join(map(repr, unknown))}; the stages are {', '.join(ALL_STAGES)}.",
+            f"there is no stage {', '.join(map(repr, unknown))}; the stages are {', '.join(STAGES)}.",
             param_hint="--stages",
         )
     # The process keeps its id through exec, so the name is this worker's alone.

@@ -15,6 +15,7 @@ from stack.processes import (
     FLOWER_USER,
     WORKER_CONCURRENCY,
     WORKER_STAGES,
+    WORKER_STAGES_WITH_EMBEDDED_LLM,
     flower_command,
     llm_command,
     worker_command,
@@ -116,10 +117,11 @@ def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str]
     # What comes from outside stands in the inherited environment already.
     inherited = {"OLLAMA_PORT" if "OLLAMA_HOST" in outside else "", *outside}
     own = {variable: value for variable, value in uses.items() if variable not in inherited}
+    stages = WORKER_STAGES if "OLLAMA_HOST" in outside else WORKER_STAGES_WITH_EMBEDDED_LLM
     for name in WORKERS:
         if name in names:
             worker = name.removeprefix(WORKER)
-            command = worker_command(worker, WORKER_STAGES[worker], WORKER_CONCURRENCY[worker])
+            command = worker_command(worker, stages[worker], WORKER_CONCURRENCY[worker])
             parts.append(Part(name=name, command=command, environment=own, stop_timeout_s=WORKER_STOP_S))
     flower_url = None
     if "flower" in names:

@@ -1,13 +1,23 @@
 import sys
 from pathlib import Path
 
-from stack.processes import ALL_STAGES, WORKER_CONCURRENCY, WORKER_STAGES, flower_command, llm_command, worker_command
+import pytest
+
+from stack.processes import (
+    WORKER_CONCURRENCY,
+    WORKER_STAGES,
+    WORKER_STAGES_WITH_EMBEDDED_LLM,
+    flower_command,
+    llm_command,
+    worker_command,
+)
 from workers.pipelines import STAGES
 
 
-def test_every_stage_has_exactly_one_worker() -> None:
-    assert sorted(ALL_STAGES) == sorted(STAGES)
-    assert WORKER_CONCURRENCY.keys() == WORKER_STAGES.keys()
+@pytest.mark.parametrize("worker_stages", [WORKER_STAGES, WORKER_STAGES_WITH_EMBEDDED_LLM])
+def test_every_stage_has_exactly_one_worker(worker_stages: dict[str, tuple[str, ...]]) -> None:
+    assert sorted(stage for stages in worker_stages.values() for stage in stages) == sorted(STAGES)
+    assert WORKER_CONCURRENCY.keys() == worker_stages.keys()
 
 
 def test_a_worker_takes_the_queues_of_its_stages() -> None:
