@@ -14,10 +14,12 @@ import asyncpg
 from pgvector.asyncpg import register_vector
 from sqlalchemy import event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy.exc import DBAPIError, InterfaceError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlmodel.ext.asyncio.session import AsyncSession
+
+from schemas.errors import RagqError
 
 Connection: TypeAlias = asyncpg.Connection
 Result = TypeVar("Result")
@@ -38,8 +40,22 @@ CONNECTION_ERRORS: Final[tuple[type[BaseException], ...]] = (
     InterfaceError,
 )
 
+#: What a database can answer with, and what the way to it can break with: for loops that have to outlive both.
+DATABASE_ERRORS: Final[tuple[type[BaseException], ...]] = (*CONNECTION_ERRORS, asyncpg.PostgresError, DBAPIError)
+
+#: A stored result took minutes, or money: it is worth a longer wait than a question is.
+RESULT_PATIENCE_SECONDS = 300.0
+
 _STATEMENT_SECONDS = 30.0
 _CONNECT_SECONDS = 5.0
+
+
+class DatabaseUnreachableError(RagqError, ConnectionError):
+    """The database did not answer for as long as somebody was willing to wait. Says nothing about the work itself."""
+
+    def __init__(self, patience_s: float, found: str) -> None:
+        self.patience_s = patience_s
+        super().__init__(f"The database did not answer for {patience_s:g} s ({found}); is it running?")
 
 
 def sqlalchemy_url(database_url: str) -> str:
@@ -68,6 +84,7 @@ class Database:
             },
         )
         event.listen(self.engine.sync_engine, "connect", _register_vector)
+        event.listen(self.engine.sync_engine, "checkout", _refuse_closed)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -81,6 +98,10 @@ class Database:
             assert driver is not None
             try:
                 yield driver
+            except (TimeoutError, asyncio.CancelledError):
+                # The statement may wait for its answer for ever; whoever got this connection next would wait too.
+                driver.terminate()
+                raise
             finally:
                 if driver.is_closed():
                     await pooled.invalidate()
@@ -94,7 +115,7 @@ class Database:
     async def steadily(self, work: Callable[[Connection], Awaitable[Result]], *, patience_s: float = 30.0) -> Result:
         """Run an idempotent group of statements, again and again while the database cannot be reached.
 
-        Waits between tries grow from 50 ms to 1 s. After `patience_s` seconds the last connection error is raised.
+        Waits between tries grow from 50 ms to 1 s. After `patience_s` seconds DatabaseUnreachableError is raised.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience_s
@@ -103,12 +124,14 @@ class Database:
             try:
                 async with self.connection() as connection:
                     return await work(connection)
-            except CONNECTION_ERRORS:
-                if loop.time() + wait_s > deadline:
-                    raise
+            except CONNECTION_ERRORS as error:
+                lost: BaseException = error
             except DBAPIError as error:
-                if not error.connection_invalidated or loop.time() + wait_s > deadline:
+                if not error.connection_invalidated:
                     raise
+                lost = error
+            if loop.time() + wait_s > deadline:
+                raise DatabaseUnreachableError(patience_s, type(lost).__name__) from lost
             await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
             wait_s = min(wait_s * 2, 1.0)
 
@@ -119,3 +142,9 @@ class Database:
 
 def _register_vector(dbapi_connection: Any, _record: object) -> None:
     dbapi_connection.run_async(register_vector)
+
+
+def _refuse_closed(dbapi_connection: Any, _record: object, _proxy: object) -> None:
+    # A restart closes every connection in the pool: the first one that is met closed stands for all of them.
+    if dbapi_connection.driver_connection.is_closed():
+        raise InvalidatePoolError
