@@ -28,6 +28,7 @@ WITH claimed AS (
         lease_until = now() + $4 * interval '1 second', started_at = now(), finished_at = NULL, not_before = NULL
     FROM job AS j
     WHERE s.job_id = $1 AND s.stage = $2 AND s.status = 'ready' AND (s.not_before IS NULL OR s.not_before <= now())
+      AND ($5::integer IS NULL OR s.interruptions < $5)
       AND j.id = s.job_id AND j.status IN {OPEN_JOBS}
     RETURNING s.job_id, s.stage, s.fence, s.attempts, s.retries, j.run_id, j.kind, j.mode, j.subject, j.inputs
 ), attempt AS (
@@ -44,7 +45,7 @@ FROM claimed, attempt
 """
 
 LOOK = f"""
-SELECT s.status, s.fence, s.lease_until < now() AS is_expired, j.status IN {OPEN_JOBS} AS job_is_open
+SELECT s.status, s.fence, s.interruptions, s.lease_until < now() AS is_expired, j.status IN {OPEN_JOBS} AS job_is_open
 FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
 WHERE s.job_id = $1 AND s.stage = $2
 """
@@ -106,17 +107,21 @@ WITH failed AS (
 SELECT 1 FROM failed
 """
 
+# A row that is locked is being committed: nobody can take it back, and waiting for it would let the others run out.
 RENEW = """
 WITH held AS (
-    SELECT * FROM unnest($1::bigint[], $2::text[], $3::integer[]) AS held (job_id, stage, fence)
+    SELECT s.job_id, s.stage
+    FROM unnest($1::bigint[], $2::text[], $3::integer[]) AS h (job_id, stage, fence)
+    JOIN stage_run AS s ON s.job_id = h.job_id AND s.stage = h.stage AND s.fence = h.fence AND s.status = 'running'
+    FOR UPDATE OF s SKIP LOCKED
 ), renewed AS (
     UPDATE stage_run AS s SET lease_until = now() + $4 * interval '1 second'
-    FROM held
-    WHERE s.job_id = held.job_id AND s.stage = held.stage AND s.fence = held.fence AND s.status = 'running'
+    FROM held WHERE s.job_id = held.job_id AND s.stage = held.stage
 )
 UPDATE worker SET seen_at = now() WHERE id = $5
 """
 
+# After a start of the database its workers need a moment to find it again: they lost their leases to its absence.
 EXPIRED = """
 SELECT s.job_id, s.stage, s.attempts, s.worker_id, s.interruptions, r.settings_hash, a.id AS attempt_id,
        (SELECT hash FROM stage_attempt AS p WHERE p.job_id = s.job_id AND p.hash IS NOT NULL ORDER BY p.id DESC LIMIT 1)
@@ -126,7 +131,8 @@ JOIN job AS j ON j.id = s.job_id
 JOIN run AS r ON r.id = j.run_id
 JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
 WHERE s.status = 'running' AND s.lease_until < now() AND ($1::bigint IS NULL OR s.job_id = $1)
-ORDER BY s.lease_until LIMIT 200
+  AND pg_postmaster_start_time() < now() - $2 * interval '1 second'
+ORDER BY s.lease_until LIMIT 1
 FOR UPDATE OF s SKIP LOCKED
 """
 
@@ -164,7 +170,12 @@ FROM due WHERE s.job_id = due.job_id AND s.stage = due.stage
 RETURNING s.job_id
 """
 
-READY_COUNTS = "SELECT stage, count(*) AS rows FROM stage_run WHERE status = 'ready' GROUP BY stage"
+READY_COUNTS = f"""
+SELECT s.stage, count(*) AS rows
+FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
+WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND (s.not_before IS NULL OR s.not_before <= now())
+GROUP BY s.stage
+"""
 
 #: The back-off of the reaper never waits longer than this before it sends a message again.
 LONGEST_WAIT_SECONDS = 600.0
@@ -197,6 +208,7 @@ class Look(NamedTuple):
 
     status: StageStatus
     fence: int
+    interruptions: int
     is_expired: bool
     job_is_open: bool
 
@@ -227,9 +239,20 @@ class Expired(NamedTuple):
     is_poisoned: bool
 
 
-async def claim(connection: Connection, job_id: int, stage: str, worker_id: str, lease_s: float) -> Claim | None:
-    """Take a ready stage of an open job: fence and attempt rise, the lease starts. None when there is none to take."""
-    row = await connection.fetchrow(CLAIM, job_id, stage, worker_id, lease_s)
+async def claim(
+    connection: Connection,
+    job_id: int,
+    stage: str,
+    worker_id: str,
+    lease_s: float,
+    *,
+    interrupted_below: int | None = None,
+) -> Claim | None:
+    """Take a ready stage of an open job: fence and attempt rise, the lease starts. None when there is none to take.
+
+    With `interrupted_below` only a stage is taken that was interrupted less often than that.
+    """
+    row = await connection.fetchrow(CLAIM, job_id, stage, worker_id, lease_s, interrupted_below)
     if row is None:
         return None
     return Claim(
@@ -254,7 +277,9 @@ async def look(connection: Connection, job_id: int, stage: str) -> Look | None:
     row = await connection.fetchrow(LOOK, job_id, stage)
     if row is None:
         return None
-    return Look(StageStatus(row["status"]), row["fence"], bool(row["is_expired"]), row["job_is_open"])
+    return Look(
+        StageStatus(row["status"]), row["fence"], row["interruptions"], bool(row["is_expired"]), row["job_is_open"]
+    )
 
 
 async def forward(connection: Connection, job_id: int, stage: str, *, redelivered: bool, grace_s: float) -> str | None:
@@ -375,38 +400,53 @@ async def renew(connection: Connection, worker_id: str, held: Sequence[Claim], l
     )
 
 
-async def expire(connection: Connection, *, max_interruptions: int, job_id: int | None = None) -> list[Expired]:
-    """Take stages back whose lease has run out: ready again, or poisoned at the cap. Of one job, or of all."""
+async def expire(
+    connection: Connection, *, max_interruptions: int, settle_s: float = 0.0, job_id: int | None = None
+) -> list[Expired]:
+    """Take stages back whose lease has run out: ready again, or poisoned at the cap. Of one job, or of all.
+
+    Nothing is taken back in the first `settle_s` seconds of the database server. Each stage is taken in a transaction
+    of its own, so that nothing is locked for long, nor two jobs at a time.
+    """
     found: list[Expired] = []
-    async with connection.transaction():
-        for row in await connection.fetch(EXPIRED, job_id):
-            is_poisoned = row["interruptions"] + 1 >= max_interruptions
-            message = f"Worker {row['worker_id']} stopped renewing its lease: it died, hung or lost the database."
-            link = attempt_hash(
-                previous_hash=row["previous_hash"],
-                job_id=row["job_id"],
-                stage=row["stage"],
-                number=row["attempts"],
-                outcome=AttemptOutcome.INTERRUPTED,
-                settings_hash=row["settings_hash"],
-                inputs=None,
-                output_hash=None,
-                error_type=WORKER_LOST,
-                error_message=message,
-            )
-            await connection.execute(
-                INTERRUPT,
-                row["job_id"],
-                row["stage"],
-                is_poisoned,
-                row["attempt_id"],
-                WORKER_LOST,
-                message,
-                row["previous_hash"],
-                link,
-            )
-            found.append(Expired(row["job_id"], row["stage"], row["attempts"], row["worker_id"], is_poisoned))
+    while (expired := await _expire_one(connection, max_interruptions, settle_s, job_id)) is not None:
+        found.append(expired)
     return found
+
+
+async def _expire_one(
+    connection: Connection, max_interruptions: int, settle_s: float, job_id: int | None
+) -> Expired | None:
+    async with connection.transaction():
+        row = await connection.fetchrow(EXPIRED, job_id, settle_s)
+        if row is None:
+            return None
+        is_poisoned = row["interruptions"] + 1 >= max_interruptions
+        message = f"Worker {row['worker_id']} stopped renewing its lease: it died, hung or lost the database."
+        link = attempt_hash(
+            previous_hash=row["previous_hash"],
+            job_id=row["job_id"],
+            stage=row["stage"],
+            number=row["attempts"],
+            outcome=AttemptOutcome.INTERRUPTED,
+            settings_hash=row["settings_hash"],
+            inputs=None,
+            output_hash=None,
+            error_type=WORKER_LOST,
+            error_message=message,
+        )
+        await connection.execute(
+            INTERRUPT,
+            row["job_id"],
+            row["stage"],
+            is_poisoned,
+            row["attempt_id"],
+            WORKER_LOST,
+            message,
+            row["previous_hash"],
+            link,
+        )
+    return Expired(row["job_id"], row["stage"], row["attempts"], row["worker_id"], is_poisoned)
 
 
 async def ready_counts(connection: Connection) -> dict[str, int]:

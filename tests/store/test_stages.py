@@ -153,7 +153,7 @@ async def test_an_automatic_retry_waits_in_the_database(database: Database, stor
 async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(database: Database, store_run: StoreRun) -> None:
     stored = await store_run()
     job_id = stored.job_ids[0]
-    seen = []
+    seen: list[JobStatus] = []
     async with database.connection() as connection:
         for _ in range(3):
             await claimed(connection, job_id, lease_s=0)
@@ -173,6 +173,53 @@ async def test_a_renewed_lease_does_not_expire(database: Database, store_run: St
         await stages.renew(connection, "worker", [claim], 60)
 
         assert await stages.expire(connection, max_interruptions=3) == []
+
+
+async def test_a_lease_is_renewed_although_another_is_being_committed(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("316", "319")
+    async with database.connection() as connection, database.connection() as heart:
+        claims = [await claimed(connection, job_id, lease_s=0) for job_id in stored.job_ids]
+        async with connection.transaction():
+            await stages.commit(connection, claims[0], inputs={}, output={})
+
+            await asyncio.wait_for(stages.renew(heart, "worker", claims, 60), timeout=5)
+
+            assert await stages.expire(heart, max_interruptions=3) == []
+
+
+async def test_nothing_is_taken_back_while_the_database_has_just_started(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        await claimed(connection, stored.job_ids[0], lease_s=0)
+
+        assert await stages.expire(connection, max_interruptions=3, settle_s=86_400) == []
+        assert len(await stages.expire(connection, max_interruptions=3)) == 1
+
+
+async def test_a_stage_that_was_interrupted_can_be_left_to_a_better_moment(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await claimed(connection, job_id, lease_s=0)
+        await stages.expire(connection, max_interruptions=3)
+
+        assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=1) is None
+        assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=2) is not None
+
+
+async def test_ready_rows_are_counted_where_a_message_is_due(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("316", "319", "330", "334")
+    _waiting, paused, retried, running = stored.job_ids
+    async with database.connection() as connection:
+        await runs.hold(connection, JobStatus.PAUSED, None, job_id=paused)
+        await stages.fail(connection, await claimed(connection, retried), FAILURE, inputs={}, retry_in_s=60)
+        await stages.commit(connection, await claimed(connection, running), inputs={}, output={})
+
+        assert await stages.ready_counts(connection) == {"extract": 1, "embed": 1}
 
 
 async def test_a_done_stage_forwards_only_when_the_next_message_may_be_missing(
@@ -254,6 +301,6 @@ async def test_looking_at_a_stage_tells_how_it_stands(database: Database, store_
         await claimed(connection, stored.job_ids[0], lease_s=0)
 
         assert await stages.look(connection, stored.job_ids[0], "extract") == stages.Look(
-            StageStatus.RUNNING, 1, True, True
+            StageStatus.RUNNING, 1, 0, True, True
         )
         assert await stages.look(connection, 999, "extract") is None
