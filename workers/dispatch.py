@@ -7,13 +7,14 @@ reaper sends again what seems lost. So a broker that is down costs time, not wor
 from collections.abc import Sequence
 from typing import Final
 
+import redis
 from celery import Celery, chain
-from kombu.exceptions import OperationalError
+from kombu.exceptions import KombuError
 
 from store.runs import Route
 
-#: What kombu raises when the broker cannot be reached.
-BROKER_ERRORS: Final[tuple[type[BaseException], ...]] = (OperationalError, ConnectionError, OSError)
+#: What is raised when the broker cannot be reached or refuses; kombu lets some errors of Redis through as they are.
+BROKER_ERRORS: Final[tuple[type[BaseException], ...]] = (KombuError, OSError, redis.RedisError)
 
 
 def send(app: Celery, routes: Sequence[Route]) -> int:

@@ -23,15 +23,17 @@ from schemas.errors import (
     RagqError,
 )
 from schemas.settings.run import RunSettings
+from schemas.statuses import StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from stages import failures
 from stages.ports import ChatModel, Embedder, ReferenceSearch
 from store import attempts, interviews, ledger, references, runs, stages
-from store.database import Connection, Database
+from store.database import RESULT_PATIENCE_SECONDS, Connection, Database, DatabaseUnreachableError
 from store.interviews import StoredTranscript
 from store.stages import Claim, Committed, Failure
+from workers.company import Company
 from workers.crashpoints import crash_point
 from workers.leases import Leases
 from workers.ledger_chat import LedgerChat
@@ -155,6 +157,9 @@ class Frame:
         self._lease_s = lease_s
         self._grace_s = grace_s
         self._max_interruptions = max_interruptions
+        # Interruptions after which one more would poison the job.
+        self._last_chance = max(max_interruptions - 1, 1)
+        self._company = Company()
         self._settings: dict[int, RunSettings] = {}
 
     async def run(
@@ -165,25 +170,55 @@ class Frame:
         `functions` holds the stage's function per kind of job. When the stage fails, its exception is stored and
         raised again: ragq's own as it is, any other as StageFailed, without its words.
         """
-        claim = await self._claim(stage, job_id)
-        if claim is None:
-            return await self._forward(stage, job_id, is_redelivered)
-        crash_point("after_claim", stage, claim.attempt)
+        try:
+            return await self._run(stage, job_id, functions, is_redelivered)
+        except DatabaseUnreachableError as error:
+            # Nothing is wrong with the stage: its lease runs out, and it comes again when the database is back.
+            log.warning("stage_left_to_its_lease", job_id=job_id, stage=stage, error=str(error))
+            return Ending.NOTHING_TO_DO
+
+    async def _run(
+        self, stage: str, job_id: int, functions: Mapping[str, StageFunction], is_redelivered: bool
+    ) -> Ending:
+        async with self._company.together():
+            claim = await self._claim(stage, job_id, interrupted_below=self._last_chance)
+            if claim is not None:
+                return await self._hold(claim, functions)
+        if await self._has_one_chance_left(stage, job_id):
+            async with self._company.alone():
+                claim = await self._claim(stage, job_id)
+                if claim is not None:
+                    return await self._hold(claim, functions)
+        return await self._forward(stage, job_id, is_redelivered)
+
+    async def _hold(self, claim: Claim, functions: Mapping[str, StageFunction]) -> Ending:
+        crash_point("after_claim", claim.stage, claim.attempt)
         self._leases.hold(claim)
         try:
             return await self._carry_out(claim, functions[claim.kind])
         finally:
             self._leases.release(claim)
 
-    async def _claim(self, stage: str, job_id: int) -> Claim | None:
+    async def _claim(self, stage: str, job_id: int, *, interrupted_below: int | None = None) -> Claim | None:
+        async def take(connection: Connection) -> Claim | None:
+            return await stages.claim(
+                connection, job_id, stage, self._worker_id, self._lease_s, interrupted_below=interrupted_below
+            )
+
         async def claim(connection: Connection) -> Claim | None:
-            taken = await stages.claim(connection, job_id, stage, self._worker_id, self._lease_s)
+            taken = await take(connection)
             if taken is None and (found := await stages.look(connection, job_id, stage)) and found.is_expired:
-                await stages.expire(connection, max_interruptions=self._max_interruptions, job_id=job_id)
-                taken = await stages.claim(connection, job_id, stage, self._worker_id, self._lease_s)
+                await stages.expire(
+                    connection, max_interruptions=self._max_interruptions, settle_s=self._lease_s, job_id=job_id
+                )
+                taken = await take(connection)
             return taken
 
         return await self._database.steadily(claim)
+
+    async def _has_one_chance_left(self, stage: str, job_id: int) -> bool:
+        found = await self._database.steadily(lambda connection: stages.look(connection, job_id, stage))
+        return found is not None and found.status is StageStatus.READY and found.interruptions >= self._last_chance
 
     async def _forward(self, stage: str, job_id: int, is_redelivered: bool) -> Ending:
         next_stage = await self._database.steadily(
@@ -202,6 +237,8 @@ class Frame:
             result = await function(Work(claim, settings, self._database, self._wiring, read))
             crash_point("after_compute", claim.stage, claim.attempt)
             committed = await self._commit(claim, read, result)
+        except DatabaseUnreachableError:
+            raise
         except Exception as error:  # noqa: BLE001  (the one broad catch: whatever a stage raises is stored and raised)
             await self._fail(claim, read, error)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
@@ -219,7 +256,8 @@ class Frame:
         return await self._database.steadily(
             lambda connection: stages.commit(
                 connection, claim, inputs=read, output=output, vectors=result.vectors, effect=result.effect
-            )
+            ),
+            patience_s=RESULT_PATIENCE_SECONDS,
         )
 
     async def _fail(self, claim: Claim, read: Mapping[str, Any], error: Exception) -> None:

@@ -3,7 +3,7 @@
 from schemas.values.chat import ChatCall, ChatReply
 from stages.ports import ChatModel
 from store import ledger
-from store.database import Database
+from store.database import RESULT_PATIENCE_SECONDS, Database
 
 
 class LedgerChat:
@@ -25,7 +25,9 @@ class LedgerChat:
         is_reused = kept is not None
         if kept is None:
             reply = _storable(await self._chat.chat(call))
-            kept = await self._database.steadily(lambda connection: ledger.keep(connection, key, call, reply))
+            kept = await self._database.steadily(
+                lambda connection: ledger.keep(connection, key, call, reply), patience_s=RESULT_PATIENCE_SECONDS
+            )
         call_id, answer = kept
         await self._database.steadily(
             lambda connection: ledger.use(connection, self._attempt_id, call_id, call.purpose, is_reused=is_reused)
