@@ -8,9 +8,9 @@ import asyncio
 import structlog
 
 from store import stages
-from store.database import CONNECTION_ERRORS, Database
+from store.database import DATABASE_ERRORS, Database
 from store.stages import Claim
-from workers.loop import LoopThread
+from workers.loop import LoopThread, essential
 
 log = structlog.get_logger(__name__)
 
@@ -24,7 +24,7 @@ class Leases:
         self._heartbeat_s = heartbeat_s
         self._held: dict[int, Claim] = {}
         self._thread = LoopThread("heartbeat")
-        self._beating = self._thread.submit(self._beat(database_url))
+        essential(self._thread.submit(self._beat(database_url)), "heartbeat")
 
     @property
     def count(self) -> int:
@@ -48,9 +48,10 @@ class Leases:
         try:
             while True:
                 try:
-                    async with asyncio.timeout(self._lease_s), database.connection() as connection:
+                    # A third: a beat that gets no answer leaves time for another before the leases run out.
+                    async with asyncio.timeout(self._lease_s / 3), database.connection() as connection:
                         await stages.renew(connection, self._worker_id, list(self._held.values()), self._lease_s)
-                except CONNECTION_ERRORS as error:
+                except DATABASE_ERRORS as error:
                     log.warning("heartbeat_missed", error_type=type(error).__name__)
                 await asyncio.sleep(self._heartbeat_s)
         finally:

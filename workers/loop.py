@@ -5,10 +5,16 @@ batcher live on between tasks, which a loop per task would not allow.
 """
 
 import asyncio
+import os
+import signal
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
+
+import structlog
+
+log = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
 
@@ -46,3 +52,18 @@ class LoopThread:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(timeout=5)
         self.loop.close()
+
+
+def essential(work: "Future[Any] | asyncio.Task[Any]", name: str) -> None:
+    """Let SIGTERM end this process when work that should last for ever ends with an error.
+
+    A worker without its heartbeat would lose every stage, and one without its reaper would look alive and mend
+    nothing; a supervisor starts a whole one instead.
+    """
+
+    def look(ended: "Future[Any] | asyncio.Task[Any]") -> None:
+        if not ended.cancelled() and (error := ended.exception()) is not None:
+            log.critical("essential_work_ended", work=name, error_type=type(error).__name__)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    work.add_done_callback(look)

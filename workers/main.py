@@ -3,17 +3,21 @@
 import os
 from typing import Any
 
+import structlog
 from celery import signals
 
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import connections
+from stages import failures
 from workers import logs, process
 from workers.app import make_app
 from workers.crashpoints import crash_point
 from workers.pipelines import STAGES
 from workers.stage_task import run_stage
 from workers.tasks import assemble, chunk, embed, extract, publish, rerank, retrieve, validate  # noqa: F401
+
+log = structlog.get_logger(__name__)
 
 app = make_app(connections(merged(os.environ, ENV_FILE)).redis_url)
 
@@ -37,7 +41,11 @@ def _configure_logging(**_: Any) -> None:
 @signals.worker_ready.connect
 def _start(**_: Any) -> None:
     # The reaper and the heartbeat have to run before the first task comes.
-    process.current(app)
+    try:
+        process.current(app)
+    except Exception as error:  # noqa: BLE001  (Celery would log it and run on, without a reaper and a heartbeat)
+        log.critical("worker_cannot_start", error_type=failures.type_name(error), error=failures.shown_message(error))
+        raise SystemExit(1) from None
 
 
 @signals.worker_process_shutdown.connect

@@ -20,7 +20,7 @@ from store import workers
 from store.database import Database
 from workers.frame import Frame
 from workers.leases import Leases
-from workers.loop import LoopThread
+from workers.loop import LoopThread, essential
 from workers.reaper import Reaper
 from workers.wiring import Wiring
 
@@ -42,7 +42,12 @@ class WorkerProcess:
             lease_s=settings.ragq_lease_seconds,
             heartbeat_s=settings.ragq_heartbeat_seconds,
         )
-        self.loop.run(self._build(app, settings, servers))
+        try:
+            self.loop.run(self._build(app, settings, servers))
+        except BaseException:
+            self._leases.stop()
+            self.loop.stop()
+            raise
 
     def stop(self) -> None:
         """Close connections and end the threads. Leases that are still held run out."""
@@ -78,10 +83,12 @@ class WorkerProcess:
             app,
             self._database,
             every_s=settings.ragq_reaper_seconds,
+            lease_s=settings.ragq_lease_seconds,
             grace_s=settings.ragq_republish_seconds,
             max_interruptions=settings.ragq_max_interruptions,
         )
         self._reaping = asyncio.get_running_loop().create_task(reaper.run())
+        essential(self._reaping, "reaper")
         log.info("worker_enrolled", worker=self.worker_id)
 
     async def _close(self) -> None:

@@ -8,12 +8,11 @@ many messages for a stage as the stage has ready rows, nothing is missing and no
 import asyncio
 from typing import Final
 
-import redis
 import structlog
 from celery import Celery
 
 from store import runs, stages
-from store.database import CONNECTION_ERRORS, Connection, Database
+from store.database import DATABASE_ERRORS, Connection, Database
 from store.runs import Route
 from workers import broker, dispatch
 from workers.app import KEY_PREFIX
@@ -21,8 +20,8 @@ from workers.pipelines import STAGES
 
 log = structlog.get_logger(__name__)
 
-#: The database or the broker cannot be reached.
-AWAY: Final[tuple[type[BaseException], ...]] = (*CONNECTION_ERRORS, *dispatch.BROKER_ERRORS, redis.RedisError)
+#: What the database and the broker say when they cannot serve a sweep; the next one may fare better.
+AWAY: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, *dispatch.BROKER_ERRORS)
 
 
 class Reaper:
@@ -34,11 +33,13 @@ class Reaper:
         database: Database,
         *,
         every_s: float,
+        lease_s: float,
         grace_s: float,
         max_interruptions: int,
     ) -> None:
         self._app = app
         self._database = database
+        self._lease_s = lease_s
         self._every_s = every_s
         self._grace_s = grace_s
         self._max_interruptions = max_interruptions
@@ -55,7 +56,9 @@ class Reaper:
     async def sweep(self) -> int:
         """One round: expired leases, then overdue messages. How many messages were sent."""
         async with self._database.connection() as connection:
-            for expired in await stages.expire(connection, max_interruptions=self._max_interruptions):
+            for expired in await stages.expire(
+                connection, max_interruptions=self._max_interruptions, settle_s=self._lease_s
+            ):
                 log.warning(
                     "stage_poisoned" if expired.is_poisoned else "stage_interrupted",
                     job_id=expired.job_id,
