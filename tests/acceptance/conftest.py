@@ -2,7 +2,8 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -14,11 +15,14 @@ import redis
 from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
 from tests.acceptance.harness import Installation
-from tests.acceptance.small_data_set import small_files, write_files
+from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 
 Install: TypeAlias = Callable[[str], AbstractContextManager[Installation]]
 """Gives an installation on a fresh copy of a database, with a broker that is empty."""
+
+GiveEvidence: TypeAlias = Callable[[Mapping[int, int]], tuple[str, ...]]
+"""Gives the options that submit participants with quotes for so many items each."""
 
 _numbers = itertools.count(1)
 _BROKERS = 16
@@ -88,6 +92,19 @@ def fresh(install: Install, indexed_template: str) -> Iterator[Installation]:
     """An indexed installation of one test's own, without any worker."""
     with install(indexed_template) as installation:
         yield installation
+
+
+@pytest.fixture(scope="session")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> GiveEvidence:
+    """Writes evidence files: `evidence({316: 2})` quotes participant 316 for two items."""
+    folder = tmp_path_factory.mktemp("evidence")
+
+    def write(items: Mapping[int, int]) -> tuple[str, ...]:
+        path = folder / f"{next(_numbers)}.json"
+        path.write_text(json.dumps(evidence_of(items)))
+        return ("--participants", ",".join(map(str, items)), "--evidence", str(path))
+
+    return write
 
 
 def _url_of(postgres: PostgresServer, name: str) -> str:

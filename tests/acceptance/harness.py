@@ -1,14 +1,14 @@
 """ragq as its users have it: the real command line, real worker processes, tables to read. Nothing is faked here."""
 
 import asyncio
+import itertools
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,14 +16,21 @@ from typing import Any, Self
 import asyncpg
 
 from stack.endings import kill_tree
+from store.stages import OPEN_JOBS
+from tests.acceptance.forked import Output, fork
 from workers.pipelines import STAGES
 
 START_TIMEOUT_S = 90.0
 COMMAND_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 60.0
 
-_RAGQ = Path(sys.executable).with_name("ragq")
 _OUTSIDE = ("PATH", "HOME", "LANG", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 _REPOSITORY = Path(__file__).parents[2]
+
+
+def judged_by(model: str) -> tuple[str, ...]:
+    """The options of a few-shot submission whose references a model judges."""
+    return ("--few-shot-only", "--set", f"MODEL_JUDGE_MODEL={model}")
 
 
 @dataclass(frozen=True)
@@ -44,28 +51,35 @@ class Finished:
 class StartedProcess:
     """A process in a session of its own, and everything it printed."""
 
-    process: subprocess.Popen[bytes]
+    process: ForkServerProcess
     log: Path
 
     @property
     def pid(self) -> int:
         """Of the process itself; its children have others."""
+        assert self.process.pid is not None
         return self.process.pid
 
     @property
     def said(self) -> str:
         """Everything it printed so far."""
-        return self.log.read_text(errors="replace")
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    @property
+    def is_alive(self) -> bool:
+        """It has not ended."""
+        return self.process.is_alive()
 
     def kill(self) -> None:
         """SIGKILL, children included."""
         kill_tree(self.pid)
-        self.process.wait()
+        self.process.join()
 
     def stop(self) -> None:
         """SIGTERM and wait: a worker ends its tasks first."""
         self.process.terminate()
-        self.process.wait(60)
+        self.process.join(STOP_TIMEOUT_S)
+        assert not self.is_alive, self.said
 
     def freeze(self) -> None:
         """SIGSTOP: it does nothing any more and knows nothing of it."""
@@ -88,6 +102,7 @@ class Installation:
     settings: dict[str, str] = field(default_factory=dict)
     """Further environment of every process."""
     _started: list[StartedProcess] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -107,17 +122,16 @@ class Installation:
 
     def ragq(self, *arguments: str, **environment: str) -> Finished:
         """Run `ragq ARGUMENTS` to its end, whatever that is."""
-        done = subprocess.run(
-            [_RAGQ, *arguments],
-            cwd=self.folder,
-            env=self.environment | environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_TIMEOUT_S,
-            check=False,
+        place = self.folder / f"ragq{next(self._numbers)}"
+        output = Output(place.with_suffix(".stdout"), place.with_suffix(".stderr"))
+        command = fork(
+            "ragq", *arguments, environment=self.environment | environment, folder=self.folder, output=output
         )
-        return Finished(done.returncode, done.stdout, done.stderr)
+        command.join(COMMAND_TIMEOUT_S)
+        if command.exitcode is None:
+            command.kill()
+        assert command.exitcode is not None, f"ragq {' '.join(arguments)} did not end."
+        return Finished(command.exitcode, output.stdout.read_text(), output.stderr.read_text())
 
     def submit(self, *arguments: str, **environment: str) -> int:
         """Submit and do not wait. The run's number."""
@@ -126,14 +140,27 @@ class Installation:
         run_id: int = done.json["run_id"]
         return run_id
 
-    def watch(self, run_id: int) -> dict[str, Any]:
-        """Wait until a run comes to rest. What `ragq watch --json` says of it."""
-        view: dict[str, Any] = self.ragq("watch", f"r{run_id}", "--json").json
-        return view
+    def wait_for(self, run_id: int) -> dict[str, int]:
+        """Wait until a run comes to rest. How many of its jobs ended in each state."""
+        self.wait_until(f"SELECT count(*) = 0 FROM job WHERE run_id = $1 AND status IN {OPEN_JOBS}", run_id)
+        states = self.rows("SELECT status, count(*) AS jobs FROM job WHERE run_id = $1 GROUP BY status", run_id)
+        return {row["status"]: row["jobs"] for row in states}
+
+    def inspect(self, run_id: int, stage: str, *, ordinal: int = 0) -> list[dict[str, Any]]:
+        """The attempts of a stage as `ragq inspect` shows them, of the run's job at a position."""
+        job_id = self.value("SELECT id FROM job WHERE run_id = $1 AND ordinal = $2", run_id, ordinal)
+        attempts: list[dict[str, Any]] = self.ragq("inspect", f"j{job_id}", stage, "--json").json["attempts"]
+        return attempts
+
+    @property
+    def logs(self) -> str:
+        """Everything that every process of this installation printed."""
+        return "".join(started.said for started in self._started)
 
     def start_worker(
         self,
         *,
+        app: str = "workers.main",
         stages: Sequence[str] = STAGES,
         pool: str = "threads",
         concurrency: int = 8,
@@ -142,7 +169,7 @@ class Installation:
         """A worker process that is ready for messages."""
         name = f"worker{len(self._started)}"
         worker = self.start(
-            *("celery", "-A", "workers.main", "worker", f"--hostname={name}@%h", f"--queues={','.join(stages)}"),
+            *("celery", "-A", app, "worker", f"--hostname={name}@%h", f"--queues={','.join(stages)}"),
             *(f"--pool={pool}", f"--concurrency={concurrency}", "--loglevel=WARNING"),
             *("--without-gossip", "--without-mingle"),
             **environment,
@@ -150,19 +177,16 @@ class Installation:
         self.wait_until("SELECT EXISTS (SELECT FROM worker WHERE pid = $1)", worker.pid, alive=worker)
         return worker
 
-    def start(self, module: str, *arguments: str, **environment: str) -> StartedProcess:
-        """Run `python -m MODULE ARGUMENTS` until the installation is left."""
-        log = self.folder / f"{module}{len(self._started)}.log"
-        with log.open("wb") as file:
-            process = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
-                cwd=self.folder,
-                env=self.environment | environment,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
-            )
+    def start(self, program: str, *arguments: str, **environment: str) -> StartedProcess:
+        """Run `python -m PROGRAM ARGUMENTS` until the installation is left."""
+        log = self.folder / f"{program}{next(self._numbers)}.log"
+        process = fork(
+            program,
+            *arguments,
+            environment=self.environment | environment,
+            folder=self.folder,
+            output=Output(log, log),
+        )
         started = StartedProcess(process, log)
         self._started.append(started)
         return started
@@ -190,7 +214,7 @@ class Installation:
         """Wait until a query of one value gives true; `alive` must not end meanwhile."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self.value(query, *arguments):
-            assert alive is None or alive.process.poll() is None, alive.said if alive else ""
+            assert alive is None or alive.is_alive, alive.said if alive else ""
             assert time.monotonic() < deadline, f"Still not so: {query} {arguments}"
             time.sleep(0.05)
 

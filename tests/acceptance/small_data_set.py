@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from demo.data_set import data_set_files
+from schemas.values.phq8 import PHQ8Item
 
 TRAIN = (304, 313, 321)
 TEST = (316, 319, 330)
@@ -45,6 +46,23 @@ def write_files(directory: Path, files: Mapping[str, bytes]) -> Path:
 def transcript_file(participant_id: int) -> str:
     """The name of a participant's transcript."""
     return f"transcripts/{participant_id}_P/{participant_id}_TRANSCRIPT.csv"
+
+
+def said_by(participant_id: int) -> list[str]:
+    """What a participant says, in order, in utterances long enough that nobody else says them."""
+    rows = [row.split("\t") for row in small_files()[transcript_file(participant_id)].decode().splitlines()]
+    return [value for _, _, speaker, value in rows if speaker == "Participant" and len(value) > 30]
+
+
+def evidence_of(items: Mapping[int, int]) -> dict[str, dict[str, list[str]]]:
+    """Evidence to submit: for each participant, a quote of their own for the first so many items."""
+    return {
+        str(participant_id): {
+            item.evidence_key: [quote]
+            for item, quote in zip(list(PHQ8Item)[:count], said_by(participant_id), strict=False)
+        }
+        for participant_id, count in items.items()
+    }
 
 
 def _keys(ids: tuple[int, ...]) -> list[bytes]:

@@ -1,0 +1,60 @@
+"""Processes of ragq, forked from one that has imported everything already.
+
+What runs in them is what a shell would start: the entry of `ragq` or of `celery`, with arguments, environment,
+folder, session and output of its own. Only the seconds that importing takes are saved, once for every process.
+"""
+
+import multiprocessing
+import os
+import runpy
+import sys
+from collections.abc import Mapping
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import NamedTuple
+
+from cli.main import COMMANDS
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(
+    [
+        *dict.fromkeys(module for module, _ in COMMANDS.values()),
+        "celery.bin.worker",
+        "flower.command",
+        "adapters.ollama_chat",
+        "sentence_transformers",
+        "workers.tasks.embed",
+    ]
+)
+
+
+class Output(NamedTuple):
+    """Where a process prints; both may be the same file."""
+
+    stdout: Path
+    stderr: Path
+
+
+def fork(
+    program: str, *arguments: str, environment: Mapping[str, str], folder: Path, output: Output
+) -> ForkServerProcess:
+    """Start `ragq ARGUMENTS`, or `python -m PROGRAM ARGUMENTS` for any other program."""
+    process = _FORKS.Process(target=_run, args=(program, arguments, dict(environment), folder, output))
+    process.start()
+    return process
+
+
+def _run(program: str, arguments: tuple[str, ...], environment: dict[str, str], folder: Path, output: Output) -> None:
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for path, descriptor in zip(output, (1, 2), strict=True):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
+    sys.argv = [program, *arguments]
+    if program == "ragq":
+        from cli.main import main
+
+        main()
+    else:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)

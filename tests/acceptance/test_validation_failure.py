@@ -1,0 +1,137 @@
+"""A verdict that cannot be used fails the chain at `validate`, and what was paid for is not paid again."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.harness import Finished, Installation, judged_by
+from tests.scripted_ollama import ACCEPT, Say, ScriptedModel, ScriptedOllama
+
+STAGES = ("extract", "embed", "retrieve", "rerank", "validate", "assemble")
+OUTPUTS = """
+SELECT a.stage, a.number, a.outcome, a.output_hash
+FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id WHERE j.run_id = $1 ORDER BY a.id
+"""
+WORDS = "the lamp of the lighthouse"
+
+
+@dataclass(frozen=True)
+class Story:
+    """A run whose third verdict was useless, and the same run retried when the model had come to its senses."""
+
+    judge: ScriptedModel
+    failed: Finished
+    calls_until_failure: int
+    outputs_then: list[dict[str, Any]]
+    retried: Finished
+    shown: Finished
+    outputs_now: list[dict[str, Any]]
+    attempts: list[dict[str, Any]]
+    reply: str
+    logs: str
+
+    @property
+    def job_then(self) -> dict[str, Any]:
+        """The only job as it stood after the failure."""
+        (job,) = self.failed.json["jobs"]
+        assert isinstance(job, dict)
+        return job
+
+
+@pytest.fixture(
+    scope="module",
+    params=[f"I would accept {WORDS}.", f'{{"decision": "{WORDS}"}}', f"{ACCEPT} because of {WORDS}"],
+    ids=["not JSON", "unknown decision", "words after JSON"],
+)
+def story(
+    request: pytest.FixtureRequest, shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence
+) -> Story:
+    judge = ollama.model()
+    judge.answer = lambda prompt: Say(request.param if judge.calls == 3 else ACCEPT)
+    failed = shared.ragq("submit", *evidence({316: 2}), *judged_by(judge.name), "--wait", "--json")
+    run_id = failed.json["overview"]["id"]
+    calls_until_failure, outputs_then = judge.calls, shared.rows(OUTPUTS, run_id)
+    retried = shared.ragq("retry", f"r{run_id}", "--json")
+    assert shared.wait_for(run_id) == {"succeeded": 1}
+    return Story(
+        judge=judge,
+        failed=failed,
+        calls_until_failure=calls_until_failure,
+        outputs_then=outputs_then,
+        retried=retried,
+        shown=shared.ragq("show", f"r{run_id}"),
+        outputs_now=shared.rows(OUTPUTS, run_id),
+        attempts=shared.inspect(run_id, "validate"),
+        reply=request.param,
+        logs=shared.logs,
+    )
+
+
+def test_the_chain_fails_at_validate_with_the_parse_error(story: Story) -> None:
+    error = story.job_then["error"]
+
+    assert (story.failed.exit_code, story.job_then["status"], error["stage"]) == (3, "failed", "validate")
+    assert (error["type"], error["category"]) == ("schemas.errors.LLMResponseParseError", "validation_json_parse")
+    assert error["message"].startswith("The model's reply cannot be used: ")
+
+
+def test_later_stages_do_not_run_and_earlier_outputs_stay(story: Story) -> None:
+    statuses = {stage["stage"]: stage["status"] for stage in story.job_then["stages"]}
+
+    assert statuses == dict(zip(STAGES, ["done"] * 4 + ["failed", "waiting"], strict=True))
+    assert [(row["stage"], row["outcome"]) for row in story.outputs_then] == [
+        *((stage, "succeeded") for stage in STAGES[:4]),
+        ("validate", "failed"),
+    ]
+
+
+def test_the_failure_ends_the_stage_at_once(story: Story) -> None:
+    assert story.calls_until_failure == 3
+
+
+def test_a_retry_runs_validate_and_what_follows_and_nothing_before_it(story: Story) -> None:
+    (job_id,) = story.retried.json["jobs"]
+
+    assert story.retried.json == {"target": story.retried.json["target"], "action": "retried", "jobs": [job_id]}
+    assert story.outputs_now[: len(story.outputs_then)] == story.outputs_then
+    assert [(row["stage"], row["number"], row["outcome"]) for row in story.outputs_now[5:]] == [
+        ("validate", 2, "succeeded"),
+        ("assemble", 1, "succeeded"),
+    ]
+
+
+def test_a_retry_pays_for_the_useless_call_alone(story: Story) -> None:
+    useless = story.judge.prompts[2]
+
+    assert story.judge.calls_per_prompt == dict.fromkeys(story.judge.prompts, 1) | {useless: 2}
+    assert len(story.judge.calls_per_prompt) == 4
+
+
+def test_inspect_tells_which_calls_were_reused_and_which_reply_was_rejected(story: Story) -> None:
+    first, second = story.attempts
+
+    assert [(call["is_reused"], call["rejected_at"] is None) for call in first["calls"]] == [
+        (False, True),
+        (False, True),
+        (False, False),
+    ]
+    assert [call["is_reused"] for call in second["calls"]] == [True, True, False, False]
+
+
+def test_the_old_error_stays_readable_with_its_reply(story: Story) -> None:
+    first, second = story.attempts
+
+    assert (first["outcome"], second["outcome"]) == ("failed", "succeeded")
+    assert (first["error_type"], first["error_details"]["raw_response"]) == (
+        "schemas.errors.LLMResponseParseError",
+        story.reply,
+    )
+    assert first["calls"][-1]["reply"] == story.reply
+
+
+def test_the_reply_stands_nowhere_but_in_postgres(story: Story) -> None:
+    printed = [story.failed.stdout, story.failed.stderr, story.retried.stdout, story.shown.stdout, story.logs]
+
+    assert [WORDS in text for text in printed] == [False] * 5
