@@ -1,7 +1,7 @@
 """The one place that chooses concrete things: which embedder and which language model a run's settings mean."""
 
-import asyncio
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
@@ -27,8 +27,8 @@ class Wiring:
         self._ollama_url = ollama_url
         self._is_crowded = is_crowded
         self._embedders: dict[tuple[str, str], Embedder] = {}
-        self._batchers: list[Batcher] = []
         self._chats: dict[str, ChatModel] = {}
+        self._open = AsyncExitStack()
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
 
     def embedder(self, settings: RunSettings) -> Embedder:
@@ -46,14 +46,16 @@ class Wiring:
         return self._chats[backend]
 
     async def close(self) -> None:
-        """End the batchers' threads."""
-        await asyncio.gather(*(batcher.close() for batcher in self._batchers))
+        """End the batchers' threads and close the connections to servers."""
+        await self._open.aclose()
 
     def _build_embedder(self, backend: str, model: str) -> Embedder:
         if backend == "ollama":
             from adapters.ollama_embedder import OllamaEmbedder
 
-            return OllamaEmbedder(model, url=self._require_ollama())
+            embedder = OllamaEmbedder(model, url=self._require_ollama())
+            self._open.push_async_callback(embedder.close)
+            return embedder
         from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 
         batcher = Batcher(
@@ -65,7 +67,7 @@ class Wiring:
             token_budget=self._process.ragq_batch_tokens,
             is_crowded=self._is_crowded,
         )
-        self._batchers.append(batcher)
+        self._open.push_async_callback(batcher.close)
         return BatchedEmbedder(batcher)
 
     def _build_chat(self, backend: str) -> ChatModel:
@@ -75,12 +77,16 @@ class Wiring:
             if self._process.ragq_openai_base_url is None:
                 raise Refused("LLM_BACKEND is openai and RAGQ_OPENAI_BASE_URL is not set; set it to the server's URL.")
             key = self._process.ragq_openai_api_key
-            return OpenAIChat(
+            openai = OpenAIChat(
                 base_url=self._process.ragq_openai_base_url, api_key=None if key is None else key.get_secret_value()
             )
+            self._open.push_async_callback(openai.close)
+            return openai
         from adapters.ollama_chat import OllamaChat
 
-        return OllamaChat(self._require_ollama())
+        ollama = OllamaChat(self._require_ollama())
+        self._open.push_async_callback(ollama.close)
+        return ollama
 
     def _require_ollama(self) -> str:
         if self._ollama_url is None:
