@@ -1,0 +1,1 @@
+"""The numbers of a scored run, one formula a function."""

@@ -1,0 +1,90 @@
+"""The participants that a metric is taken over, as matrices: one row per participant, one column per item."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import ItemScore, Subject
+
+Floats = NDArray[np.float64]
+
+ITEMS = len(PHQ8Item)
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """The successful participants of a run, ascending by id; build it with `cohort_of`."""
+
+    subjects: tuple[Subject, ...]
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    @property
+    def participant_ids(self) -> tuple[int, ...]:
+        return tuple(subject.participant_id for subject in self.subjects)
+
+    def of_items(self, value: Callable[[ItemScore], float]) -> Floats:
+        """A number for every scored item; 0 where there is no score."""
+        rows = [
+            [value(subject.items[item]) if subject.items[item].score is not None else 0.0 for item in PHQ8Item]
+            for subject in self.subjects
+        ]
+        return np.array(rows, dtype=np.float64).reshape(len(self), ITEMS)
+
+    @cached_property
+    def is_scored(self) -> NDArray[np.bool_]:
+        """False where the item is N/A."""
+        rows = [[subject.items[item].score is not None for item in PHQ8Item] for subject in self.subjects]
+        return np.array(rows, dtype=np.bool_).reshape(len(self), ITEMS)
+
+    @cached_property
+    def truth(self) -> Floats:
+        rows = [[subject.truth[item] for item in PHQ8Item] for subject in self.subjects]
+        return np.array(rows, dtype=np.float64).reshape(len(self), ITEMS)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """0 where there is no score; look at `is_scored` as well."""
+        return self.of_items(lambda item: float(item.score or 0))
+
+    @cached_property
+    def errors(self) -> Floats:
+        """|score - truth|; 0 where there is no score."""
+        return np.where(self.is_scored, np.abs(self.scores - self.truth), 0.0)
+
+    @property
+    def totals(self) -> Floats:
+        """The sum of the scored items of each participant."""
+        return np.asarray(self.scores.sum(axis=1))
+
+    @property
+    def true_totals(self) -> Floats:
+        return np.asarray(self.truth.sum(axis=1))
+
+    @property
+    def scored_items(self) -> Floats:
+        """How many items of each participant have a score."""
+        return np.asarray(self.is_scored.sum(axis=1), dtype=np.float64)
+
+
+def cohort_of(subjects: Iterable[Subject]) -> Cohort:
+    """The subjects in ascending order of their ids, which is the order resampling counts in.
+
+    Raises ValueError when a participant comes twice, or when a subject does not hold all eight items.
+    """
+    ordered = tuple(sorted(subjects, key=lambda subject: subject.participant_id))
+    for subject, following in pairwise(ordered):
+        if subject.participant_id == following.participant_id:
+            raise ValueError(f"Participant {subject.participant_id} is given twice; give each participant once.")
+    for subject in ordered:
+        present = subject.items.keys() & subject.truth.keys()
+        missing = [item.evidence_key for item in PHQ8Item if item not in present]
+        if missing:
+            raise ValueError(f"Participant {subject.participant_id} lacks {', '.join(missing)}; give all eight items.")
+    return Cohort(ordered)

@@ -1,0 +1,44 @@
+"""What every formula is written in: how often each participant counts.
+
+A formula takes a cohort and a matrix of draws, one row per resample and one column per participant, and gives one
+value per row. The cohort as it is is the row of ones. So the point estimate and the bootstrap share each formula.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from stages.metrics.cohort import Cohort, Floats
+
+Draws = Floats
+"""How often each participant (column, in the order of the cohort) stands in each resample (row)."""
+
+
+class Metric(Protocol):
+    """A formula, its other parameters bound by functools.partial."""
+
+    def __call__(self, cohort: Cohort, draws: Draws, /) -> Floats:
+        """One value per row of the draws; NaN, which never leaves stages.metrics, where there is none."""
+        ...
+
+
+def value_of(metric: Metric, cohort: Cohort) -> float | None:
+    """The metric over the cohort as it is; None where it has no value, as over nobody."""
+    return known(float(metric(cohort, everybody_once(cohort))[0]))
+
+
+def everybody_once(cohort: Cohort) -> Draws:
+    """One row of ones."""
+    return np.ones((1, len(cohort)))
+
+
+def known(value: float) -> float | None:
+    """The value, or None for NaN."""
+    return None if np.isnan(value) else value
+
+
+def ratio(parts: Floats, wholes: Floats) -> Floats:
+    """parts / wholes; NaN where the whole is 0."""
+    quotients = np.full(np.broadcast(parts, wholes).shape, np.nan)
+    np.divide(parts, wholes, out=quotients, where=wholes != 0)
+    return quotients
