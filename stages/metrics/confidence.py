@@ -1,0 +1,168 @@
+"""What may be taken for the confidence of a scored item, by name (Specs 25, 046, 048, 050, 051).
+
+Only the order counts for risk-coverage curves; most confidences are in 0..1 all the same. No reference at all is
+similarity 0, and a model that does not say how sure it is counts as undecided, 0.5. Token and consistency signals
+are there or not for a whole run: without them their confidences are refused.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from math import exp
+from typing import NamedTuple
+
+from schemas.errors import Refused
+from schemas.values.scoring import Consistency, ItemScore, TokenSignals
+
+Confidence = Callable[[ItemScore], float]
+"""How sure a score is; higher is surer."""
+
+
+class Signal(StrEnum):
+    """What a confidence is made of."""
+
+    EVIDENCE = "evidence"
+    SIMILARITY = "similarity"
+    VERBALIZED = "verbalized"
+    TOKENS = "tokens"
+    CONSISTENCY = "consistency"
+
+
+_ENOUGH_QUOTES = 3
+
+
+def evidence_count(item: ItemScore) -> float:
+    """Quotes that were extracted for the item; not bounded."""
+    return float(item.evidence_count)
+
+
+def evidence_share(item: ItemScore) -> float:
+    """min(quotes, 3) / 3."""
+    return min(item.evidence_count, _ENOUGH_QUOTES) / _ENOUGH_QUOTES
+
+
+def retrieval_similarity_mean(item: ItemScore) -> float:
+    """The mean similarity of the references in the prompt; 0 without any."""
+    return item.retrieval.mean or 0.0
+
+
+def retrieval_similarity_max(item: ItemScore) -> float:
+    """The highest similarity of the references in the prompt; 0 without any."""
+    return item.retrieval.maximum or 0.0
+
+
+def hybrid_evidence_similarity(item: ItemScore) -> float:
+    """0.5 x min(quotes, 3) / 3 + 0.5 x mean similarity (Spec 046)."""
+    return 0.5 * evidence_share(item) + 0.5 * retrieval_similarity_mean(item)
+
+
+def verbalized(item: ItemScore) -> float:
+    """(v - 1) / 4 of the 1..5 that the model said; 0.5 where it said nothing (Spec 048)."""
+    return 0.5 if item.confidence is None else (item.confidence - 1) / 4
+
+
+def hybrid_verbalized(item: ItemScore) -> float:
+    """0.4 x verbalized + 0.3 x min(quotes, 3) / 3 + 0.3 x mean similarity (Spec 048)."""
+    return 0.4 * verbalized(item) + 0.3 * evidence_share(item) + 0.3 * retrieval_similarity_mean(item)
+
+
+def token_msp(item: ItemScore) -> float:
+    """The mean probability of the tokens (Spec 051)."""
+    return _tokens(item).msp
+
+
+def token_pe(item: ItemScore) -> float:
+    """1 / (1 + mean entropy of the tokens) (Spec 051)."""
+    return 1 / (1 + _tokens(item).pe)
+
+
+def token_energy(item: ItemScore) -> float:
+    """exp(mean energy of the tokens) (Spec 051)."""
+    return exp(_tokens(item).energy)
+
+
+def consistency(item: ItemScore) -> float:
+    """The share of samples with the modal score (Spec 050)."""
+    return _consistency(item).modal_confidence
+
+
+def consistency_inverse_std(item: ItemScore) -> float:
+    """1 / (1 + standard deviation of the samples) (Spec 050)."""
+    return 1 / (1 + _consistency(item).score_std)
+
+
+def hybrid_consistency(item: ItemScore) -> float:
+    """0.4 x consistency + 0.3 x min(quotes, 3) / 3 + 0.3 x mean similarity (Spec 050)."""
+    return 0.4 * consistency(item) + 0.3 * evidence_share(item) + 0.3 * retrieval_similarity_mean(item)
+
+
+def average(first: Confidence, second: Confidence) -> Confidence:
+    """The mean of two confidences."""
+    return lambda item: (first(item) + second(item)) / 2
+
+
+def product(first: Confidence, second: Confidence) -> Confidence:
+    """The product of two confidences."""
+    return lambda item: first(item) * second(item)
+
+
+class Variant(NamedTuple):
+    """A confidence, and the signals it needs."""
+
+    confidence: Confidence
+    needs: frozenset[Signal]
+
+
+_E, _S, _V, _T, _C = Signal
+
+VARIANTS: Mapping[str, Variant] = {
+    "llm": Variant(evidence_count, frozenset({_E})),
+    "total_evidence": Variant(evidence_count, frozenset({_E})),
+    "retrieval_similarity_mean": Variant(retrieval_similarity_mean, frozenset({_S})),
+    "retrieval_similarity_max": Variant(retrieval_similarity_max, frozenset({_S})),
+    "hybrid_evidence_similarity": Variant(hybrid_evidence_similarity, frozenset({_E, _S})),
+    "verbalized": Variant(verbalized, frozenset({_V})),
+    "hybrid_verbalized": Variant(hybrid_verbalized, frozenset({_V, _E, _S})),
+    "token_msp": Variant(token_msp, frozenset({_T})),
+    "token_pe": Variant(token_pe, frozenset({_T})),
+    "token_energy": Variant(token_energy, frozenset({_T})),
+    "consistency": Variant(consistency, frozenset({_C})),
+    "consistency_inverse_std": Variant(consistency_inverse_std, frozenset({_C})),
+    "hybrid_consistency": Variant(hybrid_consistency, frozenset({_C, _E, _S})),
+}
+"""Every confidence that has a name of its own."""
+
+COMBINATIONS: Mapping[str, Callable[[Confidence, Confidence], Confidence]] = {"average": average, "product": product}
+
+_SECONDARY = "secondary:"
+
+
+def variant_named(name: str) -> Variant:
+    """The variant of this name, or of two names combined: `secondary:token_msp+verbalized:average`.
+
+    Raises Refused for any other name.
+
+    >>> sorted(variant_named("secondary:llm+verbalized:product").needs)
+    [<Signal.EVIDENCE: 'evidence'>, <Signal.VERBALIZED: 'verbalized'>]
+    """
+    if not name.startswith(_SECONDARY):
+        if name not in VARIANTS:
+            raise Refused(f"There is no confidence {name!r}; choose one of {', '.join(VARIANTS)}.")
+        return VARIANTS[name]
+    pair, _, combination = name.removeprefix(_SECONDARY).partition(":")
+    names = pair.split("+")
+    if len(names) != 2 or combination not in COMBINATIONS:
+        raise Refused(f"{name!r} is no pair of confidences; write secondary:A+B:average or secondary:A+B:product.")
+    first, second = map(variant_named, names)
+    return Variant(COMBINATIONS[combination](first.confidence, second.confidence), first.needs | second.needs)
+
+
+def _tokens(item: ItemScore) -> TokenSignals:
+    if item.tokens is None:
+        raise Refused("A token confidence needs token probabilities, which this run's backend gave none of.")
+    return item.tokens
+
+
+def _consistency(item: ItemScore) -> Consistency:
+    if item.consistency is None:
+        raise Refused("A consistency confidence needs several samples; score the run with CONSISTENCY_ENABLED=true.")
+    return item.consistency

@@ -1,0 +1,38 @@
+"""Whether confidence means what it says: how often, and how far, scores of each confidence are off."""
+
+import numpy as np
+
+from schemas.values.metrics import ReliabilityBin
+from stages.metrics.cohort import Cohort
+from stages.metrics.confidence import Confidence
+from stages.metrics.selective import Loss, losses
+
+
+def reliability(
+    cohort: Cohort, *, confidence: Confidence, bins: int = 10, loss: Loss = Loss.ABS_NORM
+) -> tuple[ReliabilityBin, ...]:
+    """The scored items in bins of equal width over 0..1, lowest first; empty bins are given, with None.
+
+    Raises ValueError for a confidence outside 0..1, such as a count of quotes: it has no reading as a probability.
+    """
+    scored = cohort.is_scored
+    confidences = cohort.of_items(confidence)[scored]
+    if np.any((confidences < 0) | (confidences > 1)):
+        raise ValueError("Reliability needs confidences in 0..1; choose one that is, such as verbalized.")
+    edges = np.linspace(0, 1, bins + 1)
+    bin_of = np.minimum(np.searchsorted(edges, confidences, side="right") - 1, bins - 1)
+    columns = confidences, (cohort.errors[scored] == 0).astype(np.float64), losses(cohort, loss)[scored]
+
+    def of_bin(at: int) -> ReliabilityBin:
+        members = bin_of == at
+        means = [float(column[members].mean()) if members.any() else None for column in columns]
+        return ReliabilityBin(
+            low=float(edges[at]),
+            high=float(edges[at + 1]),
+            count=int(members.sum()),
+            confidence=means[0],
+            exact=means[1],
+            loss=means[2],
+        )
+
+    return tuple(of_bin(at) for at in range(bins))

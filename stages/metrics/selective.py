@@ -1,0 +1,141 @@
+"""Selective prediction (Spec 25): how the risk grows as less and less confident items are taken too.
+
+The population is every item of every successful participant, N = 8 x participants. Scored items are taken by
+confidence, highest first; items of equal confidence are taken together, in one step. A step has a coverage, k / N,
+a selective risk, sum of losses / k, and a generalised risk, sum of losses / N. The curve ends at Cmax.
+AURC: Geifman and El-Yaniv 2017. AUGRC: Traub et al. 2024 (arXiv 2407.01032).
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from schemas.values.metrics import RiskCoveragePoint
+from schemas.values.scoring import ITEM_SCORES
+from stages.metrics.cohort import ITEMS, Cohort, Floats
+from stages.metrics.confidence import Confidence
+from stages.metrics.draws import Draws, everybody_once, ratio
+
+
+class Loss(StrEnum):
+    """What an error costs."""
+
+    ABS_NORM = "abs_norm"
+    """|score - truth| / 3, so 0..1."""
+    ABS = "abs"
+    """|score - truth|, so 0..3."""
+
+
+class Steps(NamedTuple):
+    """One row per resample, one column per level of confidence, highest first.
+
+    A level that a resample has no item of repeats the step before; before the first item its risks are NaN and 0.
+    """
+
+    coverage: Floats
+    selective_risk: Floats
+    generalized_risk: Floats
+
+
+def losses(cohort: Cohort, loss: Loss) -> Floats:
+    """What each scored item costs; 0 where there is no score."""
+    return cohort.errors / ITEM_SCORES[-1] if loss is Loss.ABS_NORM else cohort.errors
+
+
+def steps(cohort: Cohort, draws: Draws, *, confidences: Floats, loss: Loss) -> Steps:
+    """The curves over items with these confidences, a matrix as `Cohort.of_items` gives it."""
+    participants, items = np.nonzero(cohort.is_scored)
+    levels, level_of = np.unique(-confidences[participants, items], return_inverse=True)
+    taken, lost = np.zeros((2, len(cohort), len(levels)))
+    np.add.at(taken, (participants, level_of), 1)
+    np.add.at(lost, (participants, level_of), losses(cohort, loss)[participants, items])
+    all_taken, all_lost = np.cumsum(draws @ taken, axis=1), np.cumsum(draws @ lost, axis=1)
+    population = ITEMS * draws.sum(axis=1, keepdims=True)
+    return Steps(
+        coverage=ratio(all_taken, population),
+        selective_risk=ratio(all_lost, all_taken),
+        generalized_risk=ratio(all_lost, population),
+    )
+
+
+def aurc(
+    cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM, up_to: float = 1.0
+) -> Floats:
+    """The area under selective risk over coverage, by trapezoids, the first risk reaching back to coverage 0.
+
+    With `up_to` the area ends at that coverage, if it does not at Cmax, the risk there interpolated linearly.
+    Nothing scored gives no area: None, since 0 would be the best of all areas.
+    """
+    curve = steps(cohort, draws, confidences=cohort.of_items(confidence), loss=loss)
+    return area_under_selective_risk(curve, up_to=up_to)
+
+
+def augrc(
+    cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM, up_to: float = 1.0
+) -> Floats:
+    """The area under generalised risk over coverage, by trapezoids from risk 0 at coverage 0; `up_to` as in `aurc`."""
+    curve = steps(cohort, draws, confidences=cohort.of_items(confidence), loss=loss)
+    return area_under_generalized_risk(curve, up_to=up_to)
+
+
+def area_under_selective_risk(curve: Steps, *, up_to: float = 1.0) -> Floats:
+    """The area that `aurc` speaks of, from its curve."""
+    if not curve.coverage.shape[1]:
+        return np.full(len(curve.coverage), np.nan)
+    first_step = np.argmax(curve.coverage > 0, axis=1)[:, None]
+    first_risk = np.take_along_axis(curve.selective_risk, first_step, axis=1)
+    risk = np.where(curve.coverage > 0, curve.selective_risk, first_risk)
+    return _area(curve.coverage, risk, start=first_risk, up_to=up_to)
+
+
+def area_under_generalized_risk(curve: Steps, *, up_to: float = 1.0) -> Floats:
+    """The area that `augrc` speaks of, from its curve."""
+    if not curve.coverage.shape[1]:
+        return np.full(len(curve.coverage), np.nan)
+    area = _area(curve.coverage, curve.generalized_risk, start=np.zeros((len(curve.coverage), 1)), up_to=up_to)
+    return np.where(curve.coverage[:, -1] > 0, area, np.nan)
+
+
+def risk_at_coverage(
+    cohort: Cohort, draws: Draws, *, coverage: float, confidence: Confidence, loss: Loss = Loss.ABS_NORM
+) -> Floats:
+    """The selective risk of the first step that reaches the coverage; None beyond Cmax."""
+    _refuse_outside(coverage, "coverage")
+    curve = steps(cohort, draws, confidences=cohort.of_items(confidence), loss=loss)
+    if not curve.coverage.shape[1]:
+        return np.full(len(draws), np.nan)
+    reaches = curve.coverage >= coverage
+    first = np.argmax(reaches, axis=1)[:, None]
+    risk = np.take_along_axis(curve.selective_risk, first, axis=1)[:, 0]
+    return np.where(reaches.any(axis=1), risk, np.nan)
+
+
+def risk_coverage_curve(
+    cohort: Cohort, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM
+) -> tuple[RiskCoveragePoint, ...]:
+    """The steps over the cohort as it is, coverage up; none when nothing is scored."""
+    confidences = cohort.of_items(confidence)
+    curve = steps(cohort, everybody_once(cohort), confidences=confidences, loss=loss)
+    levels = np.unique(confidences[cohort.is_scored])[::-1].tolist()
+    columns = (levels, *(rows[0].tolist() for rows in curve))
+    return tuple(
+        RiskCoveragePoint(confidence=level, coverage=coverage, selective_risk=selective, generalized_risk=generalized)
+        for level, coverage, selective, generalized in zip(*columns, strict=True)
+    )
+
+
+def _area(coverage: Floats, risk: Floats, *, start: Floats, up_to: float) -> Floats:
+    """Trapezoids between (0, start), the points, and where the line through the points crosses `up_to`."""
+    _refuse_outside(up_to, "up_to")
+    x = np.concatenate([np.zeros_like(start), coverage], axis=1)
+    y = np.concatenate([start, risk], axis=1)
+    width = np.minimum(x[:, 1:], up_to) - np.minimum(x[:, :-1], up_to)
+    share = np.nan_to_num(ratio(width, np.diff(x, axis=1)))
+    last = y[:, :-1] + share * np.diff(y, axis=1)
+    return np.asarray(np.sum(width * (y[:, :-1] + last) / 2, axis=1))
+
+
+def _refuse_outside(coverage: float, name: str) -> None:
+    if not 0 < coverage <= 1:
+        raise ValueError(f"{name} is {coverage:g}; give a coverage above 0, 1 at most.")

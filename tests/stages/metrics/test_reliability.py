@@ -1,0 +1,31 @@
+"""Whether confidence means what it says."""
+
+import pytest
+
+from schemas.values.metrics import ReliabilityBin
+from stages.metrics.confidence import evidence_count, evidence_share
+from stages.metrics.reliability import reliability
+from tests.stages.metrics.builders import cohort
+
+
+def test_scored_items_fall_into_bins_by_confidence() -> None:
+    # Shares 1/3, 2/3, 1, 1 with errors 3, 0, 0, 1; the fifth item has no score.
+    items = cohort(("3001-", "0000", "12333"))
+
+    low, high = reliability(items, confidence=evidence_share, bins=2)
+
+    assert low == ReliabilityBin(low=0.0, high=0.5, count=1, confidence=1 / 3, exact=0.0, loss=1.0)
+    assert high.model_dump() == pytest.approx(
+        {"low": 0.5, "high": 1.0, "count": 3, "confidence": 8 / 9, "exact": 2 / 3, "loss": 1 / 9}
+    )
+
+
+def test_an_empty_bin_has_no_means() -> None:
+    only = reliability(cohort(("-", "0")), confidence=evidence_share, bins=1)
+
+    assert only == (ReliabilityBin(low=0.0, high=1.0, count=0, confidence=None, exact=None, loss=None),)
+
+
+def test_a_count_is_no_probability() -> None:
+    with pytest.raises(ValueError, match=r"Reliability needs confidences in 0\.\.1"):
+        reliability(cohort(("1", "1", "2")), confidence=evidence_count)
