@@ -1,0 +1,74 @@
+"""How far a metric would move with other participants (Efron 1979): participants are drawn, items stay with theirs."""
+
+import numpy as np
+
+from schemas.values.metrics import Interval, PairedDelta
+from stages.metrics.cohort import Cohort, Floats
+from stages.metrics.draws import Draws, Metric, known, value_of
+
+RESAMPLES = 10_000
+SEED = 42
+PERCENTILES = (2.5, 97.5)
+
+
+def bootstrap(metric: Metric, cohort: Cohort, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
+    """The metric with its 95 % percentile interval.
+
+    Where fewer than two resamples have a value, the interval is the value itself.
+    """
+    values = metric(cohort, draw(len(cohort), resamples=resamples, seed=seed))
+    return _interval(value_of(metric, cohort), values)
+
+
+def paired_delta(
+    metric: Metric, left: Cohort, right: Cohort, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> PairedDelta:
+    """right - left, over the participants of both; each resample draws the same participants for both."""
+    ids = set(left.participant_ids) & set(right.participant_ids)
+    left, right = (_only(cohort, ids) for cohort in (left, right))
+    draws = draw(len(ids), resamples=resamples, seed=seed)
+    values = value_of(metric, left), value_of(metric, right)
+    delta = None if values[0] is None or values[1] is None else values[1] - values[0]
+    return PairedDelta(
+        participants=len(ids),
+        left=values[0],
+        right=values[1],
+        delta=_interval(delta, metric(right, draws) - metric(left, draws)),
+    )
+
+
+def draw(participants: int, *, resamples: int, seed: int) -> Draws:
+    """How often each participant is drawn, with replacement, in each resample.
+
+    The generator is numpy's RandomState, whose numbers never change, and each resample takes one number per
+    participant from it. So a seed gives the same resamples as a plain loop over `randint` does, and as it always will.
+
+    >>> draw(3, resamples=2, seed=42).tolist()
+    [[1.0, 0.0, 2.0], [2.0, 0.0, 1.0]]
+    """
+    if not participants:
+        return np.zeros((resamples, 0))
+    drawn = np.random.RandomState(seed).randint(0, participants, size=(resamples, participants))
+    cells = drawn + participants * np.arange(resamples)[:, None]
+    return np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
+
+
+def _only(cohort: Cohort, ids: set[int]) -> Cohort:
+    return Cohort(tuple(subject for subject in cohort.subjects if subject.participant_id in ids))
+
+
+def _interval(value: float | None, resampled: Floats) -> Interval:
+    valid = resampled[~np.isnan(resampled)]
+    if len(valid) < 2:
+        low, high, std = value, value, None
+    else:
+        low, high = (known(float(bound)) for bound in np.percentile(valid, PERCENTILES))
+        std = float(np.std(valid, ddof=1))
+    return Interval(
+        value=value,
+        low=low,
+        high=high,
+        std=std,
+        drop_rate=1 - len(valid) / len(resampled),
+        resamples=len(resampled),
+    )

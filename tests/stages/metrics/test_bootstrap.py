@@ -1,0 +1,145 @@
+"""Intervals by resampling participants."""
+
+from functools import partial
+from time import process_time
+
+import numpy as np
+import pytest
+
+from schemas.values.metrics import Interval, PairedDelta
+from schemas.values.scoring import Subject
+from stages.metrics.achievable import aurc_achievable
+from stages.metrics.binary import auroc, f1
+from stages.metrics.bootstrap import bootstrap, draw, paired_delta
+from stages.metrics.cohort import Cohort, cohort_of
+from stages.metrics.confidence import evidence_count
+from stages.metrics.coverage import cmax, prediction_coverage
+from stages.metrics.draws import Metric, value_of
+from stages.metrics.mae import item_mae_by_item, item_mae_by_subject, item_mae_weighted
+from stages.metrics.oracle import aurc_optimal, excess_augrc
+from stages.metrics.selective import augrc, aurc, risk_at_coverage
+from stages.metrics.totals import severity_accuracy, total_mae, total_pearson_r, total_rmse
+from tests.stages.metrics.builders import cohort, random_subjects
+
+METRICS: tuple[Metric, ...] = (
+    item_mae_weighted,
+    item_mae_by_item,
+    item_mae_by_subject,
+    prediction_coverage,
+    cmax,
+    total_mae,
+    total_rmse,
+    total_pearson_r,
+    severity_accuracy,
+    f1,
+    auroc,
+    partial(aurc, confidence=evidence_count),
+    partial(aurc, confidence=evidence_count, up_to=0.3),
+    partial(augrc, confidence=evidence_count),
+    partial(augrc, confidence=evidence_count, up_to=0.3),
+    partial(risk_at_coverage, coverage=0.3, confidence=evidence_count),
+    partial(excess_augrc, confidence=evidence_count),
+    partial(aurc_achievable, confidence=evidence_count),
+    aurc_optimal,
+)
+
+
+def resampled_by_loops(metric: Metric, subjects: list[Subject], resamples: int, seed: int) -> list[float | None]:
+    """Every resample as a cohort of its own, in which whoever is drawn twice is two participants."""
+    rng = np.random.RandomState(seed)
+    values = []
+    for _ in range(resamples):
+        drawn = [subjects[at] for at in rng.randint(0, len(subjects), size=len(subjects))]
+        copies = [one.model_copy(update={"participant_id": number}) for number, one in enumerate(drawn)]
+        values.append(value_of(metric, cohort_of(copies)))
+    return values
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_resample_has_the_value_of_a_cohort_of_its_own(metric: Metric) -> None:
+    subjects = random_subjects(6, seed=4, na_share=0.45)
+    expected = resampled_by_loops(metric, subjects, 60, 42)
+
+    found = metric(cohort_of(subjects), draw(6, resamples=60, seed=42))
+
+    assert [None if np.isnan(value) else value for value in found.tolist()] == [
+        None if value is None else pytest.approx(value) for value in expected
+    ]
+
+
+def test_the_interval_is_made_of_the_values_that_there_are() -> None:
+    # The second of two participants has no score, so a quarter of the resamples has no MAE at all.
+    subjects = [one.model_copy() for one in random_subjects(2, seed=1)]
+    values = resampled_by_loops(item_mae_weighted, subjects, 400, 42)
+    valid = [value for value in values if value is not None]
+
+    found = bootstrap(item_mae_weighted, cohort_of(subjects), resamples=400)
+
+    assert found == Interval(
+        value=value_of(item_mae_weighted, cohort_of(subjects)),
+        low=float(np.percentile(valid, 2.5)),
+        high=float(np.percentile(valid, 97.5)),
+        std=float(np.std(valid, ddof=1)),
+        drop_rate=1 - len(valid) / 400,
+        resamples=400,
+    )
+    assert 0.2 < found.drop_rate < 0.3
+
+
+def test_the_same_seed_gives_the_same_interval_whatever_the_order_of_participants() -> None:
+    subjects = random_subjects(7, seed=2)
+
+    first, second = (bootstrap(item_mae_weighted, cohort_of(order)) for order in (subjects, subjects[::-1]))
+
+    assert first == second
+    assert first != bootstrap(item_mae_weighted, cohort_of(subjects), seed=43)
+
+
+@pytest.mark.parametrize(("empty", "value"), [(cohort(), None), (cohort(("-", "1")), None), (cohort(("3", "1")), 2.0)])
+def test_without_two_values_the_interval_is_the_value(empty: Cohort, value: float | None) -> None:
+    found = bootstrap(item_mae_weighted, empty, resamples=1)
+
+    assert found == Interval(value=value, low=value, high=value, std=None, drop_rate=float(value is None), resamples=1)
+
+
+def test_a_delta_is_taken_over_common_participants_with_the_same_draw() -> None:
+    subjects = random_subjects(6, seed=3)
+    left, right = cohort_of(subjects[:5]), cohort_of(subjects[1:])
+    draws = draw(4, resamples=200, seed=42)
+    common = cohort_of(subjects[1:5])
+
+    same = paired_delta(item_mae_weighted, left, right, resamples=200)
+
+    value = value_of(item_mae_weighted, common)
+    nothing = Interval(value=0.0, low=0.0, high=0.0, std=0.0, drop_rate=0.0, resamples=200)
+    assert same == PairedDelta(participants=4, left=value, right=value, delta=nothing)
+    assert not np.isnan(item_mae_weighted(common, draws)).any()
+
+
+def test_a_delta_by_hand() -> None:
+    # Errors 1 and 2 on the left, 0 and 3 on the right. Both resampled together, the delta is -1, 0 or 1.
+    left, right = cohort(("1", "0"), ("2", "0")), cohort(("0", "0"), ("3", "0"))
+
+    found = paired_delta(item_mae_weighted, left, right, resamples=1000)
+
+    assert (found.left, found.right, found.delta.value) == (1.5, 1.5, 0.0)
+    assert (found.delta.low, found.delta.high) == (-1.0, 1.0)
+
+
+def test_runs_without_a_common_participant_have_no_delta() -> None:
+    subjects = random_subjects(4, seed=3)
+
+    found = paired_delta(item_mae_weighted, cohort_of(subjects[:2]), cohort_of(subjects[2:]), resamples=10)
+
+    nothing = Interval(value=None, low=None, high=None, std=None, drop_rate=1.0, resamples=10)
+    assert found == PairedDelta(participants=0, left=None, right=None, delta=nothing)
+
+
+def test_ten_thousand_resamples_of_41_participants_are_quick() -> None:
+    together = cohort_of(random_subjects(41, seed=5))
+    started = process_time()
+
+    found = bootstrap(partial(aurc, confidence=evidence_count), together)
+
+    assert found.low is not None and found.value is not None and found.low < found.value
+    assert process_time() - started < 5
