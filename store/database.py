@@ -70,7 +70,7 @@ class Database:
         self.engine: AsyncEngine = create_async_engine(
             sqlalchemy_url(database_url),
             pool_size=pool_size,
-            max_overflow=pool_size,
+            max_overflow=0,
             pool_timeout=_STATEMENT_SECONDS,
             connect_args={
                 "timeout": _CONNECT_SECONDS,
