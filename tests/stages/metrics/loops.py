@@ -30,8 +30,10 @@ def pairs_of(subjects: Iterable[Subject]) -> list[Pair]:
     ]
 
 
-def areas_by_loops(points: list[tuple[float, float, float]]) -> tuple[float, float]:
-    """AURC and AUGRC by another library's trapezoids."""
+def areas_by_loops(points: list[tuple[float, float, float]]) -> tuple[float | None, float | None]:
+    """AURC and AUGRC by another library's trapezoids; without a point neither."""
+    if not points:
+        return None, None
     coverage, selective, generalised = (list(column) for column in zip(*points, strict=True))
     return (
         float(auc([0.0, *coverage], [selective[0], *selective])),

@@ -117,6 +117,5 @@ def test_curve_and_areas_agree_with_plain_loops(seed: int, participants: int, na
 
     found = [(point.coverage, point.selective_risk, point.generalized_risk) for point in curve]
     assert found == [pytest.approx(point) for point in points]
-    if points:
-        areas = tuple(value_of(partial(area, confidence=evidence_count), together) for area in (aurc, augrc))
-        assert areas == pytest.approx(areas_by_loops(points))
+    areas = tuple(value_of(partial(area, confidence=evidence_count), together) for area in (aurc, augrc))
+    assert areas == pytest.approx(areas_by_loops(points))
