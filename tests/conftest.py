@@ -20,7 +20,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
     """A running throw-away Postgres."""
-    with PostgresServer(_reachable(tmp_path_factory.mktemp("postgres"))) as server:
+    with PostgresServer(reachable(tmp_path_factory.mktemp("postgres"))) as server:
         yield server
 
 
@@ -72,8 +72,8 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     await connected.close()
 
 
-def _reachable(directory: Path) -> Path:
-    # Postgres does not run as root: another account has to reach its folder through pytest's private ones.
+def reachable(directory: Path) -> Path:
+    """Open a folder of pytest's, and those around it, to the account that Postgres runs as when the tests are root."""
     for folder in (directory, *directory.parents[:2]):
         folder.chmod(0o755)
     return directory

@@ -1,4 +1,4 @@
-"""A server that speaks Ollama's chat API, says what the test tells it to, and counts what it was asked."""
+"""A server that speaks Ollama's API, says what the test tells it to, and counts the chats it was asked for."""
 
 import itertools
 import json
@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+
+from tests.fakes.embedder import hash_vector
 
 ACCEPT = '{"decision": "accept"}'
 REJECT = '{"decision": "reject"}'
@@ -105,6 +107,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, {"error": "model not found"})
         elif self.path == "/api/show":
             self._send(200, {"model_info": {"scripted.context_length": 32_768}})
+        elif self.path == "/api/embed":
+            self._send(200, {"model": model.name, "embeddings": [hash_vector(text) for text in asked["input"]]})
         else:
             self._chat(model, "\n".join(message["content"] for message in asked["messages"]))
 
