@@ -1,0 +1,132 @@
+"""Workers that are killed: whatever they were doing, another goes on, and nothing is done or paid twice."""
+
+import json
+
+import pytest
+
+from schemas.values.phq8 import PHQ8Item
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.harness import judged_by
+from tests.acceptance.survival.breakable import BreakableInstallation, eventually
+from tests.scripted_ollama import Say, ScriptedModel
+from workers.pipelines import stages_of
+
+FEW_SHOT = stages_of("participant", "few_shot")
+INDEX = stages_of("index", "references")
+
+#: What the first attempt of a stage reads when its worker died at a point.
+OUTCOME_AT = {
+    "after_claim": "interrupted",
+    "after_compute": "interrupted",
+    "before_commit": "interrupted",
+    "after_commit": "succeeded",
+    "after_publish": "succeeded",
+}
+
+
+@pytest.mark.parametrize("point", OUTCOME_AT)
+def test_a_worker_killed_in_every_stage_costs_nothing_but_time(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence, point: str
+) -> None:
+    with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
+        run_id = breakable.submit(*evidence({316: 2}), *judged_by(judge.name))
+        attempts = breakable.assert_survived(run_id, jobs=1)
+
+    assert supervisor.deaths >= len(FEW_SHOT) - 1
+    assert {stage: outcomes[0] for (_, stage), outcomes in attempts.items()} == dict.fromkeys(
+        FEW_SHOT, OUTCOME_AT[point]
+    )
+    assert set(judge.calls_per_prompt.values()) == {1}
+
+
+@pytest.mark.parametrize("point", ["before_commit", "after_commit"])
+def test_an_index_is_published_once_however_often_its_workers_die(breakable: BreakableInstallation, point: str) -> None:
+    with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
+        built = breakable.ragq("index", "references", "--new", "--no-wait", "--json").json
+        breakable.assert_survived(int(built["run"].removeprefix("r")), jobs=3)
+
+    assert supervisor.deaths >= len(INDEX) - 1
+    (index,) = breakable.ragq("index", "list", "--json").json
+    assert (f"r{index['run_id']}", index["participants"]) == (built["run"], 3)
+    vectors = breakable.value("SELECT count(*) FROM reference_vector WHERE index_id = $1", index["id"])
+    assert vectors == index["chunks"]
+
+
+def test_only_the_call_that_was_not_answered_is_asked_again(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = lambda prompt: Say(delay_s=60 if judge.calls == 3 else 0)
+    worker = breakable.start_worker()
+    run_id = breakable.submit(*evidence({316: 2}), *judged_by(judge.name))
+    eventually(lambda: judge.calls == 3)
+
+    worker.kill()
+    breakable.start_worker()
+
+    attempts = breakable.assert_survived(run_id, jobs=1)
+    assert attempts[0, "validate"] == ["interrupted", "succeeded"]
+    assert sorted(judge.calls_per_prompt.values()) == [1, 1, 1, 2]
+
+
+def test_a_job_that_kills_its_workers_is_poisoned_and_its_neighbours_are_not(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    """The neighbours are in the middle of `extract` at every death: without a place of their own they die along."""
+    judge.answer = lambda prompt: Say(json.dumps({item.evidence_key: [] for item in PHQ8Item}), delay_s=1)
+    slow = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={judge.name}")
+    neighbours = breakable.submit("--participants", "319,330", "--zero-shot-only", *slow)
+    poison = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
+
+    with breakable.supervised(workers=1, RAGQ_CRASH_AT="after_claim@embed", RAGQ_MAX_INTERRUPTIONS="3") as supervisor:
+        assert breakable.wait_for(poison) == {"poisoned": 1}
+        breakable.assert_survived(neighbours, jobs=2)
+
+    assert breakable.attempts(poison)[0, "embed"] == ["interrupted"] * 3
+    assert supervisor.deaths == 3
+
+
+def test_a_worker_that_slept_past_its_lease_stores_nothing(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = lambda prompt: Say(delay_s=1 if judge.calls == 1 else 0)
+    sleeper = breakable.start_worker()
+    run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
+    eventually(lambda: judge.calls == 1)
+    sleeper.freeze()
+    breakable.start_worker()
+    attempts = breakable.assert_survived(run_id, jobs=1)
+
+    sleeper.thaw()
+
+    eventually(lambda: "stage_result_thrown_away" in sleeper.said)
+    assert breakable.assert_survived(run_id, jobs=1) == attempts
+    assert attempts[0, "validate"] == ["interrupted", "succeeded"]
+
+
+def test_ten_copies_of_every_message_have_one_effect(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    run_id = breakable.submit(*evidence({316: 1, 319: 1, 330: 1}), *judged_by(judge.name))
+    breakable.send_again(run_id, times=9)
+
+    with breakable.supervised(workers=2):
+        attempts = breakable.assert_survived(run_id, jobs=3)
+
+    assert list(attempts.values()) == [["succeeded"]] * len(FEW_SHOT) * 3
+    assert set(judge.calls_per_prompt.values()) == {1}
+
+
+def test_a_pool_of_threads_and_one_of_processes_share_a_run(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = lambda prompt: Say(delay_s=0.3)
+    threads = breakable.start_worker(pool="threads", concurrency=1)
+    breakable.start_worker(pool="prefork", concurrency=2, RAGQ_CRASH_AT="before_commit@validate#1")
+    run_id = breakable.submit(*evidence({316: 1, 319: 1, 330: 1}), *judged_by(judge.name))
+
+    attempts = breakable.assert_survived(run_id, jobs=3)
+
+    died = [outcomes for outcomes in attempts.values() if outcomes != ["succeeded"]]
+    assert died == [["interrupted", "succeeded"]] * len(died) != []
+    pids = breakable.rows("SELECT DISTINCT pid FROM stage_attempt AS a JOIN worker AS w ON w.id = a.worker_id")
+    assert threads.pid in {row["pid"] for row in pids}
