@@ -1,0 +1,66 @@
+"""Everything a Redis-protocol broker holds or is told, as text, with what is encoded inside it decoded."""
+
+import base64
+import binascii
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import redis
+
+_ENCODED = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
+
+
+def everything_in(broker_url: str) -> str:
+    """Every key and every value of the broker's database, whatever its type."""
+    with redis.Redis.from_url(broker_url, decode_responses=True) as client:
+        held = [f"{name} {_value(client, name)}" for name in map(str, client.scan_iter())]
+    return decoded("\n".join(held))
+
+
+@contextmanager
+def everything_told(broker_url: str) -> Iterator[list[str]]:
+    """Every command that any client sends while the block runs, in a list that is filled as it goes."""
+    told: list[str] = []
+    with redis.Redis.from_url(broker_url, decode_responses=True) as client, client.monitor() as monitor:
+
+        def listen() -> None:
+            for command in monitor.listen():
+                told.append(decoded(command["command"]))
+                if "end of listening" in command["command"]:
+                    return
+
+        listener = threading.Thread(target=listen, name="monitor")
+        listener.start()
+        yield told
+        client.echo("end of listening")
+        listener.join()
+
+
+def decoded(text: str) -> str:
+    """A text, followed by whatever in it is base64 of text: Celery encodes the bodies of its messages."""
+    return "\n".join([text, *(plain for match in _ENCODED.findall(text) if (plain := _plain(match)))])
+
+
+def _plain(encoded: str) -> str | None:
+    try:
+        return base64.b64decode(encoded, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def _value(client: "redis.Redis", key: str) -> object:
+    match client.type(key):
+        case "string":
+            return client.get(key)
+        case "list":
+            return client.lrange(key, 0, -1)
+        case "set":
+            return client.smembers(key)
+        case "zset":
+            return client.zrange(key, 0, -1)
+        case "hash":
+            return client.hgetall(key)
+        case other:
+            raise AssertionError(f"{key} is a {other!r}; read that too.")

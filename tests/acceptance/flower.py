@@ -1,0 +1,46 @@
+"""Flower, started for real."""
+
+import time
+from dataclasses import dataclass
+
+import httpx
+
+from stack.ports import LOOPBACK, free_port
+from stack.processes import flower_command
+from tests.acceptance.harness import START_TIMEOUT_S, Installation, StartedProcess
+
+USER, PASSWORD = "ragq", "password-of-the-tests"
+
+
+@dataclass(frozen=True)
+class StartedFlower:
+    """A Flower that answers."""
+
+    process: StartedProcess
+    port: int
+    password: str = PASSWORD
+
+    def get(self, path: str, **parameters: str) -> httpx.Response:
+        """One page, or one answer of the API."""
+        with httpx.Client(base_url=f"http://{LOOPBACK}:{self.port}", auth=(USER, self.password), timeout=30) as client:
+            return client.get(path, params=parameters)
+
+
+def start_flower(installation: Installation) -> StartedFlower:
+    """The command of `ragq up`, on a free port. It sees the tasks that are sent from now on."""
+    port = free_port()
+    _, _, program, *arguments = flower_command(port)
+    process = installation.start(program, *arguments, FLOWER_BASIC_AUTH=f"{USER}:{PASSWORD}")
+    flower = StartedFlower(process, port)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not _answers(flower):
+        assert process.is_alive and time.monotonic() < deadline, process.said
+        time.sleep(0.05)
+    return flower
+
+
+def _answers(flower: StartedFlower) -> bool:
+    try:
+        return flower.get("/healthcheck").status_code == 200
+    except httpx.TransportError:
+        return False
