@@ -1,0 +1,100 @@
+"""Flower shows stages by name, and finds those of a run or a participant."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+import pytest
+
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.flower import PASSWORD, USER, StartedFlower, start_flower
+from tests.acceptance.harness import Installation, judged_by
+from tests.scripted_ollama import ScriptedOllama
+
+CHAIN = ["ragq.extract", "ragq.embed", "ragq.retrieve", "ragq.rerank", "ragq.validate", "ragq.assemble"]
+BROWSER = shutil.which("chromium")
+
+
+class Watched(NamedTuple):
+    """Two runs, of participants 316 and 319, and of 319 alone, as Flower saw them."""
+
+    flower: StartedFlower
+    first: int
+    second: int
+
+
+@pytest.fixture(scope="module")
+def watched(shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence) -> Iterator[Watched]:
+    flower = start_flower(shared)
+    first = shared.submit(*evidence({316: 1, 319: 1}), *judged_by(ollama.model().name))
+    second = shared.submit(*evidence({319: 1}), *judged_by(ollama.model().name))
+    for run_id in (first, second):
+        assert shared.wait_for(run_id)["succeeded"]
+    deadline = time.monotonic() + 30
+    while len(found(flower, "state:SUCCESS")) < 18:
+        assert time.monotonic() < deadline, found(flower, "")
+        time.sleep(0.05)
+    yield Watched(flower, first, second)
+    flower.process.kill()
+
+
+def found(flower: StartedFlower, search: str) -> list[tuple[str, str]]:
+    """Name and keyword arguments of the tasks that a search finds."""
+    tasks = flower.get("/api/tasks", search=search, limit="100").json().values()
+    return [(task["name"], task["kwargs"]) for task in tasks]
+
+
+def test_tasks_are_listed_by_the_names_of_their_stages(watched: Watched) -> None:
+    names = [name for name, _ in found(watched.flower, f"kwargs:run={watched.second}")]
+
+    assert sorted(names) == sorted(CHAIN)
+    assert len(found(watched.flower, "name:ragq.validate")) == 3
+
+
+def test_a_search_finds_the_tasks_of_a_run(watched: Watched) -> None:
+    of_first = found(watched.flower, f"kwargs:run={watched.first}")
+
+    assert len(of_first) == 12
+    assert all(f"'run': {watched.first}," in kwargs for _, kwargs in of_first)
+
+
+def test_a_search_finds_the_tasks_of_a_participant_in_a_run(watched: Watched) -> None:
+    assert len(found(watched.flower, "kwargs:subject=319")) == 12
+    assert sorted(name for name, _ in found(watched.flower, f"kwargs:subject=319 kwargs:run={watched.first}")) == (
+        sorted(CHAIN)
+    )
+
+
+def test_flower_asks_for_a_password(watched: Watched) -> None:
+    stranger = StartedFlower(watched.flower.process, watched.flower.port, password="guessed")
+
+    assert [stranger.get(path).status_code for path in ("/tasks", "/api/tasks")] == [401, 401]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs a chromium on the path")
+def test_the_page_shows_the_stages_in_a_browser(watched: Watched, tmp_path: Path) -> None:
+    assert BROWSER is not None
+    picture = tmp_path / "flower.png"
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--window-size=1600,900", "--virtual-time-budget=5000")
+    # The page takes a search from its address under `name`, and adds `name:` in front.
+    search = quote(f"ragq kwargs:run={watched.first} kwargs:subject=316")
+    page = f"http://{USER}:{PASSWORD}@127.0.0.1:{watched.flower.port}/tasks?name={search}"
+    done = subprocess.run(
+        [BROWSER, *options, f"--user-data-dir={tmp_path}", f"--screenshot={picture}", "--dump-dom", page],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+
+    assert re.findall(r"/task/j\d+:(\w+):1", unquote(done.stdout)) == [
+        name.removeprefix("ragq.") for name in CHAIN[::-1]
+    ]
+    assert picture.stat().st_size > 10_000
