@@ -23,7 +23,7 @@ DEFAULT_FLOWER_PORT = 5555
     "--timeout", "timeout_s", default=120.0, show_default=True, help="Seconds that the parts may take to be healthy."
 )
 def up(as_json: bool, no_workers: bool, no_flower: bool, timeout_s: float) -> None:
-    """Start Postgres, the broker, the language model, workers and Flower, and wait until all are healthy
+    """Start Postgres, the broker, the language model, workers and Flower, and wait until all are healthy.
 
     Servers named by DATABASE_URL, REDIS_URL and OLLAMA_HOST are used as they are; the others are started on this
     machine, on loopback, with their data under RAGQ_HOME. What runs already is left alone. Settings are read when a
@@ -58,7 +58,7 @@ def up(as_json: bool, no_workers: bool, no_flower: bool, timeout_s: float) -> No
 
 @click.command()
 def down() -> None:
-    """Stop what `ragq up` started
+    """Stop what `ragq up` started.
 
     Workers finish the stages they hold, for a minute at most; a stage that is cut off is due again when workers are
     back. Data stay where they are.
@@ -79,7 +79,7 @@ def down() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the parts as JSON.")
 @click.pass_context
 def ps(context: click.Context, as_json: bool) -> None:
-    """Show the parts of the stack and how they are
+    """Show the parts of the stack and how they are.
 
     Exits with 1 when nothing runs or a part is not healthy.
 
@@ -106,7 +106,7 @@ def ps(context: click.Context, as_json: bool) -> None:
     "--concurrency", type=click.IntRange(min=1), default=16, show_default=True, help="Stages worked on at a time."
 )
 def worker(stages: str | None, concurrency: int) -> NoReturn:
-    """Run a worker in the foreground, on this machine or another
+    """Run a worker in the foreground, on this machine or another.
 
     It uses DATABASE_URL, REDIS_URL and OLLAMA_HOST, or else the running stack. Ctrl-C lets it finish what it holds.
 
@@ -137,7 +137,7 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
     help="Port on 127.0.0.1 to listen on.",
 )
 def flower(port: int) -> NoReturn:
-    """Run Flower, the monitor, in the foreground
+    """Run Flower, the monitor, in the foreground.
 
     It uses REDIS_URL, or else the running stack. User and password are printed at the start.
 
