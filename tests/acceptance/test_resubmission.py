@@ -1,0 +1,80 @@
+"""The same submission finds its run: what is done is not done again, and what failed goes on."""
+
+import time
+
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.harness import Installation, judged_by
+from tests.scripted_ollama import Say, ScriptedModel
+
+
+def test_the_same_submission_finds_its_run_and_new_makes_another(
+    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    work = (*evidence({316: 1}), *judged_by(judge.name))
+    first = shared.submit(*work)
+    shared.wait_for(first)
+
+    again = shared.ragq("submit", *work, "--json")
+    another = shared.submit(*work, "--new")
+
+    assert again.json == {
+        "run": f"r{first}",
+        "run_id": first,
+        "is_new": False,
+        "jobs": 1,
+        "resumed": 0,
+        "due": 0,
+        "sent": 0,
+    }
+    assert f"r{first} does or did this work already; nothing new was stored." in again.stderr
+    assert another > first
+    assert (
+        shared.value(
+            "SELECT count(*) FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id WHERE j.run_id = $1", first
+        )
+        == 6
+    )
+
+
+def test_another_setting_is_another_run(shared: Installation, judge: ScriptedModel, evidence: GiveEvidence) -> None:
+    work = (*evidence({319: 0}), *judged_by(judge.name))
+
+    assert shared.submit(*work) < shared.submit(*work, "--set", "EMBEDDING_TOP_K_REFERENCES=1")
+
+
+def test_after_a_failure_the_same_submission_goes_on(
+    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = lambda prompt: Say("useless" if judge.calls == 2 else Say().text)
+    work = (*evidence({316: 1, 319: 0}), *judged_by(judge.name))
+    run_id = shared.submit(*work)
+    assert shared.wait_for(run_id) == {"failed": 1, "succeeded": 1}
+
+    again = shared.ragq("submit", *work, "--wait", "--json")
+
+    assert f"r{run_id} did this work before; 1 of its 2 jobs go on." in again.stderr
+    assert (again.exit_code, again.json["overview"]["id"], judge.calls) == (0, run_id, 3)
+
+
+def test_waiting_for_a_run_whose_jobs_failed_ends_with_3(
+    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = lambda prompt: Say("useless")
+
+    done = shared.ragq("submit", *evidence({316: 1}), *judged_by(judge.name), "--wait")
+
+    assert done.exit_code == 3
+    assert "validate attempt 1: The model's reply cannot be used" in done.stdout
+
+
+def test_a_submission_succeeds_without_a_broker_and_says_so(
+    fresh: Installation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    began = time.monotonic()
+    done = fresh.ragq(
+        "submit", *evidence({316: 1}), *judged_by(judge.name), "--json", REDIS_URL="redis://127.0.0.1:1/0"
+    )
+
+    assert (done.exit_code, done.json["due"], done.json["sent"]) == (0, 1, 0)
+    assert "The broker cannot be reached: 1 jobs are stored and start by themselves" in done.stderr
+    assert time.monotonic() - began < 10
