@@ -1,0 +1,149 @@
+"""Requests that cannot be carried out are refused with exit code 1, with every problem named and nothing stored."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.conftest import Install
+from tests.acceptance.harness import Finished, Installation
+from tests.acceptance.small_data_set import small_files, transcript_file, write_files
+
+FEW_SHOT = ("submit", "--participants", "316", "--few-shot-only")
+
+
+def refused(done: Finished) -> str:
+    """What a refused command said, which is all it did."""
+    assert (done.exit_code, done.stdout, "Traceback" in done.stderr) == (1, "", False)
+    return done.stderr
+
+
+def test_an_unknown_split_is_refused_with_those_there_are(shared: Installation) -> None:
+    said = refused(shared.ragq("submit", "--split", "paper-tset"))
+
+    assert said == (
+        "ragq: Split 'paper-tset' is not stored. Stored splits: paper-test, paper-train, train. "
+        "`ragq import participants DIR` imports the splits of a data set.\n"
+    )
+
+
+def test_an_unknown_participant_is_refused(shared: Installation) -> None:
+    said = refused(shared.ragq("submit", "--participants", "316,999,998"))
+
+    assert said.startswith("ragq: No transcript is stored for participant 999, 998.")
+
+
+def test_an_unknown_index_is_refused(shared: Installation) -> None:
+    said = refused(shared.ragq(*FEW_SHOT, "--set", "EMBEDDING_EMBEDDINGS_FILE=missing"))
+
+    assert said.startswith("ragq: There is no reference index 'missing' (EMBEDDING_EMBEDDINGS_FILE). Built: ")
+
+
+def test_an_index_of_other_settings_is_refused_with_every_difference(shared: Installation) -> None:
+    other = ("EMBEDDING_CHUNK_SIZE=6", "EMBEDDING_CHUNK_STEP=3", "EMBEDDING_DIMENSION=128", "EMBEDDING_BACKEND=ollama")
+
+    said = refused(shared.ragq(*FEW_SHOT, *(word for setting in other for word in ("--set", setting))))
+
+    assert said.splitlines()[1:5] == [
+        "  EMBEDDING_BACKEND: built with huggingface, now ollama",
+        "  EMBEDDING_DIMENSION: built with 384, now 128",
+        "  EMBEDDING_CHUNK_SIZE: built with 8, now 6",
+        "  EMBEDDING_CHUNK_STEP: built with 2, now 3",
+    ]
+
+
+def test_evidence_of_a_wrong_shape_is_refused_with_every_problem(shared: Installation, tmp_path: Path) -> None:
+    path = tmp_path / "evidence.json"
+    path.write_text(json.dumps({"316": {"PHQ8_Sleep": "text", "PHQ8_Tired": [1]}, "302": {}}))
+
+    said = refused(shared.ragq("submit", "--participants", "316,319", "--evidence", str(path)))
+
+    assert said.splitlines() == [
+        "ragq: The evidence cannot be used:",
+        "  participant 302 is not part of this run",
+        "  participant 316: PHQ8_Sleep: expected_list_got_str",
+        "  participant 316: PHQ8_Tired: expected_list_str_got_int_at_0",
+        "  participant 319 has no entry; give an empty object for no evidence",
+    ]
+
+
+def test_evidence_that_is_no_json_is_refused_with_its_line(shared: Installation, tmp_path: Path) -> None:
+    path = tmp_path / "evidence.json"
+    path.write_text('{"316": {},\n "319": oops}')
+
+    said = refused(shared.ragq("submit", "--participants", "316,319", "--evidence", str(path)))
+
+    assert said == f"ragq: {path}:2: not JSON in UTF-8; write an object of participants.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("submit",),
+        ("submit", "--split", "paper-test", "--participants", "316"),
+        ("submit", "--split", "paper-test", "--few-shot-only", "--zero-shot-only"),
+        ("submit", "--participants", "316", "--limit", "1"),
+        ("submit", "--participants", "three"),
+        ("show", "j12"),
+        ("retry", "12"),
+        ("no-such-command",),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_ends_with_2(shared: Installation, arguments: tuple[str, ...]) -> None:
+    done = shared.ragq(*arguments)
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Usage: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "r999"),
+        ("watch", "r999"),
+        ("inspect", "j999"),
+        ("retry", "r999"),
+        ("cancel", "j999"),
+        ("audit", "r999"),
+    ],
+    ids=" ".join,
+)
+def test_an_unknown_run_or_job_is_refused(shared: Installation, arguments: tuple[str, ...]) -> None:
+    assert f"{arguments[1]} does not exist." in refused(shared.ragq(*arguments))
+
+
+def test_refused_submissions_store_nothing(shared: Installation, tmp_path: Path) -> None:
+    before = shared.value("SELECT count(*) FROM run")
+
+    refused(shared.ragq("submit", "--participants", "316,999"))
+
+    assert shared.value("SELECT count(*) FROM run") == before
+
+
+def test_a_data_set_with_bad_files_is_refused_whole_with_file_and_line(
+    install: Install, migrated_template: str, tmp_path: Path
+) -> None:
+    files = dict(small_files())
+    train = "paper_splits/paper_split_train.csv"
+    files[train] = files[train].replace(b"Participant_ID", b"Participant", 1)
+    rows = files[transcript_file(304)].split(b"\n")
+    rows[3] = b"not a time" + rows[3][rows[3].index(b"\t") :]
+    files[transcript_file(304)] = b"\n".join(rows)
+    with install(migrated_template) as installation:
+        said = refused(installation.ragq("import", "participants", str(write_files(tmp_path / "data", files))))
+
+        assert [f"{transcript_file(304)}:4:" in said, f"{train}" in said, "Participant_ID" in said] == [True] * 3
+        assert installation.value("SELECT count(*) FROM participant") == 0
+        assert installation.value("SELECT count(*) FROM split") == 0
+
+
+def test_a_database_without_tables_is_refused_with_what_to_do(install: Install) -> None:
+    with install("template1") as installation:
+        assert "`ragq migrate`" in refused(installation.ragq("runs"))
+
+
+def test_a_database_that_is_not_there_is_refused_with_what_to_do(shared: Installation) -> None:
+    said = refused(shared.ragq("runs", DATABASE_URL="postgresql://ragq:secret@127.0.0.1:1/ragq"))
+
+    assert ("cannot be reached" in said, "`ragq up`" in said, "secret" in said) == (True, True, False)
