@@ -11,6 +11,8 @@ RagqError
         InputChangedError
         LLMError
             LLMResponseParseError
+                ScoringSchemaError
+                ScoringRetriesExhausted
             LLMTimeoutError
         EmbeddingError
             EmbeddingDimensionMismatchError
@@ -88,6 +90,22 @@ class LLMResponseParseError(LLMError):
         self.raw_response = raw_response
         self.parse_error = parse_error
         super().__init__(f"The model's reply cannot be used: {parse_error}")
+
+
+class ScoringSchemaError(LLMResponseParseError):
+    """A scoring reply is an object of the wrong shape. `violations` maps places to what is wrong there."""
+
+    def __init__(self, raw_response: str, violations: dict[str, str]) -> None:
+        self.violations = violations
+        super().__init__(raw_response, "; ".join(f"{place}: {wrong}" for place, wrong in violations.items()))
+
+
+class ScoringRetriesExhausted(LLMResponseParseError):
+    """The model was asked again as often as allowed and never gave a reply that can be used; this is the last."""
+
+    def __init__(self, raw_response: str, parse_error: str, retries: int) -> None:
+        self.retries = retries
+        super().__init__(raw_response, f"{retries} re-asks did not help; the last time {parse_error}")
 
 
 class LLMTimeoutError(LLMError):

@@ -30,6 +30,10 @@ class FailureCategory(StrEnum):
     REFERENCE_ARTIFACT_MISMATCH = "reference_artifact_mismatch"
     VALIDATION_JSON_PARSE = "validation_json_parse"
     VALIDATION_LLM_TIMEOUT = "validation_llm_timeout"
+    SCORING_JSON_PARSE = "scoring_json_parse"
+    SCORING_SCHEMA_INVALID = "scoring_schema_invalid"
+    SCORING_LLM_TIMEOUT = "scoring_llm_timeout"
+    SCORING_RETRY_EXHAUSTED = "scoring_pydantic_retry_exhausted"
     REFERENCE_LEAK = "reference_leak"
     LLM_ERROR = "llm_error"
     TRANSPORT = "transport"
@@ -47,17 +51,21 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.EmbeddingDimensionMismatchError, FailureCategory.EMBEDDING_DIMENSION_MISMATCH),
     (errors.EmbeddingArtifactMismatchError, FailureCategory.REFERENCE_ARTIFACT_MISMATCH),
     (errors.ReferenceLeakError, FailureCategory.REFERENCE_LEAK),
+    (errors.ScoringRetriesExhausted, FailureCategory.SCORING_RETRY_EXHAUSTED),
+    (errors.ScoringSchemaError, FailureCategory.SCORING_SCHEMA_INVALID),
 )
 
 _PARSE_BY_STAGE: Final = {
     "extract": FailureCategory.EVIDENCE_JSON_PARSE,
     "validate": FailureCategory.VALIDATION_JSON_PARSE,
+    "score": FailureCategory.SCORING_JSON_PARSE,
 }
 
 _TIMEOUT_BY_STAGE: Final = {
     "extract": FailureCategory.EVIDENCE_LLM_TIMEOUT,
     "embed": FailureCategory.EMBEDDING_TIMEOUT,
     "validate": FailureCategory.VALIDATION_LLM_TIMEOUT,
+    "score": FailureCategory.SCORING_LLM_TIMEOUT,
 }
 
 
@@ -81,13 +89,13 @@ def is_transport_error(error: BaseException) -> bool:
 
 def categorise(error: BaseException, stage: str) -> FailureCategory:
     """The category of an exception that a stage raised."""
+    for kind, category in _BY_TYPE:
+        if isinstance(error, kind):
+            return category
     if isinstance(error, errors.LLMResponseParseError):
         return _PARSE_BY_STAGE.get(stage, FailureCategory.LLM_ERROR)
     if isinstance(error, errors.LLMTimeoutError):
         return _TIMEOUT_BY_STAGE.get(stage, FailureCategory.LLM_ERROR)
-    for kind, category in _BY_TYPE:
-        if isinstance(error, kind):
-            return category
     if is_transport_error(error):
         return FailureCategory.TRANSPORT
     return FailureCategory.LLM_ERROR if isinstance(error, errors.LLMError) else FailureCategory.UNKNOWN
