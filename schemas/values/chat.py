@@ -34,6 +34,17 @@ class ChatCall(Value):
     """What the call is for, in words an operator may see: `validate PHQ8_Sleep rank 1`. Never text of a subject."""
 
 
+class TokenSignals(Value):
+    """How sure the model was of its tokens (Spec 051); each a mean over the tokens of the reply."""
+
+    msp: float
+    """Probability of the chosen token."""
+    pe: float
+    """Entropy, in nats, of the likeliest tokens, their probabilities scaled to add up to 1."""
+    energy: float
+    """Logarithm of the probability that the likeliest tokens have together; 0 at most."""
+
+
 class ChatReply(Value):
     """The answer to one call."""
 
@@ -45,3 +56,5 @@ class ChatReply(Value):
     prompt_tokens: int | None = None
     reply_tokens: int | None = None
     seconds: float
+    tokens: TokenSignals | None = None
+    """None where the server was not asked for token probabilities, or gives none."""

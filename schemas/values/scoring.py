@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from schemas.values.base import Value
+from schemas.values.chat import TokenSignals
 from schemas.values.participants import EvidenceExtractor, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
 
@@ -55,17 +56,6 @@ class ReaskReason(StrEnum):
     """The object misses items, or has values that are not allowed."""
     CUT_OFF = "cut_off"
     """It ran into the token limit."""
-
-
-class TokenSignals(Value):
-    """How sure the model was of its tokens (Spec 051); each a mean over the tokens of the reply."""
-
-    msp: float
-    """Probability of the chosen token."""
-    pe: float
-    """Entropy, in nats, of the likeliest tokens, their probabilities scaled to add up to 1."""
-    energy: float
-    """Logarithm of the probability that the likeliest tokens have together; 0 at most."""
 
 
 class Consistency(Value):
@@ -135,9 +125,9 @@ class ParticipantScores(Value):
     """All eight, in the order of the questionnaire."""
     totals: Totals
     reasks: tuple[ReaskReason, ...] = ()
-    """Why the model was asked again, over all samples, in order."""
+    """Why the model was asked again on the way to the replies that were used, in order."""
     repairs: tuple[str, ...] = ()
-    """Rungs of the parse ladder that the used replies needed, over all samples, in order."""
+    """Rungs of the parse ladder that those replies needed, in order."""
     failed_samples: int = 0
     """Samples whose re-asks ran out, and which count for nothing."""
 

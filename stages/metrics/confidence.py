@@ -11,7 +11,8 @@ from math import exp
 from typing import NamedTuple
 
 from schemas.errors import Refused
-from schemas.values.scoring import Consistency, ItemScore, TokenSignals
+from schemas.values.chat import TokenSignals
+from schemas.values.scoring import Consistency, ItemScore
 
 Confidence = Callable[[ItemScore], float]
 """How sure a score is; higher is surer."""

@@ -5,8 +5,9 @@ from math import exp
 import pytest
 
 from schemas.errors import Refused
+from schemas.values.chat import TokenSignals
 from schemas.values.participants import SimilarityStatistics
-from schemas.values.scoring import Consistency, ItemScore, TokenSignals
+from schemas.values.scoring import Consistency, ItemScore
 from stages.metrics.confidence import VARIANTS, Signal, variant_named
 
 FULL = ItemScore(
