@@ -5,6 +5,7 @@ from typing import Any
 
 from schemas.errors import EvidenceSchemaError
 from schemas.values.phq8 import PHQ8Item
+from stages.participants.storable import can_be_stored
 
 EVIDENCE_JSON_SCHEMA: Mapping[str, object] = {
     "type": "object",
@@ -41,13 +42,9 @@ def _violation(value: object) -> str | None:
     for at, quote in enumerate(value):
         if not isinstance(quote, str):
             return f"expected_list_str_got_{type(quote).__name__}_at_{at}"
-        if not _can_be_stored(quote):
+        if not can_be_stored(quote):
             return f"expected_list_str_got_unstorable_text_at_{at}"
     return None
-
-
-def _can_be_stored(text: str) -> bool:
-    return not any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in text)
 
 
 def _trimmed_and_distinct(quotes: Iterable[str]) -> tuple[str, ...]:

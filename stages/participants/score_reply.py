@@ -1,0 +1,65 @@
+"""A scoring reply, read: thoughts first, then the answer."""
+
+import re
+from typing import NamedTuple
+
+from schemas.errors import LLMResponseParseError
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import ItemAnswer
+from stages.participants.score_prompt import SeverityMode
+from stages.participants.score_schema import item_answers
+from stages.replies import parse_reply
+
+_ANSWER_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE)
+_FENCED_BLOCK = re.compile(r"```(?:json)?(.*?)```", re.DOTALL | re.IGNORECASE)
+
+
+class ParsedScores(NamedTuple):
+    """The answers on all items, and the rungs of the parse ladder that it took to read them."""
+
+    answers: dict[PHQ8Item, ItemAnswer]
+    rungs: tuple[str, ...]
+
+
+def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
+    """The answers of a reply.
+
+    Raises LLMResponseParseError when there is no object in it, or none that the ladder can read, and
+    ScoringSchemaError when the object has the wrong shape.
+    """
+    text = object_text(raw)
+    if text is None:
+        raise LLMResponseParseError(raw, "there is no JSON object in it")
+    try:
+        parsed = parse_reply(text)
+    except LLMResponseParseError as error:
+        raise LLMResponseParseError(raw, error.parse_error) from None
+    return ParsedScores(item_answers(parsed.value, raw=raw, severity_mode=severity_mode), parsed.rungs)
+
+
+def object_text(raw: str) -> str | None:
+    """The part of a reply that should be the object; None when no object begins anywhere.
+
+    The last body of answer tags, whose end may be missing, else the first fenced block, else everything; of that what
+    stands between the first and the last brace. Braces of thoughts are passed over in this way.
+
+    >>> object_text('<thinking>{hm}</thinking><ANSWER>Here: {"PHQ8_Sleep": 1}</ANSWER>')
+    '{"PHQ8_Sleep": 1}'
+    """
+    text = _last_answer(raw)
+    if text is None:
+        block = _FENCED_BLOCK.search(raw)
+        text = block[1] if block else raw
+    _, opening, rest = text.partition("{")
+    if not opening:
+        return None
+    inside, closing, _ = rest.rpartition("}")
+    return opening + (inside + closing if closing else rest)
+
+
+def _last_answer(raw: str) -> str | None:
+    begins = [tag.end() for tag in _ANSWER_TAG.finditer(raw) if not tag[1]]
+    if not begins:
+        return None
+    ends = [tag.start() for tag in _ANSWER_TAG.finditer(raw, begins[-1]) if tag[1]]
+    return raw[begins[-1] : ends[0] if ends else None]

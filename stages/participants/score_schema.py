@@ -1,0 +1,144 @@
+"""The shape that a scoring answer must have: eight keys, and under each what the model says about that item."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from schemas.errors import ScoringSchemaError
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import InferenceType, ItemAnswer
+from stages.participants.score_prompt import SeverityMode
+from stages.participants.storable import can_be_stored
+from stages.replies.strict import json_type
+
+NO_EVIDENCE = "No relevant evidence found"
+NO_REASON = "The model gave no reason."
+
+_NOT_SCORED = "N/A"
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
+_SCORES = range(4)
+_CONFIDENCES = range(1, 6)
+
+
+def score_json_schema(severity_mode: SeverityMode) -> dict[str, Any]:
+    """What a model's server can be asked to hold the reply to.
+
+    A reply under this schema starts with the answer: there is no room to think aloud before it. The reason stands
+    before the score instead.
+    """
+    text = {"type": "string"}
+    answer: dict[str, Any] = {
+        "evidence": text,
+        "reason": text,
+        "score": {"enum": [*_SCORES, _NOT_SCORED]},
+        "confidence": {"enum": [*_CONFIDENCES, None]},
+    }
+    if severity_mode == "infer":
+        answer["inference_used"] = {"type": "boolean"}
+        answer["inference_type"] = {"enum": [*(kind.value for kind in InferenceType), None]}
+        answer["inference_marker"] = {"type": ["string", "null"]}
+    return _object({item.evidence_key: _object(answer) for item in PHQ8Item})
+
+
+def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityMode) -> dict[PHQ8Item, ItemAnswer]:
+    """The answers of a reply's object, in the order of the questionnaire.
+
+    Every key and every score must be there; a score is 0..3 as a number or in digits, or null or "N/A" for none, a
+    confidence 1..5 likewise. Evidence and reason that are missing or blank get a text that says so. What is inferred
+    is read in mode `infer` alone. Unknown keys are left out. Raises ScoringSchemaError with all violations at once;
+    `raw` is the reply for its attribute.
+    """
+    violations: dict[str, str] = {}
+    answers = {}
+    for item in PHQ8Item:
+        key = item.evidence_key
+        found = reply.get(key)
+        if not isinstance(found, dict):
+            wrong = f"expected an object, found {json_type(found)}" if key in reply else "missing"
+            violations[key] = wrong
+            continue
+        fields = _Fields(found)
+        answers[item] = _answer(fields, severity_mode)
+        violations |= {f"{key}.{name}": wrong for name, wrong in fields.violations.items()}
+    if violations:
+        raise ScoringSchemaError(raw, violations)
+    return answers
+
+
+class _Fields:
+    """One item's object, read field by field. What is wrong gathers in `violations`."""
+
+    def __init__(self, found: Mapping[str, Any]) -> None:
+        self._found = found
+        self.violations: dict[str, str] = {}
+
+    def number(self, name: str, allowed: range, *, required: bool = False) -> int | None:
+        expected = f'a whole number from {allowed[0]} to {allowed[-1]}, or "{_NOT_SCORED}"'
+        if required and name not in self._found:
+            self.violations[name] = f"missing; expected {expected}"
+        value = self._found.get(name)
+        if value is None or (isinstance(value, str) and value.strip().upper() == _NOT_SCORED):
+            return None
+        number = _whole_number(value)
+        if number in allowed:
+            return number
+        self._refuse(name, expected)
+        return None
+
+    def text(self, name: str) -> str | None:
+        value = self._found.get(name)
+        if value is None:
+            return None
+        if isinstance(value, str) and can_be_stored(value):
+            return value.strip() or None
+        self._refuse(name, "a text without NUL or broken characters")
+        return None
+
+    def flag(self, name: str) -> bool:
+        value = self._found.get(name)
+        if not isinstance(value, bool | None):
+            self._refuse(name, "true or false")
+        return value is True
+
+    def inference_type(self, name: str) -> InferenceType | None:
+        value = self._found.get(name)
+        kinds = {kind.value: kind for kind in InferenceType}
+        if isinstance(value, str) and value in kinds:
+            return kinds[value]
+        if value is not None:
+            self._refuse(name, f"{', '.join(kinds)} or null")
+        return None
+
+    def _refuse(self, name: str, expected: str) -> None:
+        self.violations[name] = f"expected {expected}, found another {json_type(self._found[name])}"
+
+
+def _answer(fields: _Fields, severity_mode: SeverityMode) -> ItemAnswer:
+    inferred: dict[str, Any] = {}
+    if severity_mode == "infer":
+        inferred = {
+            "inference_used": fields.flag("inference_used"),
+            "inference_type": fields.inference_type("inference_type"),
+            "inference_marker": fields.text("inference_marker"),
+        }
+    return ItemAnswer(
+        evidence=fields.text("evidence") or NO_EVIDENCE,
+        reason=fields.text("reason") or NO_REASON,
+        score=fields.number("score", _SCORES, required=True),
+        confidence=fields.number("confidence", _CONFIDENCES),
+        **inferred,
+    )
+
+
+def _whole_number(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return int(value) if _WHOLE_NUMBER.fullmatch(value.strip()) else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}

@@ -1,0 +1,10 @@
+"""Text that Postgres can hold."""
+
+
+def can_be_stored(text: str) -> bool:
+    """Whether the text is free of NUL characters and of halves of surrogate pairs, which JSON escapes can smuggle in.
+
+    >>> [can_be_stored(text) for text in ("up at three", "up at \\0 three", "\\ud83d")]
+    [True, False, False]
+    """
+    return not any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in text)

@@ -1,0 +1,73 @@
+"""Reading a scoring reply."""
+
+import json
+
+import pytest
+
+from schemas.errors import LLMResponseParseError, ScoringSchemaError
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.score_reply import object_text, parse_scores
+from tests.stages.participants.score_replies import ANSWER, reply_of
+
+BODY = json.dumps({item.evidence_key: ANSWER for item in PHQ8Item})
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ('<answer>{"a": 1}</answer>', '{"a": 1}'),
+        ('<Answer>{"a": 1}</ANSWER>', '{"a": 1}'),
+        ('<answer>{"old": 1}</answer> wait <answer>{"a": 1}</answer>', '{"a": 1}'),
+        ('<answer>{"a": 1}', '{"a": 1}'),  # the end is missing
+        ('<thinking>{no}</thinking> <answer>```json\n{"a": 1}\n```</answer>', '{"a": 1}'),
+        ('Here: ```json\n{"a": 1}\n``` and {more}', '{"a": 1}'),
+        ('My scores: {"a": {"b": 1}} as asked.', '{"a": {"b": 1}}'),
+        ('{"a": 1', '{"a": 1'),
+        ("no scores today", None),
+        ("<answer>no scores</answer> {thought}", None),
+        ("", None),
+    ],
+)
+def test_the_object_is_found_behind_tags_fences_and_words(reply: str, expected: str | None) -> None:
+    assert object_text(reply) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "rungs"),
+    [
+        (BODY, ()),
+        (reply_of(), ()),
+        (f"```json\n{BODY}\n```", ()),
+        (reply_of().replace('"confidence": 4}', '"confidence": 4,}'), ("json_fixups_applied",)),
+        (BODY.replace('"', "'"), ("json_python_literal_fallback",)),
+        (BODY.replace('"score": 2', "score: 2"), ("json_repair_fallback",)),
+    ],
+)
+def test_a_reply_is_read_by_the_ladder_and_its_rungs_are_told(reply: str, rungs: tuple[str, ...]) -> None:
+    parsed = parse_scores(reply, severity_mode="strict")
+
+    assert parsed.rungs == rungs
+    assert parsed.answers == parse_scores(BODY, severity_mode="strict").answers
+
+
+def test_a_reply_without_an_object_raises_with_the_whole_reply() -> None:
+    with pytest.raises(LLMResponseParseError, match="there is no JSON object in it") as caught:
+        parse_scores("I'd rather not.", severity_mode="strict")
+
+    assert caught.value.raw_response == "I'd rather not."
+
+
+def test_a_reply_that_no_rung_reads_raises_the_first_error_with_the_whole_reply() -> None:
+    raw = "<answer>{" + "[" * 100_000 + "</answer>"
+
+    with pytest.raises(LLMResponseParseError) as caught:
+        parse_scores(raw, severity_mode="strict")
+
+    assert caught.value.raw_response == raw
+
+
+def test_a_reply_cut_in_the_middle_is_not_completed_by_repair() -> None:
+    with pytest.raises(ScoringSchemaError) as caught:
+        parse_scores(BODY[: BODY.index("PHQ8_Moving") + 20], severity_mode="strict")
+
+    assert [place.split(".")[0] for place in caught.value.violations] == ["PHQ8_Moving"]
