@@ -1,0 +1,98 @@
+"""Stage `score` by several samples: what most of them say, and how far they agree (Spec 050)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import pstdev
+
+from schemas.errors import LLMResponseParseError
+from schemas.values.participants import AssembledPrompt, ExtractedEvidence
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import Consistency, ParticipantScores
+from stages.participants.score import ScoringPlan, UsableReply, ask_until_usable, item_score, scoring_call
+from stages.participants.totals import totals_of
+from stages.ports import ChatModel
+
+_AGREED = 0.5
+"""The share of samples from which a record with the modal score is taken."""
+
+
+async def score_by_consistency(
+    prompt: AssembledPrompt,
+    *,
+    extracted: ExtractedEvidence,
+    chat: ChatModel,
+    plan: ScoringPlan,
+    samples: int = 5,
+    temperature: float = 0.2,
+) -> ParticipantScores:
+    """The scores of one participant by `samples` replies at `temperature`, whatever the plan's own temperature.
+
+    Each attempt is a sample of its own number, with its own re-asks. At most 2 x `samples` attempts are made; those
+    whose replies cannot be used are counted, and the scores rest on the samples that there are. Without any the last
+    error is raised. Errors of the model's client are raised as they are: the samples before are in the ledger.
+    """
+    plan = replace(plan, temperature=temperature)
+    usable: list[UsableReply] = []
+    failed: list[LLMResponseParseError] = []
+    while len(usable) < samples and len(usable) + len(failed) < 2 * samples:
+        call = scoring_call(prompt, plan=plan, sample=len(usable) + len(failed))
+        try:
+            usable.append(await ask_until_usable(call, chat=chat, plan=plan))
+        except LLMResponseParseError as error:
+            failed.append(error)
+    if not usable:
+        raise failed[-1]
+    agreement = {item: consistency_of([sample.parsed.answers[item].score for sample in usable]) for item in PHQ8Item}
+    chosen = {item: usable[chosen_sample(agreement[item])] for item in PHQ8Item}
+    items = {
+        item: item_score(
+            item,
+            sample.parsed.answers[item],
+            prompt=prompt,
+            extracted=extracted,
+            plan=plan,
+            reply=sample.reply,
+            consistency=agreement,
+        )
+        for item, sample in chosen.items()
+    }
+    return ParticipantScores(
+        model=plan.model,
+        model_digest=usable[0].reply.digest,
+        items=items,
+        totals=totals_of(item.score for item in items.values()),
+        reasks=tuple(reason for sample in usable for reason in sample.reasks),
+        repairs=tuple(rung for sample in usable for rung in sample.parsed.rungs),
+        failed_samples=len(failed),
+    )
+
+
+def consistency_of(samples: Sequence[int | None]) -> Consistency:
+    """How far the samples of one item agree. Of equally frequent scores N/A is the modal one, else the smallest.
+
+    >>> found = consistency_of([2, 1, None, 2, 1])
+    >>> found.modal_score, found.modal_confidence, found.na_rate
+    (1, 0.4, 0.2)
+    """
+    counts = Counter(samples)
+    modal = min(counts, key=lambda score: (-counts[score], -1 if score is None else score))
+    numbers = [score for score in samples if score is not None]
+    return Consistency(
+        samples=tuple(samples),
+        modal_score=modal,
+        modal_count=counts[modal],
+        modal_confidence=counts[modal] / len(samples),
+        score_std=pstdev(numbers) if len(numbers) > 1 else 0.0,
+        na_rate=counts[None] / len(samples),
+    )
+
+
+def chosen_sample(consistency: Consistency) -> int:
+    """Which sample an item's record is taken from: the first with the modal score, if half of them have it.
+
+    Where fewer agree, it is the first of all, whose score may be another.
+    """
+    if consistency.modal_confidence < _AGREED:
+        return 0
+    return consistency.samples.index(consistency.modal_score)

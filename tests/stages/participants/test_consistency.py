@@ -1,0 +1,138 @@
+"""Scoring by several samples (Spec 050)."""
+
+from dataclasses import replace
+
+import pytest
+
+from schemas.errors import LLMTimeoutError, ScoringRetriesExhausted
+from schemas.values.chat import ChatCall
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import Consistency, ParticipantScores
+from stages.participants.assemble import assemble_prompt
+from stages.participants.consistency import chosen_sample, consistency_of, score_by_consistency
+from stages.participants.score import ScoringPlan
+from tests.fakes.chat import ScriptedChat
+from tests.stages.participants.builders import evidence
+from tests.stages.participants.score_replies import ANSWER, reply_of
+
+PROMPT = assemble_prompt("Participant: I sleep badly", {}, {})
+PLAN = ScoringPlan(model="scorer", timeout_s=9, retries=0)
+UNUSABLE = "I can't."
+
+
+async def score(chat: ScriptedChat, samples: int, plan: ScoringPlan = PLAN) -> ParticipantScores:
+    return await score_by_consistency(PROMPT, extracted=evidence({}), chat=chat, plan=plan, samples=samples)
+
+
+def replying(*replies: str) -> ScriptedChat:
+    remaining = iter(replies)
+    return ScriptedChat(lambda call: next(remaining))
+
+
+@pytest.mark.parametrize(
+    ("samples", "modal", "count", "std", "na_rate", "chosen"),
+    [
+        ([2, 2, 1, 2, 2], 2, 4, 0.4, 0.0, 0),  # variance 4/5 x 1/5
+        ([1, 2, 2], 2, 2, (2 / 9) ** 0.5, 0.0, 1),  # the first sample with the modal score
+        ([1, 2], 1, 1, 0.5, 0.0, 0),  # of equally many the smallest
+        ([2, 1], 1, 1, 0.5, 0.0, 1),  # one half is enough to choose by
+        ([3, None], None, 1, 0.0, 0.5, 1),  # N/A goes before numbers
+        ([None, None, 0], None, 2, 0.0, 2 / 3, 0),
+        ([3, 2, 1, 0, None], None, 1, 1.25**0.5, 0.2, 0),  # too few agree: the first sample
+        ([3, 1, 1, 0, 2], 1, 2, 1.04**0.5, 0.0, 0),
+        ([None], None, 1, 0.0, 1.0, 0),
+        ([2], 2, 1, 0.0, 0.0, 0),
+    ],
+)
+def test_agreement_by_hand(
+    samples: list[int | None], modal: int | None, count: int, std: float, na_rate: float, chosen: int
+) -> None:
+    found = consistency_of(samples)
+
+    assert found.model_dump() == {
+        "samples": tuple(samples),
+        "modal_score": modal,
+        "modal_count": count,
+        "modal_confidence": count / len(samples),
+        "score_std": pytest.approx(std),
+        "na_rate": na_rate,
+    }
+    assert chosen_sample(found) == chosen
+
+
+async def test_every_sample_is_a_call_of_its_own_number_at_the_temperature() -> None:
+    chat = replying(*[reply_of()] * 3)
+
+    await score(chat, samples=3)
+
+    assert [(call.sample, call.temperature, call.purpose) for call in chat.calls] == [
+        (0, 0.2, "score"),
+        (1, 0.2, "score sample 2"),
+        (2, 0.2, "score sample 3"),
+    ]
+
+
+async def test_an_item_is_recorded_by_the_first_sample_with_its_modal_score() -> None:
+    low = ANSWER | {"score": 1, "reason": "low"}
+    high = [ANSWER | {"score": 3, "reason": f"high {number}"} for number in (1, 2)]
+    chat = replying(*[reply_of({PHQ8Item.SLEEP: answer}) for answer in (low, *high)])
+
+    scores = await score(chat, samples=3)
+
+    sleep = scores.items[PHQ8Item.SLEEP]
+    assert (sleep.score, sleep.reason) == (3, "high 1")
+    assert sleep.consistency == consistency_of([1, 3, 3])
+    assert scores.items[PHQ8Item.TIRED].consistency == consistency_of([2, 2, 2])
+    assert scores.totals.minimum == 7 * 2 + 3
+
+
+async def test_unusable_samples_are_replaced_and_counted() -> None:
+    chat = replying(UNUSABLE, reply_of(), UNUSABLE, reply_of())
+
+    scores = await score(chat, samples=2)
+
+    assert (scores.failed_samples, [call.sample for call in chat.calls]) == (2, [0, 1, 2, 3])
+    assert scores.items[PHQ8Item.SLEEP].consistency == consistency_of([2, 2])
+
+
+async def test_attempts_end_at_twice_the_samples_with_what_there_is() -> None:
+    chat = replying(reply_of(score=1), *[UNUSABLE] * 5)
+
+    scores = await score(chat, samples=3)
+
+    assert (len(chat.calls), scores.failed_samples) == (6, 5)
+    assert scores.items[PHQ8Item.SLEEP].consistency == Consistency(
+        samples=(1,), modal_score=1, modal_count=1, modal_confidence=1.0, score_std=0.0, na_rate=0.0
+    )
+
+
+async def test_without_any_usable_sample_the_last_error_is_raised() -> None:
+    chat = ScriptedChat(lambda call: f"{UNUSABLE} {call.sample}")
+
+    with pytest.raises(ScoringRetriesExhausted) as caught:
+        await score(chat, samples=2, plan=replace(PLAN, retries=1))
+
+    assert (len(chat.calls), caught.value.raw_response) == (2 * 2 * 2, f"{UNUSABLE} 3")
+
+
+async def test_re_asks_are_part_of_a_sample() -> None:
+    chat = replying(UNUSABLE, reply_of(), reply_of())
+
+    scores = await score(chat, samples=2, plan=replace(PLAN, retries=1))
+
+    assert [(call.sample, call.purpose) for call in chat.calls] == [
+        (0, "score"),
+        (0, "score, re-ask 1"),
+        (1, "score sample 2"),
+    ]
+    assert (scores.failed_samples, [*scores.reasks]) == (0, ["missing_structure"])
+
+
+async def test_an_error_of_the_client_ends_the_sampling() -> None:
+    def fail_at_second(call: ChatCall) -> str:
+        if call.sample:
+            raise LLMTimeoutError(9)
+        return reply_of()
+
+    with pytest.raises(LLMTimeoutError):
+        await score(ScriptedChat(fail_at_second), samples=3)
