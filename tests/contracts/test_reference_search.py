@@ -1,0 +1,148 @@
+"""What every ReferenceSearch does. A new one joins the list."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from schemas.errors import EmbeddingDimensionMismatchError
+from schemas.values.participants import Reference
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.hashes import short_hash
+from stages.participants.vectors import unit_rows
+from stages.ports import ReferenceSearch
+from store.database import Database
+from store.references import PostgresReferenceSearch
+from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
+from tests.store.reference_indexes import store_index
+
+INDEX = 7
+NOBODY = 0
+EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
+
+Search: TypeAlias = Callable[[Sequence[IndexedChunk]], Awaitable[ReferenceSearch]]
+"""Gives a search over chunks, which are those of index INDEX."""
+
+
+@pytest.fixture(params=["memory", "postgres"])
+def search(request: pytest.FixtureRequest) -> Search:
+    if request.param == "memory":
+
+        async def in_memory(chunks: Sequence[IndexedChunk]) -> ReferenceSearch:
+            return InMemoryReferenceSearch({INDEX: list(chunks)})
+
+        return in_memory
+    database: Database = request.getfixturevalue("database")
+
+    async def in_postgres(chunks: Sequence[IndexedChunk]) -> ReferenceSearch:
+        async with database.connection() as connection:
+            await store_index(connection, INDEX, chunks)
+        return PostgresReferenceSearch(database)
+
+    return in_postgres
+
+
+def chunk(chunk_id: int, participant_id: int, ordinal: int, vector: NDArray[np.float32], **scores: int) -> IndexedChunk:
+    text = f"chunk {chunk_id} über alles"
+    by_item = {PHQ8Item[name]: score for name, score in scores.items()}
+    return IndexedChunk(chunk_id, participant_id, ordinal, text, vector, by_item)
+
+
+async def nearest(
+    search: ReferenceSearch, *vectors: NDArray[np.float32], limit: int = 10, exclude: int = NOBODY
+) -> list[tuple[Reference, ...]]:
+    queries = list(zip(PHQ8Item, vectors, strict=False))
+    return await search.nearest(INDEX, queries, limit=limit, exclude_participant=exclude)
+
+
+def ids(found: Sequence[Reference]) -> list[int]:
+    return [reference.chunk_id for reference in found]
+
+
+async def test_a_reference_says_all_about_its_chunk(search: Search) -> None:
+    ((found,),) = await nearest(await search([chunk(5, 304, 2, EAST, NO_INTEREST=3)]), EAST)
+
+    assert found == Reference(
+        chunk_id=5,
+        participant_id=304,
+        ordinal=2,
+        similarity=1.0,
+        score=3,
+        chunk_hash=short_hash("chunk 5 über alles"),
+        chunk_chars=18,
+    )
+
+
+async def test_similarity_is_1_for_the_same_a_half_at_a_right_angle_and_0_for_the_opposite(search: Search) -> None:
+    chunks = [chunk(1, 304, 0, -EAST), chunk(2, 305, 0, NORTH), chunk(3, 306, 0, EAST)]
+
+    (found,) = await nearest(await search(chunks), EAST)
+
+    assert [(reference.chunk_id, reference.similarity) for reference in found] == [(3, 1.0), (2, 0.5), (1, 0.0)]
+
+
+async def test_equally_near_chunks_are_ordered_by_participant_and_ordinal(search: Search) -> None:
+    chunks = [chunk(1, 306, 0, EAST), chunk(2, 304, 1, EAST), chunk(3, 304, 0, EAST), chunk(4, 305, 9, EAST)]
+
+    (found,) = await nearest(await search(chunks), EAST)
+
+    assert ids(found) == [3, 2, 4, 1]
+
+
+async def test_of_equally_near_chunks_the_limit_keeps_the_first(search: Search) -> None:
+    chunks = [chunk(number, 400 - number, 0, EAST) for number in range(1, 9)]
+
+    (found,) = await nearest(await search(chunks), EAST, limit=3)
+
+    assert ids(found) == [8, 7, 6]
+
+
+async def test_the_tested_participant_is_left_out_before_the_limit_counts(search: Search) -> None:
+    chunks = [chunk(1, 316, 0, EAST), chunk(2, 316, 1, EAST), chunk(3, 304, 0, -EAST)]
+
+    (found,) = await nearest(await search(chunks), EAST, limit=1, exclude=316)
+
+    assert ids(found) == [3]
+
+
+async def test_an_index_of_the_tested_participant_alone_gives_nothing(search: Search) -> None:
+    assert await nearest(await search([chunk(1, 316, 0, EAST)]), EAST, NORTH, exclude=316) == [(), ()]
+
+
+async def test_each_query_gets_its_own_references_and_scores_in_the_order_asked(search: Search) -> None:
+    searched = await search([chunk(1, 304, 0, EAST, NO_INTEREST=1, DEPRESSED=2), chunk(2, 305, 0, NORTH, DEPRESSED=0)])
+
+    found = await searched.nearest(
+        INDEX, [(PHQ8Item.DEPRESSED, NORTH), (PHQ8Item.NO_INTEREST, EAST)], limit=10, exclude_participant=NOBODY
+    )
+
+    assert [[(reference.chunk_id, reference.score) for reference in of_query] for of_query in found] == [
+        [(2, 0), (1, 2)],
+        [(1, 1), (2, None)],
+    ]
+
+
+async def test_no_query_gives_an_empty_list(search: Search) -> None:
+    assert await nearest(await search([chunk(1, 304, 0, EAST)])) == []
+
+
+async def test_a_query_of_another_dimension_is_refused(search: Search) -> None:
+    searched = await search([chunk(1, 304, 0, EAST)])
+
+    with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 3"):
+        await nearest(searched, np.array([1, 0, 0], dtype=np.float32))
+
+
+async def test_the_order_is_that_of_exact_cosines(search: Search) -> None:
+    numbers = np.random.default_rng(7)
+    rows = unit_rows(numbers.normal(size=(60, 16)).astype(np.float32), rows=60)
+    query = unit_rows(numbers.normal(size=(1, 16)).astype(np.float32), rows=1)[0]
+    chunks = [chunk(number, 300 + number % 7, number, row) for number, row in enumerate(rows, start=1)]
+
+    (found,) = await nearest(await search(chunks), query, limit=20)
+
+    exact = (1 + rows.astype(np.float64) @ query.astype(np.float64)) / 2
+    assert ids(found) == [int(position) + 1 for position in np.argsort(-exact)[:20]]
+    np.testing.assert_allclose([reference.similarity for reference in found], np.sort(exact)[::-1][:20], atol=1e-6)

@@ -1,0 +1,75 @@
+"""Reference indexes as rows, made without a run of stages."""
+
+import json
+from collections.abc import Sequence
+
+from pgvector import Vector
+
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.hashes import short_hash
+from store import runs
+from store.database import Connection
+from store.references import IndexPlan
+from store.runs import NewJob, NewRun
+from tests.fakes.references import IndexedChunk
+
+PLAN = IndexPlan(
+    name="small",
+    split="paper-train",
+    split_csv_hash="c",
+    split_ids_hash="i",
+    backend="huggingface",
+    model="tiny",
+    dimension=2,
+    chunk_size=8,
+    chunk_step=2,
+    min_evidence_chars=8,
+)
+
+_INDEX = """
+INSERT INTO reference_index (id, name, run_id, split, split_csv_hash, split_ids_hash, backend, model, dimension,
+                             chunk_size, chunk_step, min_evidence_chars, published_at)
+VALUES ($1, 'small', $2, 'paper-train', 'c', 'i', 'huggingface', 'tiny', $3, 8, 2, 8, now())
+"""
+_CHUNK = """
+INSERT INTO reference_chunk (id, index_id, participant_id, ordinal, text, chunk_hash) VALUES ($1, $2, $3, $4, $5, $6)
+"""
+_VECTOR = """
+INSERT INTO reference_vector (chunk_id, index_id, participant_id, ordinal, vector) VALUES ($1, $2, $3, $4, $5)
+"""
+_PARTICIPANT = """
+INSERT INTO reference_participant (index_id, participant_id, items) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
+"""
+
+
+def index_run(*participants: int, settings_hash: str = "s" * 64) -> NewRun:
+    """A run that builds an index from participants, in the two stages that publishing reads."""
+    return NewRun(
+        kind="index",
+        profile="demo",
+        settings={},
+        settings_hash=settings_hash,
+        request={"index": PLAN.name},
+        version="0",
+        jobs=[
+            NewJob(
+                mode="references",
+                subject=str(participant),
+                inputs={"items": {PHQ8Item.SLEEP.evidence_key: participant % 4}},
+                stages=("chunk", "embed", "publish"),
+            )
+            for participant in participants
+        ],
+    )
+
+
+async def store_index(connection: Connection, index_id: int, chunks: Sequence[IndexedChunk]) -> None:
+    """Store a published index of these chunks."""
+    stored = await runs.store(connection, index_run(), always_new=True)
+    await connection.execute(_INDEX, index_id, stored.run_id, len(chunks[0].vector))
+    for chunk in chunks:
+        scores = {item.evidence_key: score for item, score in chunk.scores.items()}
+        place = (index_id, chunk.participant_id)
+        await connection.execute(_CHUNK, chunk.chunk_id, *place, chunk.ordinal, chunk.text, short_hash(chunk.text))
+        await connection.execute(_VECTOR, chunk.chunk_id, *place, chunk.ordinal, Vector(chunk.vector))
+        await connection.execute(_PARTICIPANT, *place, json.dumps(scores))
