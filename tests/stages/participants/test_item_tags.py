@@ -46,7 +46,7 @@ def test_no_phrase_is_there_in_vain() -> None:
         "Participant: two failures of the engine",
         "Participant: the space outside",
         "Participant: a guiltless day with appetizers",
-        "Participant: i can't\nParticipant: sleep comes later",
+        "Participant: it was slow\nParticipant: motion is hard",
         "Ellie: how are you doing today",
         "",
     ],
