@@ -43,6 +43,7 @@ class ParticipantIds(click.ParamType[tuple[int, ...]]):
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes.",
 )
+@click.option("--until", metavar="STAGE", help="Stop after this stage, `assemble` say; the rest is never run.")
 @settings_options
 @click.option("--retries", type=click.IntRange(0, 10), help="Times a transport error is tried again by itself.")
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
@@ -55,6 +56,7 @@ def submit(
     few_shot_only: bool,
     zero_shot_only: bool,
     evidence: Path | None,
+    until: str | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     retries: int | None,
@@ -87,6 +89,7 @@ def submit(
         participants=participants or (),
         modes=_modes(few_shot_only, zero_shot_only),
         limit=limit,
+        until=until,
         evidence=None if evidence is None else read_evidence(evidence),
     )
     settings = effective_settings(profile, assignments)

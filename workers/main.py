@@ -15,7 +15,7 @@ from workers.app import make_app
 from workers.crashpoints import crash_point
 from workers.pipelines import STAGES
 from workers.stage_task import run_stage
-from workers.tasks import assemble, chunk, embed, extract, publish, rerank, retrieve, validate  # noqa: F401
+from workers.tasks import assemble, chunk, embed, extract, publish, rerank, retrieve, score, validate  # noqa: F401
 
 log = structlog.get_logger(__name__)
 

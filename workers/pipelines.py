@@ -8,18 +8,19 @@ from typing import Final
 from schemas.errors import Refused
 
 PIPELINES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
-    ("participant", "few_shot"): ("extract", "embed", "retrieve", "rerank", "validate", "assemble"),
-    ("participant", "zero_shot"): ("extract", "assemble"),
+    ("participant", "few_shot"): ("extract", "embed", "retrieve", "rerank", "validate", "assemble", "score"),
+    ("participant", "zero_shot"): ("extract", "assemble", "score"),
     ("index", "references"): ("chunk", "embed", "publish"),
 }
 
 STAGES: Final[tuple[str, ...]] = tuple(dict.fromkeys(stage for stages in PIPELINES.values() for stage in stages))
 
 
-def stages_of(kind: str, mode: str) -> tuple[str, ...]:
-    """The stages of a job, in order. Raises Refused for a kind or mode that ragq does not know."""
-    try:
-        return PIPELINES[kind, mode]
-    except KeyError:
-        known = ", ".join(f"{kind} {mode}" for kind, mode in PIPELINES)
-        raise Refused(f"There is no pipeline for a {kind} job in mode {mode}. Known: {known}.") from None
+def stages_of(kind: str, mode: str, *, until: str | None = None) -> tuple[str, ...]:
+    """The stages of a job, in order; with `until`, those up to it. Raises Refused when the job has no such stage."""
+    stages = PIPELINES[kind, mode]
+    if until is None:
+        return stages
+    if until not in stages:
+        raise Refused(f"A {kind} job in mode {mode} has no stage '{until}'. Its stages: {', '.join(stages)}.")
+    return stages[: stages.index(until) + 1]

@@ -10,7 +10,6 @@ ABSENT = {
     "EMBEDDING_REFERENCE_SCORE_SOURCE": "scoring by chunk",
     "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH": "scoring by chunk",
     "EMBEDDING_ALLOW_INSUFFICIENT_DIMENSION_EMBEDDINGS": "skipping short vectors",
-    "QUANTITATIVE_TRACK_NA_REASONS": "leaving out why an item has no score",
 }
 """What is missing, by the setting that would ask for it with any value but its default."""
 

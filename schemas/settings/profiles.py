@@ -11,7 +11,7 @@ _QUANTISED_GEMMA = "gemma3:27b-it-qat"
 PROFILES: dict[str, Mapping[str, str]] = {
     # What the paper ran: the defaults in the code.
     "paper": {},
-    # The validated baseline of the few-shot study; its consistency samples arrive with the scoring stage.
+    # The validated baseline of the few-shot study.
     "validated": {
         "EMBEDDING_EMBEDDINGS_FILE": "huggingface_qwen3_8b_paper_train_participant_only",
         "EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.3",
@@ -19,6 +19,7 @@ PROFILES: dict[str, Mapping[str, str]] = {
         "EMBEDDING_ENABLE_ITEM_TAG_FILTER": "true",
         "EMBEDDING_REFERENCE_SCORE_SOURCE": "chunk",
         "EMBEDDING_ENABLE_RETRIEVAL_AUDIT": "true",
+        "CONSISTENCY_ENABLED": "true",
         "MODEL_QUANTITATIVE_MODEL": _QUANTISED_GEMMA,
         "MODEL_JUDGE_MODEL": _QUANTISED_GEMMA,
     },
@@ -33,6 +34,7 @@ PROFILES: dict[str, Mapping[str, str]] = {
         "MODEL_JUDGE_MODEL": _TINY_MODEL,
         "MODEL_QUANTITATIVE_MODEL": _TINY_MODEL,
         "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
+        "RAGQ_SCORE_SCHEMA": "true",
     },
 }
 

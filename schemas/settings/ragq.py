@@ -15,5 +15,7 @@ class RagqSettings(SettingsGroup):
     """Nearest chunks per item that the search hands on to ranking; at least EMBEDDING_TOP_K_REFERENCES."""
     validation_max_chars: int = Field(default=4000, ge=100, le=100_000)
     """Characters of a passage that the judging prompt shows; the rest is cut."""
+    score_schema: bool = False
+    """Have the server hold the scores to a JSON schema; the model then cannot think aloud before it answers."""
     retries: int = Field(default=0, ge=0, le=10)
     """Times a stage is tried again by itself after a transport error, and after no other error."""

@@ -8,11 +8,13 @@ import rfc8785
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
+from schemas.settings.consistency import ConsistencySettings
 from schemas.settings.embedding import EmbeddingSettings
 from schemas.settings.llm import LLMSettings
 from schemas.settings.model import ModelSettings
 from schemas.settings.ollama import OllamaSettings
 from schemas.settings.problems import checked, refused, unknown_name
+from schemas.settings.pydantic_ai import PydanticAISettings
 from schemas.settings.quantitative import QuantitativeSettings
 from schemas.settings.ragq import RagqSettings
 
@@ -27,6 +29,8 @@ class RunSettings(BaseModel):
     llm: LLMSettings = LLMSettings()
     ollama: OllamaSettings = OllamaSettings()
     quantitative: QuantitativeSettings = QuantitativeSettings()
+    consistency: ConsistencySettings = ConsistencySettings()
+    pydantic_ai: PydanticAISettings = PydanticAISettings()
     ragq: RagqSettings = RagqSettings()
 
     @model_validator(mode="after")

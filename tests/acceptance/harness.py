@@ -121,7 +121,9 @@ class Installation:
         }
 
     def ragq(self, *arguments: str, **environment: str) -> Finished:
-        """Run `ragq ARGUMENTS` to its end, whatever that is."""
+        """Run `ragq ARGUMENTS` to its end, whatever that is. Submissions stop before scoring unless they say more."""
+        if arguments[:1] == ("submit",) and "--until" not in arguments:
+            arguments = (*arguments, "--until", "assemble")
         place = self.folder / f"ragq{next(self._numbers)}"
         output = Output(place.with_suffix(".stdout"), place.with_suffix(".stderr"))
         command = fork(

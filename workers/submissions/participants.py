@@ -28,6 +28,8 @@ class ParticipantRequest:
     participants: Sequence[int] = ()
     modes: Sequence[AssessmentMode]
     limit: int | None = None
+    until: str | None = None
+    """The last stage to run; None runs all."""
     evidence: Mapping[str, Any] | None = None
     """Ready-made quotes: participant id -> evidence key -> list of quotes."""
 
@@ -51,7 +53,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             inputs={"transcript_hash": transcript_hash}
             | (few_shot if mode is AssessmentMode.FEW_SHOT else {})
             | ({} if evidence is None else {"evidence": evidence[participant_id]}),
-            stages=stages_of("participant", mode),
+            stages=stages_of("participant", mode, until=request.until),
         )
         for participant_id, transcript_hash in hashes.items()
         for mode in request.modes
@@ -66,6 +68,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             "participants": list(request.participants),
             "modes": list(request.modes),
             "limit": request.limit,
+            "until": request.until,
             "evidence": None if evidence is None else "given",
             "profile_source": settings.profile_source,
         },

@@ -101,6 +101,7 @@ def test_the_demo_profile_runs_on_the_packaged_models() -> None:
         "MODEL_JUDGE_MODEL": "smollm2:135m",
         "MODEL_QUANTITATIVE_MODEL": "smollm2:135m",
         "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
+        "RAGQ_SCORE_SCHEMA": True,
     }
 
 
@@ -128,7 +129,7 @@ def test_every_problem_is_told_at_once_with_its_origin(tmp_path: Path) -> None:
     found = problems(
         profile="papr",
         env_file=file,
-        environment={"EMBEDDING_CHUNK_SIZE": "21", "QUANTITATIVE_TRACK_NA_REASONS": "no"},
+        environment={"EMBEDDING_CHUNK_SIZE": "21", "EMBEDDING_ENABLE_ITEM_TAG_FILTER": "yes"},
         options={"DATABASE_URL": "postgresql://hidden", "MODEL_JUGDE_MODEL": "x"},
     )
 
@@ -138,8 +139,8 @@ def test_every_problem_is_told_at_once_with_its_origin(tmp_path: Path) -> None:
         "Profile 'papr' (option --profile) does not exist; there are paper, validated, demo.",
         "DATABASE_URL (option --set) belongs to the process; set it in the environment.",
         "MODEL_JUGDE_MODEL (option --set) is not a setting; did you mean MODEL_JUDGE_MODEL?",
-        "QUANTITATIVE_TRACK_NA_REASONS is 'no' (environment), but leaving out why an item has no score is not part of "
-        "this version; set it to true.",
+        "EMBEDDING_ENABLE_ITEM_TAG_FILTER is 'yes' (environment), but the item tag filter is not part of this "
+        "version; set it to false.",
         f"EMBEDDING_DIMENSION is 'abc' (file {file}); allowed is a whole number from 1 up.",
         "EMBEDDING_CHUNK_SIZE is '21' (environment); allowed is a whole number from 2 to 20.",
     ]
@@ -152,7 +153,7 @@ def test_a_wrong_value_under_a_right_one_does_not_count() -> None:
 
 
 def test_names_of_other_programs_are_left_alone() -> None:
-    environment = {"MODEL_NAME": "x", "OLLAMA_MODELS": "/models", "LLM_KEY": "x", "CONSISTENCY_ENABLED": "true"}
+    environment = {"MODEL_NAME": "x", "OLLAMA_MODELS": "/models", "LLM_KEY": "x", "FEEDBACK_ENABLED": "true"}
 
     assert resolve(profile="paper", environment=environment).run == RunSettings()
 

@@ -41,6 +41,10 @@ DEFAULTS_OF_THE_SEEDS = {
     "QUANTITATIVE_EVIDENCE_QUOTE_LOG_REJECTIONS": True,
     "QUANTITATIVE_SEVERITY_INFERENCE_MODE": "strict",
     "QUANTITATIVE_TRACK_NA_REASONS": True,
+    "CONSISTENCY_ENABLED": False,
+    "CONSISTENCY_N_SAMPLES": 5,
+    "CONSISTENCY_TEMPERATURE": 0.2,
+    "PYDANTIC_AI_RETRIES": 5,
 }
 DEFAULTS_OF_RAGQ = {
     "QUANTITATIVE_EVIDENCE_EXTRACTOR": "llm",
@@ -48,6 +52,7 @@ DEFAULTS_OF_RAGQ = {
     "QUANTITATIVE_SIMILARITY_MAX_QUOTES": 3,
     "RAGQ_RETRIEVE_CANDIDATES": 50,
     "RAGQ_VALIDATION_MAX_CHARS": 4000,
+    "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_RETRIES": 0,
 }
 ORIGINS = dict.fromkeys(RUN_SETTINGS, "test")
@@ -144,7 +149,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "e4c871bbb33b6991a31019cf33f24400b711cdaed6682e833032f1163e55b1e8"
+    assert settings_hash(RunSettings()) == "aab871cd362cc2de4d6bb6c833d7817966eb7cc4ff6022313ea714467e3bd705"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -1,0 +1,38 @@
+"""Stage `score`: the eight items, scored by a language model."""
+
+from schemas.values.participants import AssembledPrompt, ExtractedEvidence
+from stages.participants.consistency import score_by_consistency
+from stages.participants.score import ScoringPlan, score_participant
+from workers.frame import Result, Work
+from workers.stage_task import define_stage
+
+
+async def score_of_participant(work: Work) -> Result:
+    """By one reply, or by several samples when consistency is on."""
+    settings = work.settings
+    prompt = await work.output("assemble", AssembledPrompt)
+    extracted = await work.output("extract", ExtractedEvidence)
+    plan = ScoringPlan(
+        model=settings.model.quantitative_model,
+        timeout_s=settings.ollama.timeout_seconds,
+        temperature=settings.model.temperature,
+        retries=settings.pydantic_ai.retries,
+        hold_to_schema=settings.ragq.score_schema,
+        severity_mode=settings.quantitative.severity_inference_mode,
+        track_na_reasons=settings.quantitative.track_na_reasons,
+    )
+    if not settings.consistency.enabled:
+        return Result(await score_participant(prompt, extracted=extracted, chat=work.chat, plan=plan))
+    return Result(
+        await score_by_consistency(
+            prompt,
+            extracted=extracted,
+            chat=work.chat,
+            plan=plan,
+            samples=settings.consistency.n_samples,
+            temperature=settings.consistency.temperature,
+        )
+    )
+
+
+define_stage("score", participant=score_of_participant)
