@@ -5,7 +5,9 @@ Sessions (`database.session()`) serve SQLModel queries of the command line. The 
 """
 
 import asyncio
+import math
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias, TypeVar
@@ -16,7 +18,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from schemas.errors import RagqError
@@ -67,6 +69,7 @@ class Database:
     """A pool of connections that lives as long as its event loop. Made inside the loop that uses it."""
 
     def __init__(self, database_url: str, *, pool_size: int = 4, application_name: str = "ragq") -> None:
+        self._unreachable_at: float | None = None
         self.engine: AsyncEngine = create_async_engine(
             sqlalchemy_url(database_url),
             pool_size=pool_size,
@@ -86,13 +89,18 @@ class Database:
         event.listen(self.engine.sync_engine, "connect", _register_vector)
         event.listen(self.engine.sync_engine, "checkout", _refuse_closed)
 
+    @property
+    def reachable_for_s(self) -> float:
+        """Seconds since no connection was to be had; infinite when there always was one."""
+        return math.inf if self._unreachable_at is None else time.monotonic() - self._unreachable_at
+
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """An asyncpg connection in autocommit mode. A connection that broke leaves the pool.
 
         JSON goes in as text and comes out as Python values; vectors go in and come out as pgvector's Vector.
         """
-        async with self.engine.connect() as pooled:
+        async with self._connected() as pooled:
             raw = await pooled.get_raw_connection()
             driver: Connection | None = raw.driver_connection
             assert driver is not None
@@ -105,6 +113,19 @@ class Database:
             finally:
                 if driver.is_closed():
                     await pooled.invalidate()
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[AsyncConnection]:
+        pooled = self.engine.connect()
+        try:
+            await pooled.start()
+        except DATABASE_ERRORS:
+            self._unreachable_at = time.monotonic()
+            raise
+        try:
+            yield pooled
+        finally:
+            await pooled.close()
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[AsyncSession]:

@@ -121,7 +121,6 @@ WITH held AS (
 UPDATE worker SET seen_at = now() WHERE id = $5
 """
 
-# After a start of the database its workers need a moment to find it again: they lost their leases to its absence.
 EXPIRED = """
 SELECT s.job_id, s.stage, s.attempts, s.worker_id, s.interruptions, r.settings_hash, a.id AS attempt_id,
        (SELECT hash FROM stage_attempt AS p WHERE p.job_id = s.job_id AND p.hash IS NOT NULL ORDER BY p.id DESC LIMIT 1)
@@ -131,7 +130,6 @@ JOIN job AS j ON j.id = s.job_id
 JOIN run AS r ON r.id = j.run_id
 JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
 WHERE s.status = 'running' AND s.lease_until < now() AND ($1::bigint IS NULL OR s.job_id = $1)
-  AND pg_postmaster_start_time() < now() - $2 * interval '1 second'
 ORDER BY s.lease_until LIMIT 1
 FOR UPDATE OF s SKIP LOCKED
 """
@@ -400,25 +398,20 @@ async def renew(connection: Connection, worker_id: str, held: Sequence[Claim], l
     )
 
 
-async def expire(
-    connection: Connection, *, max_interruptions: int, settle_s: float = 0.0, job_id: int | None = None
-) -> list[Expired]:
+async def expire(connection: Connection, *, max_interruptions: int, job_id: int | None = None) -> list[Expired]:
     """Take stages back whose lease has run out: ready again, or poisoned at the cap. Of one job, or of all.
 
-    Nothing is taken back in the first `settle_s` seconds of the database server. Each stage is taken in a transaction
-    of its own, so that nothing is locked for long, nor two jobs at a time.
+    Each is taken in a transaction of its own, so that nothing is locked for long, nor two jobs at a time.
     """
     found: list[Expired] = []
-    while (expired := await _expire_one(connection, max_interruptions, settle_s, job_id)) is not None:
+    while (expired := await _expire_one(connection, max_interruptions, job_id)) is not None:
         found.append(expired)
     return found
 
 
-async def _expire_one(
-    connection: Connection, max_interruptions: int, settle_s: float, job_id: int | None
-) -> Expired | None:
+async def _expire_one(connection: Connection, max_interruptions: int, job_id: int | None) -> Expired | None:
     async with connection.transaction():
-        row = await connection.fetchrow(EXPIRED, job_id, settle_s)
+        row = await connection.fetchrow(EXPIRED, job_id)
         if row is None:
             return None
         is_poisoned = row["interruptions"] + 1 >= max_interruptions

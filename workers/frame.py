@@ -207,14 +207,18 @@ class Frame:
 
         async def claim(connection: Connection) -> Claim | None:
             taken = await take(connection)
-            if taken is None and (found := await stages.look(connection, job_id, stage)) and found.is_expired:
-                await stages.expire(
-                    connection, max_interruptions=self._max_interruptions, settle_s=self._lease_s, job_id=job_id
-                )
+            if taken is None and await self._is_lost(connection, job_id, stage):
+                await stages.expire(connection, max_interruptions=self._max_interruptions, job_id=job_id)
                 taken = await take(connection)
             return taken
 
         return await self._database.steadily(claim)
+
+    async def _is_lost(self, connection: Connection, job_id: int, stage: str) -> bool:
+        if self._database.reachable_for_s < self._lease_s:
+            return False
+        found = await stages.look(connection, job_id, stage)
+        return found is not None and found.is_expired
 
     async def _has_one_chance_left(self, stage: str, job_id: int) -> bool:
         found = await self._database.steadily(lambda connection: stages.look(connection, job_id, stage))

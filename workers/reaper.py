@@ -56,20 +56,23 @@ class Reaper:
     async def sweep(self) -> int:
         """One round: expired leases, then overdue messages. How many messages were sent."""
         async with self._database.connection() as connection:
-            for expired in await stages.expire(
-                connection, max_interruptions=self._max_interruptions, settle_s=self._lease_s
-            ):
-                log.warning(
-                    "stage_poisoned" if expired.is_poisoned else "stage_interrupted",
-                    job_id=expired.job_id,
-                    stage=expired.stage,
-                    attempt=expired.attempt,
-                    worker=expired.worker_id,
-                )
+            # While the database was away nobody could renew a lease: its workers get as long as a lease to do so.
+            if self._database.reachable_for_s >= self._lease_s:
+                await self._take_back(connection)
         depths = await asyncio.to_thread(broker.depths, self._app.conf.broker_url, KEY_PREFIX, STAGES)
         async with self._database.connection() as connection:
             routes = await self._overdue(connection, depths)
         return await asyncio.to_thread(dispatch.send, self._app, routes) if routes else 0
+
+    async def _take_back(self, connection: Connection) -> None:
+        for expired in await stages.expire(connection, max_interruptions=self._max_interruptions):
+            log.warning(
+                "stage_poisoned" if expired.is_poisoned else "stage_interrupted",
+                job_id=expired.job_id,
+                stage=expired.stage,
+                attempt=expired.attempt,
+                worker=expired.worker_id,
+            )
 
     async def _overdue(self, connection: Connection, depths: broker.Depths | None) -> list[Route]:
         if depths is None:

@@ -1,6 +1,7 @@
 """Connections that break, hang and come back."""
 
 import asyncio
+import math
 import os
 import signal
 
@@ -46,8 +47,11 @@ async def test_a_connection_whose_server_hangs_leaves_the_pool(database: Databas
 
 async def test_patience_with_a_database_that_is_away_has_an_end() -> None:
     nowhere = Database("postgresql://ragq@127.0.0.1:1/ragq")
+    assert nowhere.reachable_for_s == math.inf
 
     with pytest.raises(DatabaseUnreachableError, match="did not answer"):
         await nowhere.steadily(one, patience_s=0.2)
+
+    assert nowhere.reachable_for_s < 1
 
     await nowhere.close()

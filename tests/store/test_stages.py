@@ -187,17 +187,6 @@ async def test_a_lease_is_renewed_although_another_is_being_committed(database: 
             assert await stages.expire(heart, max_interruptions=3) == []
 
 
-async def test_nothing_is_taken_back_while_the_database_has_just_started(
-    database: Database, store_run: StoreRun
-) -> None:
-    stored = await store_run()
-    async with database.connection() as connection:
-        await claimed(connection, stored.job_ids[0], lease_s=0)
-
-        assert await stages.expire(connection, max_interruptions=3, settle_s=86_400) == []
-        assert len(await stages.expire(connection, max_interruptions=3)) == 1
-
-
 async def test_a_stage_that_was_interrupted_can_be_left_to_a_better_moment(
     database: Database, store_run: StoreRun
 ) -> None:
