@@ -138,3 +138,16 @@ class Subject(Value):
     participant_id: int
     items: dict[PHQ8Item, ItemScore]
     truth: dict[PHQ8Item, int]
+
+
+class ChunkScores(Value):
+    """What a chunk of a reference transcript by itself says about each item (Spec 35)."""
+
+    model: str
+    model_digest: str
+    prompt_hash: str
+    """Scores that were made by another prompt are other scores."""
+    scores: dict[PHQ8Item, int | None]
+    """All eight items, 0..3; None where the chunk does not support any score."""
+    repairs: tuple[str, ...] = ()
+    """Rungs of the parse ladder that the reply needed, in order."""

@@ -1,0 +1,53 @@
+"""What a language model is asked in order to score one chunk of a reference transcript."""
+
+from collections.abc import Mapping
+
+from schemas.values.chat import Message
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import ITEM_SCORES
+from stages.participants.fence import DATA_RULE, fenced
+from stages.participants.hashes import short_hash
+from stages.participants.item_meanings import item_list, score_list
+
+CHUNK_SCORES_JSON_SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {item.evidence_key: {"enum": [*ITEM_SCORES, None]} for item in PHQ8Item},
+    "required": [item.evidence_key for item in PHQ8Item],
+    "additionalProperties": False,
+}
+"""What a model's server is asked to hold the reply to."""
+
+_SYSTEM = (
+    "You label short pieces of interviews. You answer with one JSON object of eight numbers or nulls and with nothing "
+    f"else. {DATA_RULE}"
+)
+
+_TASK = f"""\
+This is a piece of a longer interview. Say what it tells about each of eight problems of the person over the last two \
+weeks:
+
+{item_list()}
+
+Scores:
+
+{score_list()}
+null = this piece does not tell
+
+Give a number only where these very words support how often the problem comes, or that it does not come. The rest of \
+the interview is not known to you: do not guess what it may say. What is said of another person, or of a time long \
+past, does not count. Most pieces tell nothing about most problems, so most values are null.
+
+Answer with a JSON object that has exactly these keys:
+
+{{{", ".join(f'"{item.evidence_key}": null' for item in PHQ8Item)}}}"""
+
+PROMPT_HASH = short_hash(_SYSTEM + _TASK)
+"""Changes with every word of the prompt."""
+
+
+def chunk_scores_messages(text: str) -> tuple[Message, ...]:
+    """The messages about one chunk, which is shown whole and as data."""
+    return (
+        Message(role="system", content=_SYSTEM),
+        Message(role="user", content=f"{fenced('interview', text)}\n\n{_TASK}"),
+    )

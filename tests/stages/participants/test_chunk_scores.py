@@ -1,0 +1,117 @@
+"""Chunk scores (Spec 35)."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError, Refused, ScoringSchemaError
+from schemas.values.chat import ChatCall
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import ChunkScores
+from stages.participants.chunk_scores import (
+    chunk_scores_call,
+    chunk_scores_of,
+    refuse_circular_scoring,
+    score_chunk,
+)
+from stages.participants.chunk_scores_prompt import CHUNK_SCORES_JSON_SCHEMA, PROMPT_HASH
+from tests.fakes.chat import ScriptedChat
+
+NULLS: dict[str, Any] = {item.evidence_key: None for item in PHQ8Item}
+CHUNK = "Participant: i lie awake every night"
+
+
+async def score(reply: str, *, stop_reason: str = "stop") -> ChunkScores:
+    chat = ScriptedChat(lambda call: reply, stop_reason=stop_reason)
+    return await score_chunk(CHUNK, chat=chat, model="scorer", timeout_s=9)
+
+
+async def test_one_call_at_temperature_zero_scores_all_items() -> None:
+    chat = ScriptedChat(lambda call: json.dumps(NULLS | {"PHQ8_Sleep": 3}))
+
+    scores = await score_chunk(CHUNK, chat=chat, model="scorer", timeout_s=9)
+
+    assert scores == ChunkScores(
+        model="scorer",
+        model_digest="digest of scorer",
+        prompt_hash=PROMPT_HASH,
+        scores=dict.fromkeys(PHQ8Item) | {PHQ8Item.SLEEP: 3},
+    )
+    assert chat.calls == [chunk_scores_call(CHUNK, model="scorer", timeout_s=9)]
+    assert (chat.calls[0].temperature, chat.calls[0].purpose) == (0.0, "score chunk")
+    assert CHUNK in chat.calls[0].messages[1].content
+
+
+@pytest.mark.parametrize("score", [0, 1, 2, 3, None])
+def test_whole_numbers_to_three_and_null_are_scores(score: int | None) -> None:
+    assert chunk_scores_of(NULLS | {"PHQ8_Sleep": score})[PHQ8Item.SLEEP] == score
+
+
+@pytest.mark.parametrize("value", [True, False, -1, 4, 1.0, "1", "N/A", [], {}])
+def test_bad_values_raise(value: object) -> None:
+    with pytest.raises(ScoringSchemaError) as caught:
+        chunk_scores_of(NULLS | {"PHQ8_Sleep": value})
+
+    assert [*caught.value.violations] == ["PHQ8_Sleep"]
+
+
+def test_bad_keys_raise_all_at_once_and_are_not_shown() -> None:
+    reply = {key: value for key, value in NULLS.items() if key != "PHQ8_Sleep"} | {"secret": 1}
+
+    with pytest.raises(ScoringSchemaError) as caught:
+        chunk_scores_of(reply)
+
+    assert caught.value.violations == {"PHQ8_Sleep": "missing", "root": "other keys than the eight: 1"}
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("reply", ["I'd say mild.", "[]", "{}"])
+async def test_an_unusable_reply_raises_and_never_becomes_nulls(reply: str) -> None:
+    with pytest.raises(LLMResponseParseError) as caught:
+        await score(reply)
+
+    assert caught.value.raw_response == reply
+
+
+async def test_a_reply_that_was_cut_off_raises() -> None:
+    with pytest.raises(LLMResponseParseError, match="cut off"):
+        await score(json.dumps(NULLS), stop_reason="length")
+
+
+async def test_repairs_are_recorded() -> None:
+    scores = await score(f"```json\n{json.dumps(NULLS)[:-1]},}}\n```")
+
+    assert scores.repairs == ("json_fixups_applied",)
+
+
+@pytest.mark.parametrize("error", [LLMTimeoutError(9), LLMError("no such model"), RuntimeError("broken")])
+async def test_errors_of_the_client_come_as_they_are(error: Exception) -> None:
+    def fail(call: ChatCall) -> str:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        await score_chunk(CHUNK, chat=ScriptedChat(fail), model="scorer", timeout_s=9)
+
+    assert caught.value is error
+
+
+def test_the_schema_allows_scores_and_nulls_under_exactly_the_eight_keys() -> None:
+    schema = Draft202012Validator(dict(CHUNK_SCORES_JSON_SCHEMA))
+
+    assert schema.is_valid(NULLS | {"PHQ8_Sleep": 3})
+    assert not any(map(schema.is_valid, [{}, NULLS | {"PHQ8_Sleep": 4}, NULLS | {"PHQ8_Sleep": "1"}, NULLS | {"x": 1}]))
+
+
+def test_the_prompt_hash_has_12_hex_digits() -> None:
+    assert re.fullmatch("[0-9a-f]{12}", PROMPT_HASH)
+
+
+def test_a_scorer_does_not_make_its_own_examples_unless_it_may() -> None:
+    refuse_circular_scoring("a", quantitative_model="b")
+    refuse_circular_scoring("a", quantitative_model="a", allow_same_model=True)
+
+    with pytest.raises(Refused, match="Choose another scorer, or allow it with --allow-same-model"):
+        refuse_circular_scoring("a", quantitative_model="a")
