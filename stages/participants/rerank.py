@@ -5,6 +5,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
+from stages.participants.deduplicate import Repeats, first_distinct, nothing_repeats
 
 SIMILARITY = "similarity"
 """The ranker: similarity alone orders the references."""
@@ -18,11 +19,18 @@ class Guarded(NamedTuple):
 
 
 def rank_references(
-    retrieved: RetrievedReferences, *, min_similarity: float = 0.0, top_k: int = 2, max_chars: int = 0
+    retrieved: RetrievedReferences,
+    *,
+    min_similarity: float = 0.0,
+    top_k: int = 2,
+    max_chars: int = 0,
+    repeats: Repeats = nothing_repeats,
 ) -> RankedReferences:
     """Order and guard the references of every item, each for itself."""
     guarded = {
-        item: guard_references(references, min_similarity=min_similarity, top_k=top_k, max_chars=max_chars)
+        item: guard_references(
+            references, min_similarity=min_similarity, top_k=top_k, max_chars=max_chars, repeats=repeats
+        )
         for item, references in retrieved.items.items()
     }
     return RankedReferences(
@@ -32,21 +40,30 @@ def rank_references(
     )
 
 
-def guard_references(references: Iterable[Reference], *, min_similarity: float, top_k: int, max_chars: int) -> Guarded:
+def guard_references(
+    references: Iterable[Reference],
+    *,
+    min_similarity: float,
+    top_k: int,
+    max_chars: int,
+    repeats: Repeats = nothing_repeats,
+) -> Guarded:
     """The most similar references that reach the threshold, are among the first `top_k` and fit the budget.
 
     Equal similarities are ordered by participant, then by place in the transcript. A threshold of 0 drops none. The
     budget counts characters of chunk text and ends at the first reference beyond it, even if a later one would fit;
-    0 is no budget. References without a score take their place among the `top_k` like all others.
+    0 is no budget. References without a score take their place among the `top_k` like all others. A reference
+    that `repeats` a better one leaves its place among them to the next.
     """
     ranked = sorted(references, key=lambda ref: (-ref.similarity, ref.participant_id, ref.ordinal))
     similar = [reference for reference in ranked if reference.similarity >= min_similarity]
-    top = similar[:top_k]
+    top, replaced = first_distinct(similar, limit=top_k, repeats=repeats)
     spent = accumulate(reference.chunk_chars for reference in top)
     kept = [ref for ref, chars in zip(top, spent, strict=True) if not max_chars or chars <= max_chars]
     taken = {
         "threshold": len(ranked) - len(similar),
-        "top_k": len(similar) - len(top),
+        "duplicate": replaced,
+        "top_k": len(similar) - replaced - len(top),
         "budget": len(top) - len(kept),
     }
     return Guarded(tuple(kept), {guard: count for guard, count in taken.items() if count})

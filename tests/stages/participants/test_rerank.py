@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
+from stages.participants.deduplicate import by_place
 from stages.participants.rerank import Guarded, guard_references, rank_references
 from tests.stages.participants.builders import reference
 
@@ -91,6 +92,18 @@ def test_each_guard_counts_what_it_took() -> None:
     assert guard_references(references, min_similarity=0.55, top_k=3, max_chars=10) == Guarded(
         tuple(references[:2]), {"threshold": 5, "top_k": 1, "budget": 1}
     )
+
+
+def test_a_repeated_reference_leaves_its_place_to_the_next_and_is_counted() -> None:
+    # Chunks 5, 6 and 7 of one transcript: the second shares 6 of 8 lines with the first, the third 4.
+    references = tuple(
+        reference(chunk_id=at, similarity=1 - at / 100).model_copy(update={"participant_id": 302, "ordinal": at})
+        for at in (5, 6, 7, 9)
+    )
+
+    guarded = guard_references(references, min_similarity=0, top_k=2, max_chars=0, repeats=by_place(size=8, step=2))
+
+    assert guarded == Guarded((references[0], references[2]), {"duplicate": 1, "top_k": 1})
 
 
 references_in_any_order = st.lists(

@@ -1,0 +1,79 @@
+"""References that say again what a better one says: windows of a transcript overlap, so neighbours share most lines."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from schemas.values.participants import Reference
+from stages.participants.chunk_texts import text_of
+
+Repeats = Callable[[Reference, Reference], bool]
+"""Whether two references are too much alike to show both."""
+
+MAX_SHARED = 0.5
+"""The share of lines that two references may have in common; neighbours have 6 of 8."""
+
+
+class Distinct(NamedTuple):
+    """The references that are kept, in order, and how many were passed over on the way to them."""
+
+    kept: tuple[Reference, ...]
+    replaced: int
+
+
+def first_distinct(references: Sequence[Reference], *, limit: int, repeats: Repeats) -> Distinct:
+    """The first `limit` references that repeat none of those kept before them.
+
+    A reference that repeats one leaves its place to the next; those after the last place are not looked at.
+    """
+    kept: list[Reference] = []
+    replaced = 0
+    for reference in references:
+        if len(kept) == limit:
+            break
+        if any(repeats(better, reference) for better in kept):
+            replaced += 1
+        else:
+            kept.append(reference)
+    return Distinct(tuple(kept), replaced)
+
+
+def nothing_repeats(better: Reference, reference: Reference) -> bool:
+    """De-duplication switched off."""
+    return False
+
+
+def by_place(*, size: int, step: int, max_shared: float = MAX_SHARED) -> Repeats:
+    """Repeats by place alone: windows of `size` lines, each `step` lines after the one before, in one transcript.
+
+    The last window of a transcript may share a few more lines with its neighbour than is counted here.
+
+    >>> first = Reference(
+    ...     chunk_id=1, participant_id=302, ordinal=5, similarity=1.0, score=2, chunk_hash="", chunk_chars=0
+    ... )
+    >>> [by_place(size=8, step=2)(first, first.model_copy(update={"ordinal": at})) for at in (4, 6, 7, 8)]
+    [True, True, False, False]
+    """
+
+    def repeats(better: Reference, reference: Reference) -> bool:
+        shared = size - step * abs(better.ordinal - reference.ordinal)
+        return better.participant_id == reference.participant_id and shared > max_shared * size
+
+    return repeats
+
+
+def by_lines(chunk_texts: Mapping[int, str], *, max_shared: float = MAX_SHARED) -> Repeats:
+    """Repeats by text, whoever said it: the distinct lines of the one with fewer of them stand in the other too.
+
+    Texts are by chunk id; blanks around lines and blank lines do not count. Raises InputChangedError when a text is
+    not the one that was retrieved.
+    """
+
+    def repeats(better: Reference, reference: Reference) -> bool:
+        first, second = (_lines(text_of(one, chunk_texts)) for one in (better, reference))
+        return len(first & second) > max_shared * min(len(first), len(second))
+
+    return repeats
+
+
+def _lines(text: str) -> set[str]:
+    return {line.strip() for line in text.split("\n")} - {""}
