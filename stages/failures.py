@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from schemas import errors
+from stages.participants.storable import storable
 
 #: Classes by name, so that a stage need not import HTTP to know its exceptions.
 TRANSPORT_ERRORS: Final = frozenset({"httpx.TransportError", "builtins.ConnectionError"})
@@ -109,15 +110,17 @@ def shown_message(error: BaseException) -> str:
 
 
 def private_details(error: BaseException) -> dict[str, Any]:
-    """What is stored and never logged: the exception's own words, a raw reply, and where it was raised."""
+    """What is stored and never logged: the exception's own words, what a model or its server said, and where."""
     details: dict[str, Any] = {
-        "words": str(error),
+        "words": storable(str(error)),
         "frames": [
             f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)
         ],
     }
     if isinstance(error, errors.LLMResponseParseError):
-        details["raw_response"] = error.raw_response
+        details["raw_response"] = storable(error.raw_response)
+    if isinstance(error, errors.LLMError) and error.detail:
+        details["server_said"] = storable(error.detail)
     if error.__cause__ is not None:
-        details["cause"] = f"{type_name(error.__cause__)}: {error.__cause__}"
+        details["cause"] = f"{type_name(error.__cause__)}: {storable(str(error.__cause__))}"
     return details

@@ -1,6 +1,7 @@
 """A chat model that asks the ledger first: a call that was answered once is never paid for again."""
 
 from schemas.values.chat import ChatCall, ChatReply
+from stages.participants.storable import storable
 from stages.ports import ChatModel
 from store import ledger
 from store.database import RESULT_PATIENCE_SECONDS, Database
@@ -24,7 +25,8 @@ class LedgerChat:
         kept = await self._database.steadily(lambda connection: ledger.find(connection, key))
         is_reused = kept is not None
         if kept is None:
-            reply = _storable(await self._chat.chat(call))
+            reply = await self._chat.chat(call)
+            reply = reply.model_copy(update={"text": storable(reply.text)})
             kept = await self._database.steadily(
                 lambda connection: ledger.keep(connection, key, call, reply), patience_s=RESULT_PATIENCE_SECONDS
             )
@@ -33,8 +35,3 @@ class LedgerChat:
             lambda connection: ledger.use(connection, self._attempt_id, call_id, call.purpose, is_reused=is_reused)
         )
         return answer
-
-
-def _storable(reply: ChatReply) -> ChatReply:
-    """The reply without what Postgres cannot hold: NUL characters and halves of surrogate pairs."""
-    return reply.model_copy(update={"text": reply.text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")})

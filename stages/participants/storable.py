@@ -8,3 +8,12 @@ def can_be_stored(text: str) -> bool:
     [True, False, False]
     """
     return not any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in text)
+
+
+def storable(text: str) -> str:
+    """The text without NUL characters, and with `?` for each half of a surrogate pair.
+
+    >>> storable("cut \\0here \\ud83d")
+    'cut here ?'
+    """
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

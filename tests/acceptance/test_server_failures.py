@@ -38,6 +38,7 @@ def test_an_error_of_the_server_is_an_llm_error_without_its_words(
         "transport",
         f"http://127.0.0.1:{ollama.port} answered a request for model '{judge.name}' with status 500.",
     )
+    assert attempt["error_details"]["server_said"] == WORDS
     assert WORDS not in shared.logs
 
 
