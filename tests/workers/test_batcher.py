@@ -1,0 +1,173 @@
+"""The texts of many tasks in few passes, and every task with its own rows and its own error."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schemas.errors import EmbeddingValidationError, LLMTimeoutError
+from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.embed import embed_evidence
+from stages.ports import Vectors
+from tests.fakes.encoder import FakeEncoder
+from workers.batcher import BatchedEmbedder, Batcher
+
+MakeBatcher = Callable[..., Batcher]
+POISON = "poison"
+
+
+class SlowEncoder(FakeEncoder):
+    """Takes its time, and cannot stand one text."""
+
+    def __init__(self, seconds: float = 0.02) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.threads: set[str] = set()
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.threads.add(threading.current_thread().name)
+        time.sleep(self.seconds)
+        rows = super().encode(texts)
+        if POISON in texts:
+            raise ValueError("cannot encode this")
+        return rows
+
+
+@pytest.fixture
+async def batcher() -> AsyncIterator[MakeBatcher]:
+    """Makes batchers that are closed at the end."""
+    made: list[Batcher] = []
+
+    def make(encoder: FakeEncoder, **options: Any) -> Batcher:
+        made.append(Batcher(encoder, **{"window_s": 0.01, "token_budget": 4096} | options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.close()
+
+
+async def test_concurrent_requests_share_passes_and_keep_their_rows(batcher: MakeBatcher) -> None:
+    encoder = SlowEncoder()
+    shared = batcher(encoder)
+    requests = [[f"text {number}", f"other {number}"] for number in range(20)]
+
+    matrices = await asyncio.gather(*map(shared.encode, requests))
+
+    assert len(encoder.passes) <= 2
+    for texts, matrix in zip(requests, matrices, strict=True):
+        np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
+
+
+async def test_a_lone_request_does_not_wait_for_others(batcher: MakeBatcher) -> None:
+    await asyncio.wait_for(batcher(FakeEncoder(), window_s=60).encode(["text"]), timeout=5)
+
+
+async def test_among_others_a_request_waits_for_company(batcher: MakeBatcher) -> None:
+    encoder = FakeEncoder()
+    crowded = batcher(encoder, is_crowded=lambda: True)
+
+    async def late() -> Vectors:
+        await asyncio.sleep(0.005)
+        return await crowded.encode(["late"])
+
+    await asyncio.gather(crowded.encode(["early"]), late())
+
+    assert encoder.passes == [("early", "late")]
+
+
+async def test_one_bad_text_fails_its_own_request_alone(batcher: MakeBatcher) -> None:
+    encoder = SlowEncoder()
+    shared = batcher(encoder)
+
+    first = asyncio.create_task(shared.encode(["keeps the model busy"]))
+    await asyncio.sleep(0.005)
+    outcomes = await asyncio.gather(
+        shared.encode(["good"]), shared.encode([POISON]), shared.encode(["fine"]), return_exceptions=True
+    )
+
+    await first
+    assert [type(outcome) for outcome in outcomes] == [np.ndarray, ValueError, np.ndarray]
+    np.testing.assert_array_equal(outcomes[2], FakeEncoder().encode(["fine"]))
+
+
+async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batcher: MakeBatcher) -> None:
+    encoder = FakeEncoder()
+    texts = ["a " * 5, "b", "c " * 9, "d " * 2, "e " * 4]
+
+    matrix = await batcher(encoder, token_budget=10).encode(texts)
+
+    # With padding: 2 x 2, 2 x 5, 1 x 9.
+    assert encoder.passes == [("b", "d " * 2), ("e " * 4, "a " * 5), ("c " * 9,)]
+    np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
+
+
+async def test_a_text_beyond_the_budget_goes_alone(batcher: MakeBatcher) -> None:
+    encoder = FakeEncoder()
+
+    await batcher(encoder, token_budget=3).encode(["one", "a much longer text than that"])
+
+    assert encoder.passes == [("one",), ("a much longer text than that",)]
+
+
+async def test_more_requests_than_places_wait_and_are_all_answered(batcher: MakeBatcher) -> None:
+    encoder = SlowEncoder(seconds=0.001)
+    narrow = batcher(encoder, max_waiting=2)
+
+    matrices = await asyncio.gather(*(narrow.encode([str(number)]) for number in range(9)))
+
+    assert [len(matrix) for matrix in matrices] == [1] * 9
+    assert max(map(len, encoder.passes)) <= 2
+
+
+async def test_the_model_is_used_on_one_thread_that_is_not_the_loops(batcher: MakeBatcher) -> None:
+    encoder = SlowEncoder()
+    shared = batcher(encoder)
+
+    for text in "abc":
+        await shared.encode([text])
+
+    assert (len(encoder.threads), threading.current_thread().name in encoder.threads) == (1, False)
+
+
+async def test_a_request_that_is_given_up_leaves_the_others_alone(batcher: MakeBatcher) -> None:
+    shared = batcher(SlowEncoder(seconds=0.1))
+    impatient = BatchedEmbedder(shared)
+
+    kept = asyncio.create_task(shared.encode(["kept"]))
+    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.02s"):
+        await impatient.embed_batch(["given up"], timeout_s=0.02)
+
+    np.testing.assert_array_equal(await kept, FakeEncoder().encode(["kept"]))
+    np.testing.assert_array_equal(await shared.encode(["later"]), FakeEncoder().encode(["later"]))
+
+
+async def test_a_model_that_loses_a_row_is_found_out(batcher: MakeBatcher) -> None:
+    class Careless(FakeEncoder):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            return super().encode(texts)[1:]
+
+    with pytest.raises((ValueError, EmbeddingValidationError)):
+        await BatchedEmbedder(batcher(Careless())).embed_batch(["one", "two"], timeout_s=5)
+
+
+@pytest.mark.parametrize(("items", "passes"), [(0, 0), (1, 1), (8, 1)])
+async def test_a_participant_costs_one_pass_with_evidence_and_none_without(
+    batcher: MakeBatcher, items: int, passes: int
+) -> None:
+    encoder = FakeEncoder()
+    quotes = {item: (f"{item} is said to be so",) for item in list(PHQ8Item)[:items]}
+
+    embedded = await embed_evidence(
+        ExtractedEvidence(extractor=EvidenceExtractor.GIVEN, quotes=quotes),
+        embedder=BatchedEmbedder(batcher(encoder)),
+        dimension=8,
+        timeout_s=5,
+    )
+
+    assert (len(encoder.passes), embedded.evidence.embedding_calls, len(embedded.vectors)) == (passes, passes, items)

@@ -1,0 +1,131 @@
+"""The ledger between a stage and its model: paid once, given out again, never after a rejection."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from schemas.values.chat import ChatCall, ChatReply, Message
+from store import ledger, stages
+from store.database import Database
+from store.runs import Stored
+from tests.fakes.chat import ScriptedChat
+from workers.ledger_chat import LedgerChat
+
+StoreRun = Callable[..., Awaitable[Stored]]
+
+CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), purpose="validate PHQ8_Sleep rank 1")
+
+
+@pytest.fixture
+async def attempt_ids(database: Database, store_run: StoreRun) -> list[int]:
+    """The open attempts of two jobs."""
+    stored = await store_run("316", "319")
+    async with database.connection() as connection:
+        claims = [await stages.claim(connection, job_id, "extract", "worker", 60) for job_id in stored.job_ids]
+    return [claim.attempt_id for claim in claims if claim is not None]
+
+
+async def uses(database: Database, attempt_id: int) -> list[tuple[str, str, bool]]:
+    async with database.connection() as connection:
+        return [(use["purpose"], use["reply"], use["is_reused"]) for use in await ledger.uses(connection, attempt_id)]
+
+
+async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database, attempt_ids: list[int]) -> None:
+    model = ScriptedChat(lambda call: "yes")
+    first, second = (LedgerChat(model, database, attempt_id) for attempt_id in attempt_ids)
+
+    paid, kept = await first.chat(CALL), await second.chat(CALL.model_copy(update={"timeout_s": 5.0}))
+
+    assert (paid.text, kept.text, len(model.calls)) == ("yes", "yes", 1)
+    assert [await uses(database, attempt_id) for attempt_id in attempt_ids] == [
+        [(CALL.purpose, "yes", False)],
+        [(CALL.purpose, "yes", True)],
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "other"},
+        {"messages": (Message(role="user", content="Is it not so?"),)},
+        {"temperature": 0.5},
+        {"json_mode": True},
+        {"json_schema": {"type": "object"}},
+        {"max_tokens": 5},
+        {"sample": 1},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+async def test_whatever_can_change_the_answer_makes_another_call(
+    database: Database, attempt_ids: list[int], change: dict[str, object]
+) -> None:
+    model = ScriptedChat(lambda call: "yes")
+    chat = LedgerChat(model, database, attempt_ids[0])
+
+    await chat.chat(CALL)
+    await chat.chat(CALL.model_copy(update=change))
+
+    assert len(model.calls) == 2
+
+
+async def test_other_weights_under_the_same_name_are_asked_anew(database: Database, attempt_ids: list[int]) -> None:
+    class Updated(ScriptedChat):
+        async def digest(self, model: str) -> str:
+            return "other weights"
+
+    old, new = ScriptedChat(lambda call: "yes"), Updated(lambda call: "no")
+
+    await LedgerChat(old, database, attempt_ids[0]).chat(CALL)
+
+    assert (await LedgerChat(new, database, attempt_ids[1]).chat(CALL)).text == "no"
+
+
+async def test_a_rejected_reply_stays_readable_and_is_not_given_out_again(
+    database: Database, attempt_ids: list[int]
+) -> None:
+    answers = iter(["nonsense", "yes"])
+    model = ScriptedChat(lambda call: next(answers))
+    await LedgerChat(model, database, attempt_ids[0]).chat(CALL)
+    async with database.connection() as connection:
+        await ledger.reject(connection, attempt_ids[0], "nonsense")
+
+    assert (await LedgerChat(model, database, attempt_ids[1]).chat(CALL)).text == "yes"
+    assert await uses(database, attempt_ids[0]) == [(CALL.purpose, "nonsense", False)]
+
+
+async def test_of_two_answers_at_the_same_time_both_askers_get_the_one_that_was_kept(
+    database: Database, attempt_ids: list[int]
+) -> None:
+    together = asyncio.Barrier(2)
+    numbers = iter(["first", "second"])
+
+    class Together(ScriptedChat):
+        async def chat(self, call: ChatCall) -> ChatReply:
+            await together.wait()
+            return await super().chat(call)
+
+    model = Together(lambda call: next(numbers))
+    replies = await asyncio.gather(*(LedgerChat(model, database, attempt_id).chat(CALL) for attempt_id in attempt_ids))
+
+    assert len(model.calls) == 2
+    assert replies[0].text == replies[1].text
+
+
+async def test_a_reply_that_postgres_cannot_hold_is_the_same_when_it_is_paid_and_when_it_is_found(
+    database: Database, attempt_ids: list[int]
+) -> None:
+    model = ScriptedChat(lambda call: "yes\0 \ud83d maybe")
+    first, second = (LedgerChat(model, database, attempt_id) for attempt_id in attempt_ids)
+
+    assert [(await chat.chat(CALL)).text for chat in (first, second)] == ["yes ? maybe", "yes ? maybe"]
+
+
+async def test_a_call_that_raised_leaves_nothing_behind(database: Database, attempt_ids: list[int]) -> None:
+    def refuse(call: ChatCall) -> str:
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        await LedgerChat(ScriptedChat(refuse), database, attempt_ids[0]).chat(CALL)
+
+    assert await uses(database, attempt_ids[0]) == []
