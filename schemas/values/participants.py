@@ -77,7 +77,10 @@ class RankedReferences(Value):
     ranker: str
     items: dict[PHQ8Item, tuple[Reference, ...]]
     dropped: dict[PHQ8Item, dict[str, int]]
-    """How many references each guard took: `threshold`, `duplicate`, `top_k`, `budget`; those that took none are absent."""
+    """How many references each guard took: `threshold`, `duplicate`, `top_k`, `budget`.
+
+    Guards that took none are absent.
+    """
 
 
 class Decision(StrEnum):
