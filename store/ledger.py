@@ -39,6 +39,11 @@ WHERE id = (SELECT call_id FROM llm_call_use WHERE attempt_id = $1 ORDER BY ordi
   AND rejected_at IS NULL
 """
 
+REJECT_ALL = """
+UPDATE llm_call SET rejected_at = now()
+WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1) AND rejected_at IS NULL
+"""
+
 USES = """
 SELECT u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest, c.request, c.reply, c.stop_reason,
        c.prompt_tokens, c.reply_tokens, c.seconds, c.created_at, c.rejected_at
@@ -124,6 +129,11 @@ async def reject(connection: Connection, attempt_id: int, reply_text: str) -> No
 async def reject_last(connection: Connection, attempt_id: int) -> None:
     """Never give out the attempt's last reply again; nothing happens when it made no call."""
     await connection.execute(REJECT_LAST, attempt_id)
+
+
+async def reject_all(connection: Connection, attempt_id: int) -> None:
+    """Never give out any reply of the attempt again: all of them were useless together."""
+    await connection.execute(REJECT_ALL, attempt_id)
 
 
 async def uses(connection: Connection, attempt_id: int) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from schemas.errors import (
     InputChangedError,
     LLMResponseParseError,
     RagqError,
+    ScoringRetriesExhausted,
 )
 from schemas.settings.run import RunSettings
 from schemas.statuses import StageStatus
@@ -273,7 +274,9 @@ class Frame:
         )
 
         async def store(connection: Connection) -> None:
-            if isinstance(error, LLMResponseParseError):
+            if isinstance(error, ScoringRetriesExhausted):
+                await ledger.reject_all(connection, claim.attempt_id)
+            elif isinstance(error, LLMResponseParseError):
                 await ledger.reject(connection, claim.attempt_id, error.raw_response)
             elif isinstance(error, EvidenceSchemaError | EvidenceGroundingError):
                 await ledger.reject_last(connection, claim.attempt_id)
