@@ -1,0 +1,87 @@
+"""Stage `score`: eight items by a model, asked again when its answer cannot be used."""
+
+import json
+from collections.abc import Callable
+
+from schemas.values.phq8 import PHQ8Item
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.harness import Installation
+from tests.scripted_ollama import ACCEPT, Say, ScriptedModel
+
+SCORES = json.dumps({item.evidence_key: {"score": 1, "confidence": 4} for item in PHQ8Item})
+UNTIL_SCORE = ("--until", "score")
+
+
+def scored_by(model: str) -> tuple[str, ...]:
+    """The options of a submission whose references and items one model judges."""
+    return ("--set", f"MODEL_JUDGE_MODEL={model}", "--set", f"MODEL_QUANTITATIVE_MODEL={model}", *UNTIL_SCORE)
+
+
+def judge_and(score: Callable[[], Say]) -> Callable[[str], Say]:
+    """Accepts every reference and answers scoring prompts by `score`."""
+    return lambda prompt: score() if "<transcript>" in prompt else Say(ACCEPT)
+
+
+def test_both_modes_are_scored_to_the_end(shared: Installation, judge: ScriptedModel, evidence: GiveEvidence) -> None:
+    judge.answer = judge_and(lambda: Say(f"<answer>{SCORES}</answer>"))
+
+    run_id = shared.submit(*evidence({316: 1}), *scored_by(judge.name))
+
+    assert shared.wait_for(run_id) == {"succeeded": 2}
+    (attempt,) = shared.inspect(run_id, "score", ordinal=1)
+    assert {key: item["score"] for key, item in attempt["output"]["items"].items()} == dict.fromkeys(PHQ8Item, 1)
+    assert attempt["output"]["totals"] == {
+        "minimum": 8,
+        "maximum": 8,
+        "minimum_severity": "mild",
+        "maximum_severity": "mild",
+        "severity": "mild",
+    }
+
+
+def test_a_useless_answer_is_asked_for_again_and_counted(
+    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    answers = iter(["no idea", SCORES])
+    judge.answer = judge_and(lambda: Say(next(answers)))
+
+    run_id = shared.submit(*evidence({316: 1}), "--zero-shot-only", *scored_by(judge.name))
+
+    assert shared.wait_for(run_id) == {"succeeded": 1}
+    (attempt,) = shared.inspect(run_id, "score")
+    assert attempt["output"]["reasks"] == ["missing_structure"]
+    assert [call["purpose"] for call in attempt["calls"]] == ["score", "score, re-ask 1"]
+
+
+def test_exhausted_re_asks_fail_the_job_and_a_retry_asks_anew(
+    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = judge_and(lambda: Say("no idea" if judge.calls <= 2 else SCORES))
+    run_id = shared.submit(
+        *evidence({316: 1}), "--zero-shot-only", *scored_by(judge.name), "--set", "PYDANTIC_AI_RETRIES=1"
+    )
+    assert shared.wait_for(run_id) == {"failed": 1}
+
+    shared.ragq("retry", f"r{run_id}")
+
+    assert shared.wait_for(run_id) == {"succeeded": 1}
+    failed, scored = shared.inspect(run_id, "score")
+    assert failed["error_type"] == "schemas.errors.ScoringRetriesExhausted"
+    assert "no idea" not in failed["error_message"]
+    assert [call["rejected_at"] is not None for call in failed["calls"]] == [True, True]
+    assert [(call["purpose"], call["is_reused"]) for call in scored["calls"]] == [("score", False)]
+    assert judge.calls == 3
+
+
+def test_samples_are_drawn_and_kept_one_by_one(
+    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = judge_and(lambda: Say(SCORES))
+    options = ("--set", "CONSISTENCY_ENABLED=true", "--set", "CONSISTENCY_N_SAMPLES=3")
+
+    run_id = shared.submit(*evidence({316: 1}), "--zero-shot-only", *scored_by(judge.name), *options)
+
+    assert shared.wait_for(run_id) == {"succeeded": 1}
+    (attempt,) = shared.inspect(run_id, "score")
+    assert judge.calls == 3
+    assert attempt["output"]["items"]["Sleep"]["consistency"]["samples"] == [1, 1, 1]
