@@ -5,10 +5,12 @@ RagqError
         StackError                       an embedded server or a connection is not there
     DomainError                          a stage cannot do its work honestly; it fails the chain
         TranscriptError
+            TranscriptNotFoundError
             EmptyTranscriptError
         EvidenceSchemaError  (ValueError)
         EvidenceGroundingError  (ValueError)
         InputChangedError
+            ReferenceTextError
         LLMError
             LLMResponseParseError
                 ScoringSchemaError
@@ -23,6 +25,8 @@ RagqError
 No message holds text of a transcript, a quote, a prompt or a reply: messages reach logs and Flower. What was
 really said stays in attributes, which the worker's frame stores in Postgres alone.
 """
+
+from enum import StrEnum
 
 
 class RagqError(Exception):
@@ -45,12 +49,30 @@ class TranscriptError(DomainError):
     """A transcript is missing or cannot be read."""
 
 
+class TranscriptNotFoundError(TranscriptError):
+    """A transcript is not stored, or no longer."""
+
+
 class EmptyTranscriptError(TranscriptError):
     """A transcript has no utterance with text."""
 
 
 class InputChangedError(DomainError):
     """What a run was submitted with is no longer what is stored."""
+
+
+class ReferenceTextError(InputChangedError):
+    """The text of a retrieved chunk is gone, or is another one."""
+
+    def __init__(self, chunk_id: int, participant_id: int, *, is_gone: bool) -> None:
+        self.chunk_id = chunk_id
+        self.participant_id = participant_id
+        self.is_gone = is_gone
+        found = "is gone" if is_gone else "has another text now"
+        super().__init__(
+            f"Chunk {chunk_id} of participant {participant_id} {found} since it was retrieved; "
+            "retry the job from stage 'retrieve'."
+        )
 
 
 class EvidenceSchemaError(DomainError, ValueError):
@@ -129,8 +151,20 @@ class EmbeddingDimensionMismatchError(EmbeddingError):
         super().__init__(f"Expected vectors of {expected} dimensions, got {actual}.")
 
 
+class VectorDefect(StrEnum):
+    """Why a vector points nowhere."""
+
+    NAN = "nan"
+    INFINITE = "infinite"
+    ZERO = "zero"
+
+
 class EmbeddingValidationError(EmbeddingError):
-    """A vector is not a finite, non-zero row of numbers."""
+    """A vector is not a finite, non-zero row of numbers. `defect` says why; None when there are too few or too many."""
+
+    def __init__(self, message: str, *, defect: VectorDefect | None = None) -> None:
+        self.defect = defect
+        super().__init__(message)
 
 
 class EmbeddingArtifactMismatchError(EmbeddingError):

@@ -15,46 +15,96 @@ from stages.participants.storable import storable
 TRANSPORT_ERRORS: Final = frozenset({"httpx.TransportError", "builtins.ConnectionError"})
 
 
+class FailureSeverity(StrEnum):
+    """How bad a failure is."""
+
+    #: The machinery failed, or nothing it computes can be trusted: look at it before anything else.
+    FATAL = "fatal"
+    #: One subject did not get through.
+    ERROR = "error"
+    #: A subject got through, and something about it could not be said.
+    WARNING = "warning"
+
+
 class FailureCategory(StrEnum):
     """What went wrong, in one word that reports can count."""
 
     TRANSCRIPT_NOT_FOUND = "transcript_not_found"
+    TRANSCRIPT_PARSE_ERROR = "transcript_parse_error"
     TRANSCRIPT_EMPTY = "transcript_empty"
     INPUT_CHANGED = "input_changed"
     EVIDENCE_JSON_PARSE = "evidence_json_parse"
     EVIDENCE_SCHEMA_INVALID = "evidence_schema_invalid"
     EVIDENCE_HALLUCINATION = "evidence_hallucination"
     EVIDENCE_LLM_TIMEOUT = "evidence_llm_timeout"
+    EMBEDDING_NAN = "embedding_nan"
+    EMBEDDING_INF = "embedding_inf"
+    EMBEDDING_ZERO_VECTOR = "embedding_zero_vector"
     EMBEDDING_INVALID_VECTOR = "embedding_invalid_vector"
     EMBEDDING_DIMENSION_MISMATCH = "embedding_dimension_mismatch"
     EMBEDDING_TIMEOUT = "embedding_timeout"
+    REFERENCE_ARTIFACT_MISSING = "reference_artifact_missing"
+    REFERENCE_ARTIFACT_CORRUPT = "reference_artifact_corrupt"
     REFERENCE_ARTIFACT_MISMATCH = "reference_artifact_mismatch"
+    #: Found at import and at submission, where it is refused: no stage raises it.
+    REFERENCE_TAG_MISMATCH = "reference_tag_mismatch"
+    REFERENCE_LEAK = "reference_leak"
     VALIDATION_JSON_PARSE = "validation_json_parse"
     VALIDATION_LLM_TIMEOUT = "validation_llm_timeout"
     SCORING_JSON_PARSE = "scoring_json_parse"
     SCORING_SCHEMA_INVALID = "scoring_schema_invalid"
     SCORING_LLM_TIMEOUT = "scoring_llm_timeout"
     SCORING_RETRY_EXHAUSTED = "scoring_pydantic_retry_exhausted"
-    REFERENCE_LEAK = "reference_leak"
+    #: Found by a report, as the next one is: the participant has no item labels.
+    GROUND_TRUTH_MISSING = "ground_truth_missing"
+    GROUND_TRUTH_INVALID = "ground_truth_invalid"
     LLM_ERROR = "llm_error"
     TRANSPORT = "transport"
     WORKER_LOST = "worker_lost"
     UNKNOWN = "unknown"
 
+    @property
+    def severity(self) -> FailureSeverity:
+        """How bad it is."""
+        if self in _FATAL:
+            return FailureSeverity.FATAL
+        return FailureSeverity.WARNING if self in _WARNING else FailureSeverity.ERROR
+
+
+_FATAL: Final = frozenset(
+    {
+        FailureCategory.REFERENCE_ARTIFACT_MISSING,
+        FailureCategory.REFERENCE_ARTIFACT_CORRUPT,
+        FailureCategory.REFERENCE_ARTIFACT_MISMATCH,
+        FailureCategory.REFERENCE_TAG_MISMATCH,
+        FailureCategory.REFERENCE_LEAK,
+        FailureCategory.EMBEDDING_DIMENSION_MISMATCH,
+        FailureCategory.WORKER_LOST,
+    }
+)
+
+_WARNING: Final = frozenset({FailureCategory.GROUND_TRUTH_MISSING, FailureCategory.GROUND_TRUTH_INVALID})
 
 _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.EmptyTranscriptError, FailureCategory.TRANSCRIPT_EMPTY),
-    (errors.TranscriptError, FailureCategory.TRANSCRIPT_NOT_FOUND),
+    (errors.TranscriptNotFoundError, FailureCategory.TRANSCRIPT_NOT_FOUND),
+    (errors.TranscriptError, FailureCategory.TRANSCRIPT_PARSE_ERROR),
     (errors.InputChangedError, FailureCategory.INPUT_CHANGED),
     (errors.EvidenceSchemaError, FailureCategory.EVIDENCE_SCHEMA_INVALID),
     (errors.EvidenceGroundingError, FailureCategory.EVIDENCE_HALLUCINATION),
-    (errors.EmbeddingValidationError, FailureCategory.EMBEDDING_INVALID_VECTOR),
     (errors.EmbeddingDimensionMismatchError, FailureCategory.EMBEDDING_DIMENSION_MISMATCH),
     (errors.EmbeddingArtifactMismatchError, FailureCategory.REFERENCE_ARTIFACT_MISMATCH),
     (errors.ReferenceLeakError, FailureCategory.REFERENCE_LEAK),
     (errors.ScoringRetriesExhausted, FailureCategory.SCORING_RETRY_EXHAUSTED),
     (errors.ScoringSchemaError, FailureCategory.SCORING_SCHEMA_INVALID),
 )
+
+_BY_DEFECT: Final = {
+    errors.VectorDefect.NAN: FailureCategory.EMBEDDING_NAN,
+    errors.VectorDefect.INFINITE: FailureCategory.EMBEDDING_INF,
+    errors.VectorDefect.ZERO: FailureCategory.EMBEDDING_ZERO_VECTOR,
+    None: FailureCategory.EMBEDDING_INVALID_VECTOR,
+}
 
 _PARSE_BY_STAGE: Final = {
     "extract": FailureCategory.EVIDENCE_JSON_PARSE,
@@ -90,6 +140,11 @@ def is_transport_error(error: BaseException) -> bool:
 
 def categorise(error: BaseException, stage: str) -> FailureCategory:
     """The category of an exception that a stage raised."""
+    if isinstance(error, errors.EmbeddingValidationError):
+        return _BY_DEFECT[error.defect]
+    if isinstance(error, errors.ReferenceTextError):
+        missing, corrupt = FailureCategory.REFERENCE_ARTIFACT_MISSING, FailureCategory.REFERENCE_ARTIFACT_CORRUPT
+        return missing if error.is_gone else corrupt
     for kind, category in _BY_TYPE:
         if isinstance(error, kind):
             return category

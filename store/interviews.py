@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from schemas.errors import InputChangedError, TranscriptError
+from schemas.errors import InputChangedError, TranscriptNotFoundError
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 
@@ -131,12 +131,17 @@ async def transcript_hashes(connection: Connection, participant_ids: Sequence[in
 
 
 async def transcript(connection: Connection, participant_id: int, *, expected_hash: str) -> StoredTranscript:
-    """A transcript, if it is still the one the run was submitted with; else InputChangedError or TranscriptError."""
+    """A transcript, if it is still the one the run was submitted with.
+
+    Raises TranscriptNotFoundError when there is none any more, and InputChangedError when it is another.
+    """
     row = await connection.fetchrow(
         "SELECT transcript, transcript_hash, utterances FROM participant WHERE id = $1", participant_id
     )
     if row is None:
-        raise TranscriptError(f"Participant {participant_id} is no longer stored; import the participants again.")
+        raise TranscriptNotFoundError(
+            f"Participant {participant_id} is no longer stored; import the participants again."
+        )
     if row["transcript_hash"] != expected_hash:
         raise InputChangedError(
             f"The transcript of participant {participant_id} was replaced by another import since the run was "

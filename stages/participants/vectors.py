@@ -2,10 +2,16 @@
 
 import numpy as np
 
-from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError
+from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, VectorDefect
 from stages.ports import Vectors
 
 _ZERO = 1e-8
+
+_FOUND = {
+    VectorDefect.NAN: "NaN",
+    VectorDefect.INFINITE: "infinite numbers",
+    VectorDefect.ZERO: "nothing but zeros",
+}
 
 
 def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Vectors:
@@ -24,13 +30,16 @@ def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Ve
         raise EmbeddingDimensionMismatchError(expected=dimension, actual=matrix.shape[1])
     # Squares of large float32 numbers overflow float32.
     cut = matrix[:, :dimension].astype(np.float64)
-    _refuse_rows([not np.isfinite(row).all() for row in cut], "NaN or infinite numbers")
-    _refuse_rows([bool((np.abs(row) <= _ZERO).all()) for row in cut], "nothing but zeros")
+    _refuse_rows([bool(np.isnan(row).any()) for row in cut], VectorDefect.NAN)
+    _refuse_rows([bool(np.isinf(row).any()) for row in cut], VectorDefect.INFINITE)
+    _refuse_rows([bool((np.abs(row) <= _ZERO).all()) for row in cut], VectorDefect.ZERO)
     return np.asarray(cut / np.linalg.norm(cut, axis=1, keepdims=True), dtype=np.float32)
 
 
-def _refuse_rows(bad: list[bool], found: str) -> None:
+def _refuse_rows(bad: list[bool], defect: VectorDefect) -> None:
     if any(bad):
         raise EmbeddingValidationError(
-            f"Vector {bad.index(True) + 1} of {len(bad)} holds {found}; the embedding model cannot be used like this."
+            f"Vector {bad.index(True) + 1} of {len(bad)} holds {_FOUND[defect]}; "
+            "the embedding model cannot be used like this.",
+            defect=defect,
         )

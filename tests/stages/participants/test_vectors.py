@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError
+from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, VectorDefect
 from stages.participants.vectors import unit_rows
 
 
@@ -34,17 +34,19 @@ def test_a_vector_shorter_than_the_dimension_is_a_mismatch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "found"),
+    ("bad", "found", "defect"),
     [
-        ([1, np.nan], "NaN or infinite numbers"),
-        ([np.inf, 1], "NaN or infinite numbers"),
-        ([0, 0], "nothing but zeros"),
-        ([1e-9, -1e-9], "nothing but zeros"),
+        ([1, np.nan], "NaN", VectorDefect.NAN),
+        ([np.inf, 1], "infinite numbers", VectorDefect.INFINITE),
+        ([0, 0], "nothing but zeros", VectorDefect.ZERO),
+        ([1e-9, -1e-9], "nothing but zeros", VectorDefect.ZERO),
     ],
 )
-def test_a_vector_that_points_nowhere_is_refused(bad: list[float], found: str) -> None:
-    with pytest.raises(EmbeddingValidationError, match=f"Vector 2 of 2 holds {found}"):
+def test_a_vector_that_points_nowhere_is_refused(bad: list[float], found: str, defect: VectorDefect) -> None:
+    with pytest.raises(EmbeddingValidationError, match=f"Vector 2 of 2 holds {found}") as caught:
         unit_rows(np.array([[1, 0], bad], dtype=np.float32), rows=2)
+
+    assert caught.value.defect is defect
 
 
 def test_a_vector_whose_cut_points_nowhere_is_refused() -> None:

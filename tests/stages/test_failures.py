@@ -1,0 +1,89 @@
+"""What every exception is counted as."""
+
+import httpx
+import pytest
+
+from schemas.errors import (
+    EmbeddingArtifactMismatchError,
+    EmbeddingDimensionMismatchError,
+    EmbeddingValidationError,
+    EmptyTranscriptError,
+    EvidenceGroundingError,
+    EvidenceSchemaError,
+    InputChangedError,
+    LLMError,
+    LLMResponseParseError,
+    LLMTimeoutError,
+    ReferenceLeakError,
+    ReferenceTextError,
+    ScoringRetriesExhausted,
+    ScoringSchemaError,
+    TranscriptError,
+    TranscriptNotFoundError,
+    VectorDefect,
+)
+from stages.failures import FailureCategory, FailureSeverity, categorise
+
+#: Those of the original's registry.
+ORIGINAL = (
+    "transcript_not_found transcript_parse_error transcript_empty evidence_json_parse evidence_schema_invalid "
+    "evidence_hallucination evidence_llm_timeout embedding_nan embedding_dimension_mismatch embedding_zero_vector "
+    "embedding_timeout reference_artifact_missing reference_artifact_corrupt reference_tag_mismatch "
+    "scoring_json_parse scoring_schema_invalid scoring_llm_timeout scoring_pydantic_retry_exhausted "
+    "ground_truth_missing ground_truth_invalid unknown"
+)
+
+
+@pytest.mark.parametrize(
+    ("stage", "error", "category"),
+    [
+        ("extract", TranscriptNotFoundError("gone"), "transcript_not_found"),
+        ("extract", TranscriptError("no speaker"), "transcript_parse_error"),
+        ("extract", EmptyTranscriptError("blank"), "transcript_empty"),
+        ("extract", InputChangedError("another transcript"), "input_changed"),
+        ("extract", LLMResponseParseError("{", "no end"), "evidence_json_parse"),
+        ("extract", EvidenceSchemaError({"PHQ8_Sleep": "expected_list_got_str"}), "evidence_schema_invalid"),
+        ("extract", EvidenceGroundingError(3), "evidence_hallucination"),
+        ("extract", LLMTimeoutError(600), "evidence_llm_timeout"),
+        ("embed", EmbeddingValidationError("bad", defect=VectorDefect.NAN), "embedding_nan"),
+        ("embed", EmbeddingValidationError("bad", defect=VectorDefect.INFINITE), "embedding_inf"),
+        ("embed", EmbeddingValidationError("bad", defect=VectorDefect.ZERO), "embedding_zero_vector"),
+        ("embed", EmbeddingValidationError("1 vector for 2 texts"), "embedding_invalid_vector"),
+        ("embed", EmbeddingDimensionMismatchError(384, 12), "embedding_dimension_mismatch"),
+        ("embed", EmbeddingArtifactMismatchError("other weights"), "reference_artifact_mismatch"),
+        ("embed", LLMTimeoutError(300), "embedding_timeout"),
+        ("retrieve", ReferenceLeakError(316, 1), "reference_leak"),
+        ("assemble", ReferenceTextError(9, 303, is_gone=True), "reference_artifact_missing"),
+        ("assemble", ReferenceTextError(9, 303, is_gone=False), "reference_artifact_corrupt"),
+        ("validate", LLMResponseParseError("yes", "not JSON"), "validation_json_parse"),
+        ("validate", LLMTimeoutError(600), "validation_llm_timeout"),
+        ("score", LLMResponseParseError("hm", "no object"), "scoring_json_parse"),
+        ("score", ScoringSchemaError("{}", {"PHQ8_Sleep": "is missing"}), "scoring_schema_invalid"),
+        ("score", ScoringRetriesExhausted("{}", "no object", 5), "scoring_pydantic_retry_exhausted"),
+        ("score", LLMTimeoutError(600), "scoring_llm_timeout"),
+        ("score", LLMError("too busy", status=503), "transport"),
+        ("score", LLMError("no such model", status=404), "llm_error"),
+        ("score", httpx.ConnectError("refused"), "transport"),
+        ("score", RuntimeError("surprise"), "unknown"),
+    ],
+)
+def test_every_exception_has_its_category(stage: str, error: Exception, category: str) -> None:
+    assert categorise(error, stage) == category
+
+
+def test_the_categories_of_the_original_are_all_there() -> None:
+    assert set(ORIGINAL.split()) <= set(FailureCategory)
+
+
+@pytest.mark.parametrize(
+    ("category", "severity"),
+    [
+        (FailureCategory.EMBEDDING_DIMENSION_MISMATCH, FailureSeverity.FATAL),
+        (FailureCategory.SCORING_LLM_TIMEOUT, FailureSeverity.ERROR),
+        (FailureCategory.GROUND_TRUTH_MISSING, FailureSeverity.WARNING),
+    ],
+)
+def test_what_concerns_every_subject_is_worse_than_what_concerns_one(
+    category: FailureCategory, severity: FailureSeverity
+) -> None:
+    assert category.severity is severity
