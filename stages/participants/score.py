@@ -29,6 +29,8 @@ class ScoringPlan:
     max_tokens: int | None = None
     hold_to_schema: bool = False
     """Have the server hold the reply to the schema; the model then cannot think aloud before it answers."""
+    max_text_chars: int | None = None
+    """How long the schema lets each evidence and each reason get."""
     severity_mode: SeverityMode = "strict"
     """The one that the prompt was assembled with."""
     track_na_reasons: bool = True
@@ -67,11 +69,12 @@ async def score_participant(
 
 def scoring_call(prompt: AssembledPrompt, *, plan: ScoringPlan, sample: int = 0) -> ChatCall:
     """The call that scores a participant."""
+    schema = score_json_schema(plan.severity_mode, max_text_chars=plan.max_text_chars)
     return ChatCall(
         model=plan.model,
         messages=prompt.messages,
         temperature=plan.temperature,
-        json_schema=score_json_schema(plan.severity_mode) if plan.hold_to_schema else None,
+        json_schema=schema if plan.hold_to_schema else None,
         max_tokens=plan.max_tokens,
         sample=sample,
         timeout_s=plan.timeout_s,

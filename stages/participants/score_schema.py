@@ -20,13 +20,15 @@ _SCORES = range(4)
 _CONFIDENCES = range(1, 6)
 
 
-def score_json_schema(severity_mode: SeverityMode) -> dict[str, Any]:
+def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None = None) -> dict[str, Any]:
     """What a model's server can be asked to hold the reply to.
 
     A reply under this schema starts with the answer: there is no room to think aloud before it. The reason stands
-    before the score instead.
+    before the score instead. `max_text_chars` bounds each evidence and each reason, which small models else ramble in.
     """
-    text = {"type": "string"}
+    text: dict[str, Any] = {"type": "string"}
+    if max_text_chars is not None:
+        text["maxLength"] = max_text_chars
     answer: dict[str, Any] = {
         "evidence": text,
         "reason": text,

@@ -75,9 +75,9 @@ async def test_the_call_is_the_assembled_prompt() -> None:
 
 
 def test_a_server_can_be_held_to_the_schema() -> None:
-    call = scoring_call(PROMPT, plan=replace(PLAN, hold_to_schema=True, severity_mode="infer"))
+    call = scoring_call(PROMPT, plan=replace(PLAN, hold_to_schema=True, severity_mode="infer", max_text_chars=60))
 
-    assert call.json_schema == score_json_schema("infer")
+    assert call.json_schema == score_json_schema("infer", max_text_chars=60)
 
 
 @pytest.mark.parametrize(

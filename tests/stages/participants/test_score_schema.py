@@ -128,4 +128,5 @@ def test_the_schema_allows_what_is_asked_for_and_what_it_allows_is_read(mode: An
         schema.validate(reply)
         item_answers(reply, raw="", severity_mode=mode)
     assert not schema.is_valid(whole | {"PHQ8_Sleep": ANSWER | extra | {"score": 4}})
+    assert not Draft202012Validator(score_json_schema(mode, max_text_chars=4)).is_valid(whole)
     assert not schema.is_valid({key: answer for key, answer in whole.items() if key != "PHQ8_Sleep"})
