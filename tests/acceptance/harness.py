@@ -162,18 +162,18 @@ class Installation:
     def start_worker(
         self,
         *,
-        app: str = "workers.main",
         stages: Sequence[str] = STAGES,
+        include: str = "workers.tasks",
         pool: str = "threads",
         concurrency: int = 8,
         **environment: str,
     ) -> StartedProcess:
-        """A worker process that is ready for messages."""
+        """A worker process that is ready for messages. The module `include` is imported after its stages."""
         name = f"worker{len(self._started)}"
         worker = self.start(
-            *("celery", "-A", app, "worker", f"--hostname={name}@%h", f"--queues={','.join(stages)}"),
+            *("celery", "-A", "workers.main", "worker", f"--hostname={name}@%h", f"--queues={','.join(stages)}"),
             *(f"--pool={pool}", f"--concurrency={concurrency}", "--loglevel=WARNING"),
-            *("--without-gossip", "--without-mingle"),
+            *("--without-gossip", "--without-mingle", f"--include={include}"),
             **environment,
         )
         self.wait_until("SELECT EXISTS (SELECT FROM worker WHERE pid = $1)", worker.pid, alive=worker)

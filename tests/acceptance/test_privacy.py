@@ -4,24 +4,23 @@ Every utterance of every participant, every reply and every prompt is looked for
 that fail, by our own exceptions and by somebody else's.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
 
+from schemas.values.phq8 import PHQ8Item
 from tests.acceptance.broker_contents import everything_in, everything_told
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.flower import StartedFlower, start_flower
-from tests.acceptance.harness import judged_by
 from tests.acceptance.small_data_set import TEST, TRAIN, said_by
-from tests.scripted_ollama import Say, ScriptedOllama
+from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
 
 REPLY = "the lamp of the lighthouse"
-SECRETS = [
-    REPLY,
-    "You check examples before a rater",
-    *(said for person in (*TRAIN, *TEST) for said in said_by(person)),
-]
+SCORES = json.dumps({item.evidence_key: {"score": 1, "evidence": REPLY, "reason": REPLY} for item in PHQ8Item})
+PROMPTS = ["You check examples before a rater", "<transcript>", "<Reference Examples>"]
+SECRETS = [REPLY, *PROMPTS, *(said for person in (*TRAIN, *TEST) for said in said_by(person))]
 
 TOLD_OF_ERRORS = "SELECT error_type, error_message FROM stage_attempt WHERE error_type IS NOT NULL"
 
@@ -40,37 +39,42 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen(install: Install, indexed_template: str, ollama: ScriptedOllama, evidence: GiveEvidence) -> Iterator[Seen]:
-    """Three runs, one after the other: queued while no worker takes them, then carried out, while all is watched."""
-    judge, mute = ollama.model(), ollama.model(lambda prompt: Say(f"{REPLY} {prompt}"))
+    """Four runs: queued while no worker takes them, blown up, then carried out, while all is watched."""
+    good = ollama.model(lambda prompt: Say(SCORES) if "<transcript>" in prompt else Say())
+    no_verdict = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}"))
+    no_score = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}") if "<transcript>" in prompt else Say())
+    refusing = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}", status=400))
+    work = evidence(dict.fromkeys(TEST, 3))
     seen = Seen()
     with install(indexed_template) as installation, everything_told(installation.redis_url) as seen.commands:
         flower = start_flower(installation)
-        work = evidence(dict.fromkeys(TEST, 3))
-        good, bad, foreign = (
-            installation.ragq("submit", *work, *options, "--json", RAGQ_PROFILE="demo")
-            for options in (judged_by(judge.name), judged_by(mute.name), ("--zero-shot-only",))
-        )
+        submitted = [
+            installation.ragq("submit", *work, *asked_of(model), "--json")
+            for model in (good, no_verdict, no_score, refusing)
+        ]
+        runs = [done.json["run_id"] for done in submitted]
         seen.queued = everything_in(installation.redis_url)
-        explosive = installation.start_worker(
-            app="tests.acceptance.exploding_worker", stages=("extract",), LOG_LEVEL="DEBUG"
+        exploding = installation.start_worker(
+            stages=("extract",), include="tests.acceptance.exploding_extract", LOG_LEVEL="DEBUG"
         )
-        assert installation.wait_for(foreign.json["run_id"]) == {"failed": 3}
-        explosive.stop()
-        for run in (good, bad):
-            installation.ragq("retry", f"r{run.json['run_id']}")
+        assert [installation.wait_for(run_id) for run_id in runs] == [{"failed": 3}] * 4
+        exploding.stop()
+        for run_id in runs:
+            installation.ragq("retry", f"r{run_id}")
         installation.start_worker(LOG_LEVEL="DEBUG")
-        assert installation.wait_for(good.json["run_id"]) == {"succeeded": 3}
-        assert installation.wait_for(bad.json["run_id"]) == {"failed": 3}
-        for run in (good, bad, foreign):
-            for command in ("show", "watch"):
-                finished = installation.ragq(command, f"r{run.json['run_id']}")
-                seen.printed += [finished.stdout, finished.stderr]
-            seen.printed += [run.stdout, run.stderr]
+        assert [installation.wait_for(run_id) for run_id in runs] == [{"succeeded": 3}, *[{"failed": 3}] * 3]
+        shown = [installation.ragq(command, f"r{run_id}") for run_id in runs for command in ("show", "watch")]
+        seen.printed = [text for done in (*submitted, *shown) for text in (done.stdout, done.stderr)]
         seen.queued += everything_in(installation.redis_url)
         seen.logs = installation.logs
         seen.errors = installation.rows(TOLD_OF_ERRORS)
         seen.monitor = everything_shown(flower)
     yield seen
+
+
+def asked_of(model: ScriptedModel) -> tuple[str, ...]:
+    models = ("--set", f"MODEL_JUDGE_MODEL={model.name}", "--set", f"MODEL_QUANTITATIVE_MODEL={model.name}")
+    return ("--few-shot-only", *models, "--until", "score")
 
 
 def everything_shown(flower: StartedFlower) -> str:
@@ -96,7 +100,7 @@ def test_nothing_that_the_broker_is_told_tells_of_a_subject(seen: Seen) -> None:
 
 
 def test_what_commands_print_about_runs_quotes_nobody(seen: Seen) -> None:
-    assert any("LLMResponseParseError" in text or "cannot be used" in text for text in seen.printed)
+    assert "The model's reply cannot be used" in "".join(seen.printed)
     assert leaks("\n".join(seen.printed)) == []
 
 
@@ -108,7 +112,12 @@ def test_logs_quote_nobody(seen: Seen) -> None:
 def test_messages_of_errors_quote_nobody(seen: Seen) -> None:
     kinds = {error["error_type"] for error in seen.errors}
 
-    assert kinds == {"builtins.RuntimeError", "schemas.errors.LLMResponseParseError"}
+    assert kinds == {
+        "builtins.RuntimeError",
+        "schemas.errors.LLMError",
+        "schemas.errors.LLMResponseParseError",
+        "schemas.errors.ScoringRetriesExhausted",
+    }
     assert leaks(str(seen.errors)) == []
 
 
