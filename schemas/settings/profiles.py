@@ -20,6 +20,7 @@ PROFILES: dict[str, Mapping[str, str]] = {
         "EMBEDDING_REFERENCE_SCORE_SOURCE": "chunk",
         "EMBEDDING_ENABLE_RETRIEVAL_AUDIT": "true",
         "CONSISTENCY_ENABLED": "true",
+        "RAGQ_DEDUPLICATE_REFERENCES": "true",
         "MODEL_QUANTITATIVE_MODEL": _QUANTISED_GEMMA,
         "MODEL_JUDGE_MODEL": _QUANTISED_GEMMA,
     },
@@ -35,6 +36,7 @@ PROFILES: dict[str, Mapping[str, str]] = {
         "MODEL_QUANTITATIVE_MODEL": _TINY_MODEL,
         "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
         "RAGQ_SCORE_SCHEMA": "true",
+        "RAGQ_SCORE_TEXT_CHARS": "60",
     },
 }
 

@@ -18,6 +18,7 @@ async def score_of_participant(work: Work) -> Result:
         temperature=settings.model.temperature,
         retries=settings.pydantic_ai.retries,
         hold_to_schema=settings.ragq.score_schema,
+        max_text_chars=settings.ragq.score_text_chars or None,
         severity_mode=settings.quantitative.severity_inference_mode,
         track_na_reasons=settings.quantitative.track_na_reasons,
     )

@@ -52,7 +52,9 @@ DEFAULTS_OF_RAGQ = {
     "QUANTITATIVE_SIMILARITY_MAX_QUOTES": 3,
     "RAGQ_RETRIEVE_CANDIDATES": 50,
     "RAGQ_VALIDATION_MAX_CHARS": 4000,
+    "RAGQ_DEDUPLICATE_REFERENCES": False,
     "RAGQ_SCORE_SCHEMA": False,
+    "RAGQ_SCORE_TEXT_CHARS": 0,
     "RAGQ_RETRIES": 0,
 }
 ORIGINS = dict.fromkeys(RUN_SETTINGS, "test")
@@ -149,7 +151,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "aab871cd362cc2de4d6bb6c833d7817966eb7cc4ff6022313ea714467e3bd705"
+    assert settings_hash(RunSettings()) == "bfeb7e0e60ae6e00d024c4e0e4cb6500f2e9b5103f2cb3b20513532da4cdf324"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
