@@ -119,9 +119,9 @@ class Database:
         pooled = self.engine.connect()
         try:
             await pooled.start()
-        except DATABASE_ERRORS:
+        except DATABASE_ERRORS as error:
             self._unreachable_at = time.monotonic()
-            raise
+            raise _as_met(error) from None
         try:
             yield pooled
         finally:
@@ -146,10 +146,6 @@ class Database:
                 async with self.connection() as connection:
                     return await work(connection)
             except CONNECTION_ERRORS as error:
-                lost: BaseException = error
-            except DBAPIError as error:
-                if not error.connection_invalidated:
-                    raise
                 lost = error
             if loop.time() + wait_s > deadline:
                 raise DatabaseUnreachableError(patience_s, type(lost).__name__) from lost
@@ -163,6 +159,13 @@ class Database:
 
 def _register_vector(dbapi_connection: Any, _record: object) -> None:
     dbapi_connection.run_async(register_vector)
+
+
+def _as_met(error: BaseException) -> BaseException:
+    """What the driver met. SQLAlchemy wraps it, and then a server that starts looks like one that refuses."""
+    if isinstance(error, DBAPIError) and error.orig is not None and error.orig.__cause__ is not None:
+        return error.orig.__cause__
+    return error
 
 
 def _refuse_closed(dbapi_connection: Any, _record: object, _proxy: object) -> None:

@@ -1,10 +1,13 @@
 """Connections that break, hang and come back."""
 
 import asyncio
+import contextlib
 import math
 import os
 import signal
+from urllib.parse import urlsplit
 
+import asyncpg
 import pytest
 
 from store.database import Connection, Database, DatabaseUnreachableError
@@ -55,3 +58,30 @@ async def test_patience_with_a_database_that_is_away_has_an_end() -> None:
     assert nowhere.reachable_for_s < 1
 
     await nowhere.close()
+
+
+async def test_a_database_that_is_just_starting_is_waited_for() -> None:
+    async def start_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer):
+            await reader.read(8)
+            writer.write(b"N")
+            await reader.read(1024)
+            fields = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
+            writer.write(b"E" + (len(fields) + 4).to_bytes(4) + fields)
+            await writer.drain()
+
+    async with await asyncio.start_server(start_up, "127.0.0.1", 0) as server:
+        starting = Database(f"postgresql://ragq@127.0.0.1:{server.sockets[0].getsockname()[1]}/ragq")
+        with pytest.raises(DatabaseUnreachableError, match="CannotConnectNowError"):
+            await starting.steadily(one, patience_s=0.3)
+        await starting.close()
+
+
+async def test_a_database_that_refuses_is_not_asked_again(database_url: str) -> None:
+    url = urlsplit(database_url)
+    stranger = Database(url._replace(netloc=f"ragq:wrong@{url.hostname}:{url.port}").geturl())
+
+    with pytest.raises(asyncpg.InvalidPasswordError):
+        await stranger.steadily(one)
+
+    await stranger.close()
