@@ -3,6 +3,8 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
 
 import click
 import pytest
@@ -55,3 +57,11 @@ def test_help_loads_no_model(arguments: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
 
     assert done.stderr == "[]\n"
+
+
+def test_the_installed_command_tells_its_version() -> None:
+    script = Path(sys.executable).with_name("ragq")
+
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+
+    assert done.stdout == f"ragq, version {version('ragq')}\n"
