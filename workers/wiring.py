@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
+from stages.model_aliases import resolved_model
 from stages.ports import ChatModel, Embedder, ReferenceSearch
 from store.database import Database
 from store.references import PostgresReferenceSearch
@@ -33,7 +34,8 @@ class Wiring:
 
     def embedder(self, settings: RunSettings) -> Embedder:
         """The embedder of a run: a model in this process for backend huggingface, a server's for ollama."""
-        key = (settings.embedding.backend, settings.model.embedding_model)
+        backend = settings.embedding.backend
+        key = (backend, resolved_model(settings.model.embedding_model, backend))
         if key not in self._embedders:
             self._embedders[key] = self._build_embedder(*key)
         return self._embedders[key]
