@@ -18,6 +18,9 @@ PAPER_FILES: Mapping[str, str] = {
 }
 """Split name -> its file, relative to the data set."""
 
+TRAINING_SPLITS: Mapping[str, str] = {"paper-train": "paper-train", "avec-train": "train"}
+"""What a split is called as the source of references -> its name. The others are for testing."""
+
 
 def resolve_split(name: str, data_set: DataSet) -> Split:
     """The split of this name; `paper` is `paper-test`, and `train+dev` is train followed by dev.

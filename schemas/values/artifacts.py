@@ -1,0 +1,93 @@
+"""Reference indexes as files: what the sidecars of an `.npz` say."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
+
+from schemas.values.base import Value
+from schemas.values.phq8 import PHQ8Item
+
+
+class Sidecar(Value):
+    """A description beside the data. Fields of other programs are kept, fields with values of another type refused."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Self:
+        """The description in a JSON object. Raises pydantic's ValidationError."""
+        # As JSON, because there a strict tuple may be written as an array.
+        return cls.model_validate_json(json.dumps(document))
+
+    def document(self) -> dict[str, Any]:
+        """The JSON object, with the fields that were set and no others."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class ArtifactMeta(Sidecar):
+    """`.meta.json`: what an index was built from and with. A field that is None was not written."""
+
+    backend: str | None = None
+    model: str | None = None
+    """Under the name that the backend knows it by."""
+    model_canonical: str | None = None
+    model_digest: str | None = None
+    """SHA-256 of the weights. Only ragq writes it."""
+    dimension: int | None = Field(default=None, ge=1)
+    actual_dimension_min: int | None = None
+    actual_dimension_max: int | None = None
+    dimension_mismatch_count: int | None = None
+    chunk_size: int | None = None
+    chunk_step: int | None = None
+    min_evidence_chars: int | None = None
+    split: str | None = None
+    """`paper-train` or `avec-train`."""
+    participant_count: int | None = None
+    generated_at: str | None = None
+    generator_script: str | None = None
+    split_csv_hash: str | None = None
+    """First 12 hex digits of the SHA-256 of the split's CSV."""
+    split_ids_hash: str | None = None
+    """First 12 hex digits of the SHA-256 of the split's ids, ascending, joined by commas."""
+
+
+class ChunkScoresMeta(Sidecar):
+    """`.chunk_scores.meta.json`: who scored the chunks, and how."""
+
+    prompt_hash: str
+    """First 12 hex digits of the SHA-256 of the scorer's prompt."""
+    scorer_model: str | None = None
+    scorer_backend: str | None = None
+    temperature: float | None = None
+    generated_at: str | None = None
+    source_embeddings: str | None = None
+    """File name of the `.npz` whose chunks were scored."""
+    total_chunks: int | None = None
+
+
+class PartialBuild(Sidecar):
+    """`.partial.json`: what was left out of an index, so that it never looks complete."""
+
+    output_npz: str | None = None
+    skipped_participants: tuple[int, ...] = ()
+    skipped_participant_count: int = 0
+    skipped_chunks: int = 0
+    chunk_skip_reason_counts: dict[str, int] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParticipantChunks:
+    """The chunks of one participant, in order: every field has an entry or a row per chunk."""
+
+    participant_id: int
+    texts: tuple[str, ...] = field(repr=False)
+    vectors: NDArray[np.float32] = field(repr=False)
+    """One row of length 1 per chunk."""
+    tags: tuple[tuple[PHQ8Item, ...], ...] | None = None
+    """None for an index without tags."""
+    scores: tuple[dict[PHQ8Item, int | None], ...] | None = None
+    """All eight items per chunk, 0..3 or None; None for an index without chunk scores."""

@@ -1,0 +1,1 @@
+"""Reference indexes as files: bytes in, values out, and back. Nothing here touches a disk."""

@@ -1,0 +1,69 @@
+"""`.chunk_scores.json` and its `.meta.json`: the item scores that each chunk supports by itself (Spec 35)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from schemas.errors import ScoringSchemaError
+from schemas.values.artifacts import ChunkScoresMeta, ParticipantChunks
+from schemas.values.interviews import Problem
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.artifacts.documents import misaligned, parse_per_participant, to_bytes
+from stages.participants.chunk_scores import chunk_scores_of
+from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from stages.participants.problems import Parsed
+from stages.replies.strict import json_type
+
+Scores = dict[int, tuple[dict[PHQ8Item, int | None], ...]]
+
+REMEDY = "score these chunks again, or leave the scores out (--no-chunk-scores)"
+
+
+def parse_chunk_scores(data: bytes, *, file: str, chunks: Mapping[int, int]) -> Parsed[Scores]:
+    """The scores per participant and chunk. `chunks` counts the chunks of each participant."""
+    entries, problems = parse_per_participant(data, file=file, what_to_do=REMEDY)
+    wrong = [
+        Problem(
+            file=file, line=None, found=f"participant {participant_id}, chunk {ordinal}: {found}", what_to_do=REMEDY
+        )
+        for participant_id, scores_of_chunks in entries.items()
+        for ordinal, scores in enumerate(scores_of_chunks)
+        if (found := _wrong(scores))
+    ]
+    wrong += misaligned(entries, chunks, file=file, what_to_do=REMEDY)
+    if problems or wrong:
+        return Parsed({}, (*problems, *wrong))
+    return Parsed(
+        {
+            participant_id: tuple(chunk_scores_of(scores) for scores in entry)
+            for participant_id, entry in entries.items()
+        }
+    )
+
+
+def other_prompt(meta: ChunkScoresMeta) -> str | None:
+    """In words, that the scores were made with another prompt than the scorer's of today; None when they were not."""
+    if meta.prompt_hash == PROMPT_HASH:
+        return None
+    return f"prompt_hash: the scores were made with the prompt {meta.prompt_hash}, now it is {PROMPT_HASH}"
+
+
+def write_chunk_scores(participants: Sequence[ParticipantChunks]) -> bytes:
+    """The file that `parse_chunk_scores` reads. Every participant has to have scores."""
+    return to_bytes(
+        {
+            str(person.participant_id): [
+                {item.evidence_key: score for item, score in scores.items()} for scores in person.scores or ()
+            ]
+            for person in participants
+        }
+    )
+
+
+def _wrong(scores: Any) -> str | None:
+    if not isinstance(scores, dict):
+        return f"expected an object of scores, found {json_type(scores)}"
+    try:
+        chunk_scores_of(scores)
+    except ScoringSchemaError as error:
+        return "; ".join(f"{key}: {violation}" for key, violation in error.violations.items())
+    return None

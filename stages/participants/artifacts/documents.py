@@ -1,0 +1,103 @@
+"""The JSON files of an artifact, read strictly. What is said about them never quotes them."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from schemas.values.artifacts import Sidecar
+from schemas.values.interviews import Problem
+from stages.participants.problems import Parsed
+from stages.participants.storable import can_be_stored
+from stages.replies.strict import json_type, strict_object
+
+Description = TypeVar("Description", bound=Sidecar)
+
+_PARTICIPANT_ID = re.compile(r"[1-9][0-9]{0,5}")
+
+
+def parse_object(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[str, Any]]:
+    """The object in a file: UTF-8, every name once, no NaN or infinity, only texts that Postgres can hold."""
+    try:
+        document = strict_object(data.decode(), unique_names=True)
+    except UnicodeDecodeError:
+        found = "is not UTF-8"
+    except ValueError as error:
+        found = f"cannot be read: {error}"
+    else:
+        if all(map(can_be_stored, _texts(document))):
+            return Parsed(document)
+        found = "holds a NUL character or half of a surrogate pair"
+    return Parsed({}, (Problem(file=file, line=None, found=found, what_to_do=what_to_do),))
+
+
+def parse_per_participant(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[int, list[Any]]]:
+    """An object of one list per participant, ids ascending."""
+    document, problems = parse_object(data, file=file, what_to_do=what_to_do)
+    entries: dict[int, list[Any]] = {}
+    found = []
+    for key, entry in document.items():
+        if _PARTICIPANT_ID.fullmatch(key) is None:
+            found.append("a name is not the number of a participant")
+        elif not isinstance(entry, list):
+            found.append(f"participant {key} has {json_type(entry)} where an array is expected")
+        else:
+            entries[int(key)] = entry
+    more = (Problem(file=file, line=None, found=what, what_to_do=what_to_do) for what in found)
+    return Parsed(dict(sorted(entries.items())), (*problems, *more))
+
+
+def parse_sidecar(kind: type[Description], data: bytes, *, file: str, what_to_do: str) -> Parsed[Description | None]:
+    """A description; None with a problem for each field that is missing or of another type."""
+    document, problems = parse_object(data, file=file, what_to_do=what_to_do)
+    if problems:
+        return Parsed(None, problems)
+    try:
+        return Parsed(kind.from_document(document))
+    except ValidationError as error:
+        mistakes = error.errors(include_input=False, include_url=False, include_context=False)
+        return Parsed(
+            None,
+            tuple(
+                Problem(file=file, line=None, found=f"{mistake['loc'][0]}: {mistake['msg']}", what_to_do=what_to_do)
+                for mistake in mistakes
+            ),
+        )
+
+
+def misaligned(
+    entries: Mapping[int, list[Any]], chunks: Mapping[int, int], *, file: str, what_to_do: str
+) -> Iterator[Problem]:
+    """A problem for every participant that is missing, unknown, or has not one entry for each of their chunks."""
+    for participant_id in sorted(entries.keys() | chunks.keys()):
+        if participant_id not in entries:
+            found = f"participant {participant_id} is missing"
+        elif participant_id not in chunks:
+            found = f"participant {participant_id} has no chunks"
+        elif len(entries[participant_id]) != chunks[participant_id]:
+            counts = f"entries ({len(entries[participant_id])}) as chunks ({chunks[participant_id]})"
+            found = f"participant {participant_id} has not as many {counts}"
+        else:
+            continue
+        yield Problem(file=file, line=None, found=found, what_to_do=what_to_do)
+
+
+def to_bytes(document: Mapping[str, Any], *, indent: int | None = None) -> bytes:
+    """A JSON file in UTF-8 with a newline at its end."""
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent) + "\n").encode()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts_of((*value.keys(), *value.values()))
+    elif isinstance(value, list):
+        yield from _texts_of(value)
+
+
+def _texts_of(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        yield from _texts(value)

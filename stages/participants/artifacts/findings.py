@@ -1,0 +1,46 @@
+"""What is wrong with an artifact, all of it in one error, and what is only worth saying."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.values.interviews import Problem
+from stages.participants.problems import Parsed
+
+T = TypeVar("T")
+
+_SHOWN = 20
+
+
+class Findings:
+    """Gathers over all files. Nothing is raised before everything was looked at."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.warnings: list[str] = []
+
+    def take(self, parsed: Parsed[T]) -> T:
+        """What was parsed; its problems are kept."""
+        self.problems += parsed.problems
+        return parsed.value
+
+    def refuse(self, file: str, found: str, what_to_do: str) -> None:
+        """Keep a problem."""
+        self.problems.append(Problem(file=file, line=None, found=found, what_to_do=what_to_do))
+
+    def warn(self, file: str, found: str) -> None:
+        """Keep something worth saying."""
+        self.warnings.append(f"{file}: {found}")
+
+    def raise_problems(self) -> None:
+        """Raise EmbeddingArtifactMismatchError with a line for each problem, if there is any."""
+        if self.problems:
+            count = "1 mismatch" if len(self.problems) == 1 else f"{len(self.problems)} mismatches"
+            lines = first_lines([str(problem) for problem in self.problems])
+            raise EmbeddingArtifactMismatchError(f"The reference artifact has {count}; nothing was imported.\n{lines}")
+
+
+def first_lines(lines: Sequence[str]) -> str:
+    """The lines, indented; of many only the first, and how many more there are."""
+    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return "\n".join(f"  {line}" for line in (*lines[:_SHOWN], *more))

@@ -1,0 +1,140 @@
+"""An index from its files, by the rules that the original system loads one."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from schemas.errors import (
+    EmbeddingArtifactMismatchError,
+    EmbeddingDimensionMismatchError,
+    EmbeddingValidationError,
+)
+from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild, ParticipantChunks
+from stages.participants.artifacts.findings import Findings, first_lines
+from stages.participants.artifacts.identity import Identity, identify
+from stages.participants.artifacts.meta import parse_meta
+from stages.participants.artifacts.names import ArtifactFile
+from stages.participants.artifacts.partial import parse_partial, with_skipped
+from stages.participants.artifacts.rules import LoadRules
+from stages.participants.artifacts.sidecars import load_chunk_scores, load_tags
+from stages.participants.artifacts.texts import parse_texts
+from stages.participants.artifacts.vectors import REMEDY, parse_vectors, unit_length, unsound_rows
+from stages.ports import Vectors
+
+
+class LoadedArtifact(NamedTuple):
+    """An index that was loaded."""
+
+    identity: Identity
+    participants: tuple[ParticipantChunks, ...]
+    """Ids ascending."""
+    meta: ArtifactMeta | None
+    chunk_scores_meta: ChunkScoresMeta | None
+    partial: PartialBuild | None
+    """What was left out when the files were made and now; None for a complete index."""
+    warnings: tuple[str, ...]
+
+
+def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: LoadRules) -> LoadedArtifact:
+    """The index in these files, which are called `name` and their suffix; vectors and texts have to be among them.
+
+    Tags and chunk scores are looked at only when the rules ask for them. All mismatches, with the settings and in
+    the files, come in one EmbeddingArtifactMismatchError. Without tags and scores a participant whose texts and
+    vectors do not pair is left out with a warning. Then EmbeddingDimensionMismatchError is raised for vectors that
+    are shorter than asked for, unless they may be left out and are not all there is, and EmbeddingValidationError
+    for vectors with NaN, an infinity or nothing but zeros.
+    """
+    names = {file: f"{name}{file}" for file in ArtifactFile}
+    findings = Findings()
+    texts = findings.take(parse_texts(files[ArtifactFile.TEXTS], file=names[ArtifactFile.TEXTS]))
+    vectors = findings.take(parse_vectors(files[ArtifactFile.VECTORS], file=names[ArtifactFile.VECTORS]))
+    chunks = {participant_id: len(of_participant) for participant_id, of_participant in texts.items()}
+    meta = partial = None
+    if ArtifactFile.META in files:
+        meta = findings.take(parse_meta(files[ArtifactFile.META], file=names[ArtifactFile.META]))
+    else:
+        findings.warn(names[ArtifactFile.META], "is missing; taken as built with the settings of today")
+    if ArtifactFile.PARTIAL in files:
+        partial = findings.take(parse_partial(files[ArtifactFile.PARTIAL], file=names[ArtifactFile.PARTIAL]))
+    listed = {*texts, *(partial.skipped_participants if partial else ())}
+    identity = identify(meta, listed, file=names[ArtifactFile.META], rules=rules, findings=findings)
+    tags = load_tags(files, name=name, chunks=chunks, findings=findings) if rules.with_tags else None
+    scores, scores_meta = (
+        load_chunk_scores(files, name=name, chunks=chunks, rules=rules, findings=findings)
+        if rules.with_chunk_scores
+        else (None, None)
+    )
+
+    dropped = {} if findings.problems else _unpaired(texts, vectors)
+    for found in dropped.values():
+        if rules.asked_for:
+            findings.refuse(names[ArtifactFile.VECTORS], found, REMEDY)
+        else:
+            findings.warn(names[ArtifactFile.VECTORS], f"{found}; left out")
+    findings.raise_problems()
+
+    kept = {key: vectors[key] for key in texts if key not in dropped}
+    short = _short(kept, rules, names[ArtifactFile.VECTORS])
+    for participant_id in short:
+        rows = len(kept.pop(participant_id))
+        found = f"participant {participant_id} has {rows} vectors of less than {rules.settings.embedding.dimension}"
+        findings.warn(names[ArtifactFile.VECTORS], f"{found} dimensions; left out")
+    _refuse_unsound(kept, rules, names[ArtifactFile.VECTORS])
+    return LoadedArtifact(
+        identity=identity,
+        participants=tuple(
+            ParticipantChunks(
+                participant_id=key,
+                texts=texts[key],
+                vectors=unit_length(rows, rules.settings.embedding.dimension),
+                tags=None if tags is None else tags[key],
+                scores=None if scores is None else scores[key],
+            )
+            for key, rows in kept.items()
+        ),
+        meta=meta,
+        chunk_scores_meta=scores_meta,
+        partial=with_skipped(
+            partial,
+            participants=[*dropped, *short],
+            chunks=sum(chunks.get(key, 0) for key in (*dropped, *short)),
+            reasons={"dimension_mismatch": sum(chunks[key] for key in short)} if short else {},
+        ),
+        warnings=tuple(findings.warnings),
+    )
+
+
+def _unpaired(texts: Mapping[int, tuple[str, ...]], vectors: Mapping[int, Vectors]) -> dict[int, str]:
+    """Participants whose texts and vectors do not pair, and why."""
+    found = {}
+    for key in sorted(texts.keys() | vectors.keys()):
+        if key not in vectors:
+            found[key] = f"participant {key} has texts and no array emb_{key}"
+        elif key not in texts:
+            found[key] = f"participant {key} has vectors and no texts"
+        elif len(texts[key]) != len(vectors[key]):
+            found[key] = f"participant {key} has not as many texts ({len(texts[key])}) as vectors ({len(vectors[key])})"
+    return found
+
+
+def _short(vectors: Mapping[int, Vectors], rules: LoadRules, file: str) -> list[int]:
+    """Participants with vectors shorter than asked for, if they may be left out."""
+    if not any(len(rows) for rows in vectors.values()):
+        raise EmbeddingArtifactMismatchError(f"{file} holds no chunk with a text and a vector; nothing was imported.")
+    embedding = rules.settings.embedding
+    short = [key for key, rows in vectors.items() if len(rows) and rows.shape[1] < embedding.dimension]
+    left = [key for key, rows in vectors.items() if len(rows) and key not in short]
+    may_be_left_out = embedding.allow_insufficient_dimension_embeddings and not rules.asked_for and left
+    if short and not may_be_left_out:
+        raise EmbeddingDimensionMismatchError(expected=embedding.dimension, actual=vectors[short[0]].shape[1])
+    return short
+
+
+def _refuse_unsound(vectors: Mapping[int, Vectors], rules: LoadRules, file: str) -> None:
+    found = [
+        f"participant {participant_id}, chunk {row}: {what}"
+        for participant_id, rows in vectors.items()
+        for row, what in sorted(unsound_rows(rows, rules.settings.embedding.dimension).items())
+    ]
+    if found:
+        lines = first_lines(found)
+        raise EmbeddingValidationError(f"{file} holds vectors without a direction; embed the chunks again.\n{lines}")

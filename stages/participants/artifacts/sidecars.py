@@ -1,0 +1,75 @@
+"""Tags and chunk scores: the files that are looked at only when they are asked for (Spec 38)."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from schemas.values.artifacts import ChunkScoresMeta
+from stages.participants.artifacts import chunk_scores, tags
+from stages.participants.artifacts.chunk_scores import Scores, other_prompt, parse_chunk_scores
+from stages.participants.artifacts.documents import parse_sidecar
+from stages.participants.artifacts.findings import Findings
+from stages.participants.artifacts.names import ArtifactFile
+from stages.participants.artifacts.rules import LoadRules
+from stages.participants.artifacts.tags import Tags, parse_tags
+
+_ABSENT = "was asked for and is missing"
+_PROMPT = (
+    "score the chunks again, or accept the scores as they are with "
+    "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true"
+)
+
+
+class ScoredChunks(NamedTuple):
+    """The scores of the chunks, and who gave them."""
+
+    scores: Scores
+    meta: ChunkScoresMeta | None
+
+
+def load_tags(files: Mapping[ArtifactFile, bytes], *, name: str, chunks: Mapping[int, int], findings: Findings) -> Tags:
+    """The tags; a missing file is a problem. `chunks` counts the chunks of each participant."""
+    file = f"{name}{ArtifactFile.TAGS}"
+    if ArtifactFile.TAGS not in files:
+        findings.refuse(file, _ABSENT, tags.REMEDY)
+        return {}
+    return findings.take(parse_tags(files[ArtifactFile.TAGS], file=file, chunks=chunks))
+
+
+def load_chunk_scores(
+    files: Mapping[ArtifactFile, bytes],
+    *,
+    name: str,
+    chunks: Mapping[int, int],
+    rules: LoadRules,
+    findings: Findings,
+) -> ScoredChunks:
+    """The scores, whose prompt has to be the one of today's scorer; a missing file is a problem.
+
+    With EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another prompt, or none that is known, is only a warning.
+    """
+    file = f"{name}{ArtifactFile.CHUNK_SCORES}"
+    scores: Scores = {}
+    if ArtifactFile.CHUNK_SCORES in files:
+        scores = findings.take(parse_chunk_scores(files[ArtifactFile.CHUNK_SCORES], file=file, chunks=chunks))
+    else:
+        findings.refuse(file, _ABSENT, chunk_scores.REMEDY)
+    return ScoredChunks(scores, _load_meta(files, name=name, rules=rules, findings=findings))
+
+
+def _load_meta(
+    files: Mapping[ArtifactFile, bytes], *, name: str, rules: LoadRules, findings: Findings
+) -> ChunkScoresMeta | None:
+    file = f"{name}{ArtifactFile.CHUNK_SCORES_META}"
+    if ArtifactFile.CHUNK_SCORES_META in files:
+        data = files[ArtifactFile.CHUNK_SCORES_META]
+        meta = findings.take(parse_sidecar(ChunkScoresMeta, data, file=file, what_to_do=chunk_scores.REMEDY))
+        other = None if meta is None else other_prompt(meta)
+    else:
+        meta, other = None, _ABSENT
+    if other and rules.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
+        findings.warn(file, f"{other}; the scores are taken all the same")
+    elif other:
+        findings.refuse(file, other, _PROMPT)
+    if meta is not None and meta.source_embeddings not in (None, f"{name}{ArtifactFile.VECTORS}"):
+        findings.warn(file, "the scores were made for an artifact of another name; make sure it had the same chunks")
+    return meta

@@ -1,0 +1,100 @@
+"""`.npz`: the vectors of the chunks, read without unpickling anything."""
+
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from schemas.errors import EmbeddingDimensionMismatchError
+from schemas.values.artifacts import ParticipantChunks
+from schemas.values.interviews import Problem
+from stages.participants.problems import Parsed
+from stages.ports import Vectors
+
+REMEDY = "write one float32 array of shape (chunks, dimension) per participant with numpy.savez"
+
+#: How far a row's length may be from 1 for the row to count as normalised: float32 rounds to about 6e-8.
+UNIT_TOLERANCE = 1e-6
+
+_ZERO = 1e-8
+_KEY = re.compile(r"emb_([1-9][0-9]{0,5})")
+_UNREADABLE = (ValueError, EOFError, OSError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
+
+
+def parse_vectors(data: bytes, *, file: str) -> Parsed[dict[int, Vectors]]:
+    """The arrays as they were written, ids ascending. Arrays under other names are passed over.
+
+    An array of pickled objects, one of numbers that float32 does not hold exactly, and a file that is no intact
+    `.npz` are problems.
+    """
+    try:
+        arrays = _arrays(data)
+    except _UNREADABLE as error:
+        unreadable = f"is not an .npz file that can be read without unpickling ({type(error).__name__})"
+        return Parsed({}, (Problem(file=file, line=None, found=unreadable, what_to_do=REMEDY),))
+    problems = tuple(
+        Problem(file=file, line=None, found=f"participant {participant_id}: {found}", what_to_do=REMEDY)
+        for participant_id, array in arrays.items()
+        if (found := _wrong(array))
+    )
+    return Parsed({} if problems else {key: array.astype(np.float32) for key, array in arrays.items()}, problems)
+
+
+def write_vectors(participants: Sequence[ParticipantChunks]) -> bytes:
+    """The file that `parse_vectors` reads, bit by bit what the participants have."""
+    file = BytesIO()
+    arrays: Mapping[str, Any] = {f"emb_{person.participant_id}": person.vectors for person in participants}
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def unit_length(rows: Vectors, dimension: int) -> Vectors:
+    """The rows cut to `dimension`, and those that are not of length 1 then brought to it.
+
+    A row of length 1, up to UNIT_TOLERANCE, stays as it is to the last bit: what was written is read again the same.
+    None of the rows may be one of `unsound_rows`. Raises EmbeddingDimensionMismatchError when the rows are shorter.
+    """
+    if not len(rows):
+        return np.empty((0, dimension), dtype=np.float32)
+    if rows.shape[1] < dimension:
+        raise EmbeddingDimensionMismatchError(expected=dimension, actual=rows.shape[1])
+    cut = np.array(rows[:, :dimension])
+    # Squares of large float32 numbers overflow float32.
+    lengths = np.linalg.norm(cut.astype(np.float64), axis=1)
+    other = np.abs(lengths - 1) > UNIT_TOLERANCE
+    cut[other] = cut[other] / lengths[other, np.newaxis]
+    return cut
+
+
+def unsound_rows(rows: Vectors, dimension: int) -> dict[int, str]:
+    """The rows that are no direction once they are cut: position -> `NaN`, `infinity` or `nothing but zeros`."""
+    cut = rows[:, :dimension]
+    found = {
+        "nothing but zeros": (np.abs(cut) <= _ZERO).all(axis=1),
+        "infinity": np.isinf(cut).any(axis=1),
+        "NaN": np.isnan(cut).any(axis=1),
+    }
+    return {int(row): what for what, rows_with in found.items() for row in np.flatnonzero(rows_with)}
+
+
+def _arrays(data: bytes) -> dict[int, Any]:
+    archive = np.load(BytesIO(data), allow_pickle=False)
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise ValueError("a single array")
+    with archive:
+        names = {int(match[1]): name for name in archive.files if (match := _KEY.fullmatch(name))}
+        return {participant_id: archive[names[participant_id]] for participant_id in sorted(names)}
+
+
+def _wrong(array: Any) -> str | None:
+    if not isinstance(array, np.ndarray):
+        return "no array"
+    if array.dtype.kind != "f" or not np.can_cast(array.dtype, np.float32):
+        return f"numbers of type {array.dtype}, which float32 does not hold exactly"
+    if array.ndim != 2:
+        return f"an array of shape {array.shape}"
+    return None

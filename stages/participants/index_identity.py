@@ -1,0 +1,50 @@
+"""Whether a reference index is the one that the settings ask for: at its import and at every submission."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from schemas.settings.run import RunSettings
+from stages.model_aliases import canonical_model
+
+
+class BuiltWith(Protocol):
+    """What is known about how an index was built. None is not known and not compared."""
+
+    @property
+    def backend(self) -> str | None: ...
+    @property
+    def model(self) -> str | None: ...
+    @property
+    def dimension(self) -> int | None: ...
+    @property
+    def chunk_size(self) -> int | None: ...
+    @property
+    def chunk_step(self) -> int | None: ...
+    @property
+    def min_evidence_chars(self) -> int | None: ...
+
+
+def settings_differences(built: BuiltWith, settings: RunSettings) -> Iterator[str]:
+    """A sentence per setting whose value is not the one that the index was built with.
+
+    Two names of the same model are equal.
+    """
+    embedding, model = settings.embedding, settings.model.embedding_model
+    if built.model is not None and canonical_model(built.model) == canonical_model(model):
+        model = built.model
+    compared = {
+        "EMBEDDING_BACKEND": (built.backend, embedding.backend),
+        "MODEL_EMBEDDING_MODEL": (built.model, model),
+        "EMBEDDING_DIMENSION": (built.dimension, embedding.dimension),
+        "EMBEDDING_CHUNK_SIZE": (built.chunk_size, embedding.chunk_size),
+        "EMBEDDING_CHUNK_STEP": (built.chunk_step, embedding.chunk_step),
+        "EMBEDDING_MIN_EVIDENCE_CHARS": (built.min_evidence_chars, embedding.min_evidence_chars),
+    }
+    for name, (then, now) in compared.items():
+        if then is not None and then != now:
+            yield f"{name}: built with {then}, now {now}"
+
+
+def split_difference(split: str, *, built: str, now: str) -> str | None:
+    """A sentence when the hash over the ids of the split is not the one that the index was built on; else None."""
+    return None if built == now else f"split {split}: built on participants {built}, now {now}"

@@ -1,0 +1,434 @@
+"""The load rules of a reference artifact, one by one."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schemas.errors import (
+    EmbeddingArtifactMismatchError,
+    EmbeddingDimensionMismatchError,
+    EmbeddingValidationError,
+)
+from schemas.values.artifacts import PartialBuild
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.artifacts.rules import LoadRules
+from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from tests.stages.participants.artifacts.builders import (
+    CHUNK_SCORES,
+    CHUNK_SCORES_META,
+    META,
+    NO_SCORES,
+    TAGS,
+    TEXTS,
+    VECTORS,
+    Split,
+    as_json,
+    load,
+    npz,
+    rules,
+    settings,
+)
+
+ALIGNED = [rules(with_tags=True), rules(with_chunk_scores=True)]
+
+
+def mismatches(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> list[str]:
+    """The lines of the one error, without the sentence above them."""
+    with pytest.raises(EmbeddingArtifactMismatchError) as refusal:
+        load(loaded_by, **changes)
+    return [line.strip() for line in str(refusal.value).splitlines()[1:]]
+
+
+def found(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> list[str]:
+    """As mismatches, without what to do about them."""
+    return [line.split(";")[0] for line in mismatches(loaded_by, **changes)]
+
+
+def test_participants_come_by_id_with_texts_and_vectors_in_order() -> None:
+    loaded = load()
+
+    assert [(person.participant_id, person.texts, person.vectors.tolist()) for person in loaded.participants] == [
+        (303, ("up at three", "no “appetite”\nat all"), VECTORS[303].tolist()),
+        (304, ("one line",), VECTORS[304].tolist()),
+    ]
+    assert (loaded.partial, loaded.warnings) == (None, ())
+
+
+# Vectors
+
+
+def test_vectors_are_cut_and_then_normalised() -> None:
+    longer = {303: [[3, 4, 5], [0, 2, 9]], 304: [[1, 0, 0]]}
+    arrays = npz({key: np.array(rows, dtype=np.float32) for key, rows in longer.items()})
+
+    loaded = load(rules(dimension=2), VECTORS=arrays, META=None)
+
+    assert loaded.participants[0].vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 1]]
+
+
+def test_vectors_of_length_one_stay_as_they_are_to_the_last_bit() -> None:
+    rows = np.random.default_rng(7).normal(size=(3, 384)).astype(np.float32)
+    once = load(rules(dimension=384), VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)
+
+    written = npz({person.participant_id: person.vectors for person in once.participants})
+    again = load(rules(dimension=384), VECTORS=written, META=None)
+
+    assert [person.vectors.tobytes() for person in again.participants] == [
+        person.vectors.tobytes() for person in once.participants
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"), (0, "nothing but zeros")]
+)
+def test_a_vector_without_a_direction_is_refused(value: float, word: str) -> None:
+    rows = np.array([[1, 0, 0, 0], [value, 0, 0, 0]], dtype=np.float32)
+    with pytest.raises(EmbeddingValidationError, match=f"participant 303, chunk 1: {word}"):
+        load(VECTORS=npz(VECTORS | {303: rows}))
+
+
+def test_a_vector_that_is_zero_only_where_it_is_cut_is_refused() -> None:
+    with pytest.raises(EmbeddingValidationError, match="participant 304, chunk 0: nothing but zeros"):
+        load(rules(dimension=2), META=None)
+
+
+def test_vectors_shorter_than_asked_for_are_refused() -> None:
+    with pytest.raises(EmbeddingDimensionMismatchError) as refusal:
+        load(rules(dimension=5), META=None)
+    assert (refusal.value.expected, refusal.value.actual) == (5, 4)
+
+
+def test_shorter_vectors_may_be_left_out() -> None:
+    short = npz(VECTORS | {303: VECTORS[303][:, :3]})
+    loaded = load(rules(allow_insufficient_dimension_embeddings=True), VECTORS=short)
+
+    assert [person.participant_id for person in loaded.participants] == [304]
+    assert loaded.warnings == ("small.npz: participant 303 has 2 vectors of less than 4 dimensions; left out",)
+    assert loaded.partial == PartialBuild(
+        skipped_participants=(303,),
+        skipped_participant_count=1,
+        skipped_chunks=2,
+        chunk_skip_reason_counts={"dimension_mismatch": 2},
+    )
+
+
+def test_an_index_of_nothing_but_shorter_vectors_is_refused_all_the_same() -> None:
+    with pytest.raises(EmbeddingDimensionMismatchError):
+        load(rules(dimension=5, allow_insufficient_dimension_embeddings=True), META=None)
+
+
+@pytest.mark.parametrize("aligned", ALIGNED)
+def test_with_sidecars_no_vector_may_be_left_out(aligned: LoadRules) -> None:
+    short = npz(VECTORS | {303: VECTORS[303][:, :3]})
+    allowing = replace(aligned, settings=settings(allow_insufficient_dimension_embeddings=True))
+    with pytest.raises(EmbeddingDimensionMismatchError):
+        load(allowing, VECTORS=short)
+
+
+def test_texts_without_vectors_are_left_out_with_a_warning() -> None:
+    loaded = load(VECTORS=npz({303: VECTORS[303]}))
+
+    assert [person.participant_id for person in loaded.participants] == [303]
+    assert loaded.warnings == ("small.npz: participant 304 has texts and no array emb_304; left out",)
+    assert loaded.partial == PartialBuild(
+        skipped_participants=(304,), skipped_participant_count=1, skipped_chunks=1, chunk_skip_reason_counts={}
+    )
+
+
+def test_another_count_of_texts_is_left_out_with_a_warning() -> None:
+    loaded = load(TEXTS=as_json(TEXTS | {"303": ["alone"]}))
+
+    assert [person.participant_id for person in loaded.participants] == [304]
+    assert loaded.warnings == ("small.npz: participant 303 has not as many texts (1) as vectors (2); left out",)
+
+
+def test_vectors_without_texts_are_left_out_with_a_warning() -> None:
+    loaded = load(TEXTS=as_json({"303": TEXTS["303"]}))
+    assert loaded.warnings == ("small.npz: participant 304 has vectors and no texts; left out",)
+
+
+@pytest.mark.parametrize("aligned", ALIGNED)
+def test_with_sidecars_a_missing_array_is_a_mismatch(aligned: LoadRules) -> None:
+    assert found(aligned, VECTORS=npz({303: VECTORS[303]})) == [
+        "small.npz: participant 304 has texts and no array emb_304"
+    ]
+
+
+@pytest.mark.parametrize("aligned", ALIGNED)
+def test_with_sidecars_another_count_of_texts_is_a_mismatch(aligned: LoadRules) -> None:
+    assert found(aligned, VECTORS=npz(VECTORS | {304: VECTORS[303]})) == [
+        "small.npz: participant 304 has not as many texts (1) as vectors (2)"
+    ]
+
+
+def test_an_artifact_without_a_chunk_is_refused() -> None:
+    with pytest.raises(EmbeddingArtifactMismatchError, match="no chunk with a text and a vector"):
+        load(TEXTS=as_json({}), VECTORS=npz({}))
+
+
+# The description
+
+
+def test_all_mismatches_come_in_one_error() -> None:
+    wanted = rules(
+        backend="ollama", dimension=8, chunk_size=6, chunk_step=3, min_evidence_chars=9, splits={"paper-train": Split()}
+    )
+    other = as_json(META | {"model": "nomic-embed-text", "split_ids_hash": "2" * 12})
+
+    assert found(wanted, META=other) == [
+        "small.meta.json: EMBEDDING_BACKEND: built with huggingface, now ollama",
+        "small.meta.json: MODEL_EMBEDDING_MODEL: built with nomic-embed-text, now qwen3-embedding:8b",
+        "small.meta.json: EMBEDDING_DIMENSION: built with 4, now 8",
+        "small.meta.json: EMBEDDING_CHUNK_SIZE: built with 8, now 6",
+        "small.meta.json: EMBEDDING_CHUNK_STEP: built with 2, now 3",
+        "small.meta.json: EMBEDDING_MIN_EVIDENCE_CHARS: built with 8, now 9",
+        "small.meta.json: split paper-train: built on participants 222222222222, now 111111111111",
+    ]
+
+
+def test_names_of_the_same_model_are_equal() -> None:
+    assert load(META=as_json(META | {"model": "qwen3-embedding:8b"})).identity.model == "qwen3-embedding:8b"
+
+
+@pytest.mark.parametrize("name", ["backend", "model", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"])
+def test_what_the_description_does_not_say_is_not_compared(name: str) -> None:
+    loaded = load(META=as_json({key: value for key, value in META.items() if key != name}))
+    assert loaded.warnings == ()
+
+
+def test_without_a_description_there_is_only_a_warning() -> None:
+    assert load(META=None).warnings == ("small.meta.json: is missing; taken as built with the settings of today",)
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b"\xff", b'{"dimension": "4"}', b'{"dimension": true}'])
+def test_a_description_that_cannot_be_read_is_a_mismatch_and_no_missing_one(data: bytes) -> None:
+    (line,) = found(META=data)
+    assert line.startswith("small.meta.json: ")
+
+
+def test_another_file_of_the_split_with_the_same_participants_is_a_warning() -> None:
+    loaded = load(rules(splits={"paper-train": Split(csv_hash="d" * 12)}))
+    assert loaded.warnings == (
+        "small.meta.json: split paper-train has the same participants in another file than at the time",
+    )
+
+
+def without(*names: str, **changes: Any) -> bytes:
+    return as_json({key: value for key, value in (META | changes).items() if key not in names})
+
+
+def test_for_an_older_description_the_file_of_the_split_speaks() -> None:
+    loaded = load(rules(splits={"paper-train": Split()}), META=without("split_ids_hash"))
+    assert (loaded.identity.split_ids_hash, loaded.warnings) == ("1" * 12, ())
+
+
+def test_for_an_older_description_of_another_file_the_ids_of_the_texts_speak() -> None:
+    # sha256("303,304")
+    same = Split(csv_hash="d" * 12, ids_hash="afed5fdda458")
+    older = without("split_ids_hash")
+
+    assert load(rules(splits={"paper-train": same}), META=older).identity.split_ids_hash == same.ids_hash
+    assert found(rules(splits={"paper-train": Split(csv_hash="d" * 12)}), META=older) == [
+        "small.meta.json: split paper-train: built on participants afed5fdda458, now 111111111111"
+    ]
+
+
+def test_a_split_that_is_not_stored_is_not_compared() -> None:
+    assert load(rules(splits={"train": Split(ids_hash="2" * 12)})).identity.split_ids_hash == "1" * 12
+
+
+def test_the_split_is_found_under_its_name_of_today() -> None:
+    assert load(META=as_json(META | {"split": "avec-train"})).identity.split == "train"
+
+
+def test_references_of_a_split_for_testing_are_a_mismatch() -> None:
+    assert found(META=as_json(META | {"split": "paper-test"})) == [
+        "small.meta.json: split: it was not built from a training split"
+    ]
+
+
+# Tags
+
+
+def test_tags_that_are_not_asked_for_are_not_looked_at() -> None:
+    loaded = load(TAGS=b"\xff{ broken")
+    assert [person.tags for person in loaded.participants] == [None, None]
+
+
+def test_tags_belong_to_their_chunks_and_may_be_none() -> None:
+    loaded = load(rules(with_tags=True))
+    assert [person.tags for person in loaded.participants] == [
+        ((PHQ8Item.SLEEP,), ()),
+        ((PHQ8Item.SLEEP, PHQ8Item.TIRED),),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tags", "what"),
+    [
+        (None, "was asked for and is missing"),
+        (b"{", "cannot be read: Expecting property name enclosed in double quotes at line 1, column 2"),
+        (as_json({"303": TAGS["303"]}), "participant 304 is missing"),
+        (as_json(TAGS | {"305": []}), "participant 305 has no chunks"),
+        (as_json(TAGS | {"304": [[], []]}), "participant 304 has not as many entries (2) as chunks (1)"),
+        (as_json(TAGS | {"304": "PHQ8_Sleep"}), "participant 304 has string where an array is expected"),
+        (as_json(TAGS | {"304": ["PHQ8_Sleep"]}), "participant 304, chunk 0: expected an array of tags, found string"),
+        (as_json(TAGS | {"304": [[1]]}), "participant 304, chunk 0: a tag is no string"),
+        (as_json(TAGS | {"304": [["Sleep"]]}), "participant 304, chunk 0: a tag is unknown, tags look like PHQ8_Sleep"),
+    ],
+)
+def test_tags_that_are_asked_for_have_to_be_there_and_right(tags: bytes | None, what: str) -> None:
+    lines = mismatches(rules(with_tags=True), TAGS=tags)
+    assert lines[0] == (
+        f"small.tags.json: {what}; write the tags again for these chunks, or leave them out (--no-tags)"
+    )
+
+
+# Chunk scores
+
+
+def test_chunk_scores_that_are_not_asked_for_are_not_looked_at() -> None:
+    loaded = load(CHUNK_SCORES=b"\xff{ broken", CHUNK_SCORES_META=b"also")
+    assert [person.scores for person in loaded.participants] == [None, None]
+
+
+def test_chunk_scores_belong_to_their_chunks() -> None:
+    loaded = load(rules(with_chunk_scores=True))
+
+    of_sleep = [scores[PHQ8Item.SLEEP] for person in loaded.participants for scores in person.scores or ()]
+    assert of_sleep == [3, None, None]
+    assert loaded.chunk_scores_meta is not None
+    assert loaded.chunk_scores_meta.document() == CHUNK_SCORES_META
+
+
+@pytest.mark.parametrize(
+    ("scores", "what"),
+    [
+        (None, "was asked for and is missing"),
+        (b"", "cannot be read: Expecting value at line 1, column 1"),
+        (as_json({}), "participant 303 is missing"),
+        (as_json(CHUNK_SCORES | {"305": []}), "participant 305 has no chunks"),
+        (as_json(CHUNK_SCORES | {"304": []}), "participant 304 has not as many entries (0) as chunks (1)"),
+        (as_json(CHUNK_SCORES | {"304": [None]}), "participant 304, chunk 0: expected an object of scores, found null"),
+        (
+            as_json(CHUNK_SCORES | {"304": [NO_SCORES | {"PHQ8_Total": 1}]}),
+            "participant 304, chunk 0: root: other keys than the eight: 1",
+        ),
+        (
+            as_json(CHUNK_SCORES | {"304": [dict(list(NO_SCORES.items())[1:])]}),
+            "participant 304, chunk 0: PHQ8_NoInterest: missing",
+        ),
+        *(
+            (
+                as_json(CHUNK_SCORES | {"304": [NO_SCORES | {"PHQ8_Sleep": wrong}]}),
+                f"participant 304, chunk 0: PHQ8_Sleep: expected 0, 1, 2, 3 or null, found another {kind}",
+            )
+            for wrong, kind in ((True, "boolean"), (4, "number"), (-1, "number"), (1.0, "number"), ("1", "string"))
+        ),
+    ],
+)
+def test_chunk_scores_that_are_asked_for_have_to_be_there_and_right(scores: bytes | None, what: str) -> None:
+    lines = mismatches(rules(with_chunk_scores=True), CHUNK_SCORES=scores)
+    assert lines[0] == (
+        f"small.chunk_scores.json: {what}; score these chunks again, or leave the scores out (--no-chunk-scores)"
+    )
+
+
+OTHER_PROMPT = as_json(CHUNK_SCORES_META | {"prompt_hash": "0" * 12})
+
+
+@pytest.mark.parametrize(
+    ("meta", "what"),
+    [
+        (None, "was asked for and is missing"),
+        (
+            OTHER_PROMPT,
+            f"prompt_hash: the scores were made with the prompt 000000000000, now it is {PROMPT_HASH}",
+        ),
+    ],
+)
+def test_scores_by_another_prompt_are_refused_unless_they_are_accepted(meta: bytes | None, what: str) -> None:
+    assert found(rules(with_chunk_scores=True), CHUNK_SCORES_META=meta) == [f"small.chunk_scores.meta.json: {what}"]
+
+    accepted = load(rules(with_chunk_scores=True, allow_chunk_scores_prompt_hash_mismatch=True), CHUNK_SCORES_META=meta)
+    assert accepted.warnings == (f"small.chunk_scores.meta.json: {what}; the scores are taken all the same",)
+
+
+def test_scores_with_a_broken_description_are_refused_even_when_any_prompt_is_accepted() -> None:
+    accepting = rules(with_chunk_scores=True, allow_chunk_scores_prompt_hash_mismatch=True)
+    assert found(accepting, CHUNK_SCORES_META=b"{}") == ["small.chunk_scores.meta.json: prompt_hash: Field required"]
+
+
+def test_scores_that_were_made_for_a_file_of_another_name_are_taken_with_a_warning() -> None:
+    meta = as_json(CHUNK_SCORES_META | {"source_embeddings": "other.npz"})
+    assert load(rules(with_chunk_scores=True), CHUNK_SCORES_META=meta).warnings == (
+        "small.chunk_scores.meta.json: the scores were made for an artifact of another name; make sure it had the same "
+        "chunks",
+    )
+
+
+# What was left out before
+
+
+def test_an_index_that_was_built_in_part_says_so() -> None:
+    partial = {
+        "output_npz": "small.npz",
+        "skipped_participants": [305],
+        "skipped_participant_count": 1,
+        "skipped_chunks": 2,
+        "chunk_skip_reason_counts": {"embedding_nan": 2},
+    }
+    loaded = load(VECTORS=npz({303: VECTORS[303]}), PARTIAL=as_json(partial))
+    assert loaded.partial is not None
+    assert loaded.partial.document() == partial | {
+        "skipped_participants": [304, 305],
+        "skipped_participant_count": 2,
+        "skipped_chunks": 3,
+    }
+
+
+def test_participants_that_were_left_out_still_count_for_the_split() -> None:
+    # sha256("303,304,305")
+    split = Split(csv_hash="d" * 12, ids_hash="2526afd2ebe7")
+    loaded = load(
+        rules(splits={"paper-train": split}),
+        META=without("split_ids_hash", "split_csv_hash"),
+        PARTIAL=as_json({"skipped_participants": [305]}),
+    )
+    assert loaded.identity.split_ids_hash == split.ids_hash
+
+
+def test_a_broken_note_of_what_was_left_out_is_a_mismatch() -> None:
+    assert found(PARTIAL=b'{"skipped_chunks": "many"}') == [
+        "small.partial.json: skipped_chunks: Input should be a valid integer"
+    ]
+
+
+# Texts
+
+
+@pytest.mark.parametrize(
+    ("texts", "what"),
+    [
+        (b"[]", "cannot be read: expected a JSON object, found array"),
+        (b'{"303": [], "303": []}', "cannot be read: a name occurs twice in one object"),
+        (b'{"303": [NaN]}', "cannot be read: NaN is not JSON"),
+        (b'{"303": ["secret \\u0000"]}', "holds a NUL character or half of a surrogate pair"),
+        (b'{"303": ["secret \\ud83d"]}', "holds a NUL character or half of a surrogate pair"),
+        (b'{"secret": []}', "a name is not the number of a participant"),
+        (b'{"303": {"secret": 1}}', "participant 303 has object where an array is expected"),
+        (b'{"303": [["secret"]]}', "participant 303, chunk 0: expected a string, found array"),
+        (b"secret \xff", "is not UTF-8"),
+    ],
+)
+def test_texts_of_another_shape_are_refused_without_a_word_of_them(texts: bytes, what: str) -> None:
+    assert mismatches(TEXTS=texts) == [
+        f"small.json: {what}; write an object: participant id -> list of texts, in the order of the vectors"
+    ]
+
+
+def test_of_many_mismatches_the_first_are_shown_and_the_others_counted() -> None:
+    lines = mismatches(TEXTS=as_json({"303": [0] * 30}))
+    assert (len(lines), lines[-1]) == (21, "and 10 more")

@@ -1,0 +1,72 @@
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+from stages.participants.artifacts.vectors import parse_vectors
+from tests.stages.participants.artifacts.builders import VECTORS, npz
+
+
+class Exploding:
+    """Unpickling one of these ends the test."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return pytest.fail, ("It was unpickled.",)
+
+
+def single_array() -> bytes:
+    file = BytesIO()
+    np.save(file, VECTORS[303])
+    return file.getvalue()
+
+
+def test_arrays_come_by_participant_and_others_are_passed_over() -> None:
+    file = BytesIO()
+    np.savez(file, emb_304=VECTORS[304], emb_303=VECTORS[303], created=np.zeros(3), emb_x=np.zeros(3))
+    arrays, problems = parse_vectors(file.getvalue(), file="small.npz")
+    assert (list(arrays), problems) == ([303, 304], ())
+
+
+def test_pickled_objects_are_refused_and_never_unpickled() -> None:
+    (problem,) = parse_vectors(npz({303: np.array([Exploding()], dtype=object)}), file="small.npz").problems
+    assert problem.found == "is not an .npz file that can be read without unpickling (ValueError)"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (npz(VECTORS)[:200], "BadZipFile"),
+        (npz(VECTORS).replace(np.float32(0.8).tobytes(), np.float32(0.9).tobytes()), "BadZipFile"),
+        (b"", "EOFError"),
+        (b"no zip", "ValueError"),
+        (single_array(), "ValueError"),
+    ],
+    ids=["truncated", "changed", "empty", "text", "npy"],
+)
+def test_a_broken_file_is_refused(data: bytes, kind: str) -> None:
+    arrays, (problem,) = parse_vectors(data, file="small.npz")
+    assert (arrays, str(problem)) == (
+        {},
+        f"small.npz: is not an .npz file that can be read without unpickling ({kind}); write one float32 array of "
+        "shape (chunks, dimension) per participant with numpy.savez",
+    )
+
+
+@pytest.mark.parametrize(
+    ("array", "found"),
+    [
+        (np.zeros((1, 4)), "numbers of type float64, which float32 does not hold exactly"),
+        (np.zeros((1, 4), dtype=np.int8), "numbers of type int8, which float32 does not hold exactly"),
+        (np.zeros(4, dtype=np.float32), "an array of shape (4,)"),
+    ],
+)
+def test_arrays_of_another_kind_are_refused(array: object, found: str) -> None:
+    assert [problem.found for problem in parse_vectors(npz({303: array}), file="small.npz").problems] == [
+        f"participant 303: {found}"
+    ]
+
+
+def test_shorter_floats_are_read_exactly() -> None:
+    halves = VECTORS[303].astype(np.float16)
+    arrays, _ = parse_vectors(npz({303: halves}), file="small.npz")
+    assert (arrays[303].dtype.name, arrays[303].tolist()) == ("float32", halves.tolist())
