@@ -9,7 +9,9 @@ from schemas.errors import EmbeddingArtifactMismatchError, EvidenceSchemaError, 
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings, settings_hash
 from schemas.values.phq8 import AssessmentMode
+from stages.participants.artifacts.names import index_name
 from stages.participants.evidence_schema import quotes_per_item
+from stages.participants.index_identity import settings_differences, split_difference
 from store import interviews, references
 from store.database import Connection
 from store.references import StoredIndex
@@ -124,7 +126,7 @@ def _checked_evidence(
 
 async def _index(connection: Connection, settings: RunSettings) -> StoredIndex:
     stored = {index.name: index for index in await references.current(connection)}
-    name = settings.embedding.embeddings_file
+    name = index_name(settings.embedding.embeddings_file)
     if name not in stored:
         known = ", ".join(stored) or "none yet"
         raise Refused(
@@ -132,10 +134,11 @@ async def _index(connection: Connection, settings: RunSettings) -> StoredIndex:
             "`ragq index references --split paper-train` builds it."
         )
     index = stored[name]
-    mismatches = _mismatches(index, settings)
+    mismatches = list(settings_differences(index, settings))
     current = await interviews.split_hashes(connection, index.split)
-    if current is not None and current.ids_hash != index.split_ids_hash:
-        mismatches.append(f"split {index.split}: built on participants {index.split_ids_hash}, now {current.ids_hash}")
+    if current is not None:
+        other = split_difference(index.split, built=index.split_ids_hash, now=current.ids_hash)
+        mismatches += [other] if other else []
     if mismatches:
         raise EmbeddingArtifactMismatchError(
             f"Reference index '{name}' was built with other settings:\n"
@@ -143,15 +146,3 @@ async def _index(connection: Connection, settings: RunSettings) -> StoredIndex:
             + f"\nBuild it again: `ragq index references --split {index.split}`; or set the values it was built with."
         )
     return index
-
-
-def _mismatches(index: StoredIndex, settings: RunSettings) -> list[str]:
-    wanted = {
-        "EMBEDDING_BACKEND": (index.backend, settings.embedding.backend),
-        "MODEL_EMBEDDING_MODEL": (index.model, settings.model.embedding_model),
-        "EMBEDDING_DIMENSION": (index.dimension, settings.embedding.dimension),
-        "EMBEDDING_CHUNK_SIZE": (index.chunk_size, settings.embedding.chunk_size),
-        "EMBEDDING_CHUNK_STEP": (index.chunk_step, settings.embedding.chunk_step),
-        "EMBEDDING_MIN_EVIDENCE_CHARS": (index.min_evidence_chars, settings.embedding.min_evidence_chars),
-    }
-    return [f"{name}: built with {built}, now {now}" for name, (built, now) in wanted.items() if built != now]

@@ -6,15 +6,14 @@ from typing import NamedTuple
 
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
+from stages.participants.artifacts.names import index_name
+from stages.participants.splits import TRAINING_SPLITS
 from store import interviews, references
 from store.chain import content_hash
 from store.database import Connection
 from store.references import IndexPlan
 from store.runs import NewJob, NewRun
 from workers.pipelines import stages_of
-
-#: Splits that may serve as references; the others are for testing.
-TRAINING_SPLITS = {"paper-train": "paper-train", "avec-train": "train"}
 
 
 class PlannedIndex(NamedTuple):
@@ -49,7 +48,7 @@ async def plan_references(connection: Connection, split: str, settings: Effectiv
         )
     embedding = settings.run.embedding
     plan = IndexPlan(
-        name=embedding.embeddings_file,
+        name=index_name(embedding.embeddings_file),
         split=name,
         split_csv_hash=hashes.csv_hash,
         split_ids_hash=hashes.ids_hash,
