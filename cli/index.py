@@ -8,10 +8,11 @@ from cli.session import application, with_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import tell
 from cli.watch import follow
+from stages.participants.splits import TRAINING_SPLITS
 from store import references
 from store.database import Connection
 from store.references import StoredIndex
-from workers.submissions.references import TRAINING_SPLITS, plan_references
+from workers.submissions.references import plan_references
 from workers.submissions.submit import Submitted, submit
 
 
@@ -103,7 +104,7 @@ def _print(indexes: list[StoredIndex], as_json: bool) -> None:
         table.add_row(
             one.name,
             one.split,
-            str(one.participants),
+            f"{one.participants} (partial)" if one.partial else str(one.participants),
             str(one.chunks),
             one.model,
             str(one.dimension),

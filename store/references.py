@@ -1,18 +1,26 @@
 """Reference indexes: planned, published whole, searched."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import Vector
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingDimensionMismatchError
+from schemas.values.artifacts import ParticipantChunks
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
+from stages.participants.hashes import short_hash
 from store.database import Connection, Database
+
+_BULK_SECONDS = 600.0
+"""For the statements that carry a whole index."""
 
 PLAN = """
 INSERT INTO reference_index
@@ -24,7 +32,8 @@ RETURNING id
 
 COLUMNS = """
 id, name, run_id, split, split_csv_hash, split_ids_hash, backend, model, model_digest, dimension, chunk_size,
-chunk_step, min_evidence_chars, participants, chunks, created_at, published_at, replaced_at
+chunk_step, min_evidence_chars, participants, chunks, created_at, published_at, replaced_at, artifact_meta,
+chunk_scores_meta, partial
 """
 
 CURRENT = f"SELECT {COLUMNS} FROM reference_index WHERE published_at IS NOT NULL AND replaced_at IS NULL ORDER BY name"
@@ -72,6 +81,32 @@ INSERT INTO reference_participant (index_id, participant_id, items)
 SELECT $1, j.subject::integer, nullif(j.inputs -> 'items', 'null') FROM job AS j WHERE j.run_id = $2
 """
 
+DESCRIBE = "UPDATE reference_index SET artifact_meta = $2, chunk_scores_meta = $3, partial = $4 WHERE id = $1"
+
+# The scores are frozen into the index, as they are in one that a run builds.
+KEEP_PARTICIPANTS = """
+INSERT INTO reference_participant (index_id, participant_id, items)
+SELECT $1, n.participant_id, p.items
+FROM unnest($2::integer[]) AS n (participant_id) LEFT JOIN participant AS p ON p.id = n.participant_id
+"""
+
+UNLABELLED = """
+SELECT participant_id FROM reference_participant WHERE index_id = $1 AND items IS NULL ORDER BY participant_id
+"""
+
+CHUNK_IDS = "SELECT id FROM reference_chunk WHERE index_id = $1 ORDER BY participant_id, ordinal"
+
+CONTENT = """
+SELECT p.participant_id, k.text, k.tags, k.scores, v.vector
+FROM reference_participant AS p
+LEFT JOIN reference_chunk AS k ON k.index_id = p.index_id AND k.participant_id = p.participant_id
+LEFT JOIN reference_vector AS v ON v.chunk_id = k.id
+WHERE p.index_id = $1 ORDER BY p.participant_id, k.ordinal
+"""
+
+# Of two indexes of one name that are published at the same moment, the later one has to see the earlier one.
+ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('reference_index ' || $1, 0))"
+
 REPLACE = """
 UPDATE reference_index SET replaced_at = now()
 WHERE name = $2 AND id <> $1 AND published_at IS NOT NULL AND replaced_at IS NULL
@@ -108,7 +143,8 @@ class IndexPlan:
 
     name: str
     split: str
-    split_csv_hash: str
+    split_csv_hash: str | None
+    """None where the files of an imported index do not say."""
     split_ids_hash: str
     backend: str
     model: str
@@ -123,13 +159,19 @@ class StoredIndex(IndexPlan):
     """An index as it is stored."""
 
     id: int
-    run_id: int
+    run_id: int | None
+    """None for an index that was imported from files."""
     model_digest: str | None
     participants: int | None
     chunks: int | None
     created_at: datetime
     published_at: datetime | None
     replaced_at: datetime | None
+    artifact_meta: dict[str, Any] | None
+    """The description that an imported index came with."""
+    chunk_scores_meta: dict[str, Any] | None
+    partial: dict[str, Any] | None
+    """What was left out; None for a complete index."""
 
 
 class Published(NamedTuple):
@@ -140,8 +182,8 @@ class Published(NamedTuple):
     """Jobs of the run that have to succeed first; 0 when it was published."""
 
 
-async def plan(connection: Connection, run_id: int, index: IndexPlan) -> int:
-    """Store an index that nobody sees yet. Its id."""
+async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
+    """Store an index that nobody sees yet; without a run for one that is imported. Its id."""
     index_id: int = await connection.fetchval(
         PLAN,
         index.name,
@@ -194,9 +236,71 @@ async def publish_when_complete(connection: Connection, run_id: int) -> Publishe
         raise EmbeddingArtifactMismatchError(
             f"Run r{run_id} has {counts['chunks']} chunks and {counts['vectors']} vectors; nothing was published."
         )
-    await connection.execute(REPLACE, index["id"], index["name"])
-    await connection.execute(PUBLISH, index["id"], digests[0], counts["chunks"])
+    await _publish(connection, index["id"], index["name"], digests[0], counts["chunks"])
     return Published(True, 0)
+
+
+async def keep_imported(
+    connection: Connection,
+    index: IndexPlan,
+    participants: Sequence[ParticipantChunks],
+    *,
+    model_digest: str | None,
+    artifact_meta: Mapping[str, Any] | None,
+    chunk_scores_meta: Mapping[str, Any] | None,
+    partial: Mapping[str, Any] | None,
+) -> int:
+    """Store and publish an index with everything in it, all or nothing, and replace the older one of its name. Its id.
+
+    `participants` have ascending ids. Their item scores are those that are imported now.
+    """
+    async with connection.transaction():
+        index_id = await plan(connection, None, index)
+        documents = (_json(document) for document in (artifact_meta, chunk_scores_meta, partial))
+        await connection.execute(DESCRIBE, index_id, *documents)
+        await connection.execute(KEEP_PARTICIPANTS, index_id, [person.participant_id for person in participants])
+        await connection.copy_records_to_table(
+            "reference_chunk",
+            columns=("index_id", "participant_id", "ordinal", "text", "chunk_hash", "tags", "scores"),
+            records=_chunk_records(index_id, participants),
+            timeout=_BULK_SECONDS,
+        )
+        ids = [row["id"] for row in await connection.fetch(CHUNK_IDS, index_id)]
+        await connection.copy_records_to_table(
+            "reference_vector",
+            columns=("chunk_id", "index_id", "participant_id", "ordinal", "vector"),
+            records=_vector_records(index_id, ids, participants),
+            timeout=_BULK_SECONDS,
+        )
+        await _publish(connection, index_id, index.name, model_digest, len(ids))
+    return index_id
+
+
+async def unlabelled(connection: Connection, index_id: int) -> list[int]:
+    """The participants of an index without item scores, ids ascending."""
+    return [row["participant_id"] for row in await connection.fetch(UNLABELLED, index_id)]
+
+
+async def content(connection: Connection, index_id: int) -> list[ParticipantChunks]:
+    """Everything in a published index, participants by id, chunks in order, vectors bit by bit as they are."""
+    rows = await connection.fetch(CONTENT, index_id, timeout=_BULK_SECONDS)
+    has_tags = any(row["tags"] is not None for row in rows)
+    has_scores = any(row["scores"] is not None for row in rows)
+    dimension = await connection.fetchval("SELECT dimension FROM reference_index WHERE id = $1", index_id)
+    people = []
+    for participant_id, group in groupby(rows, key=itemgetter("participant_id")):
+        chunks = [row for row in group if row["text"] is not None]
+        vectors = np.array([row["vector"].to_numpy() for row in chunks], dtype=np.float32)
+        people.append(
+            ParticipantChunks(
+                participant_id=participant_id,
+                texts=tuple(row["text"] for row in chunks),
+                vectors=vectors.reshape(len(chunks), dimension),
+                tags=tuple(tuple(map(PHQ8Item.from_evidence_key, row["tags"])) for row in chunks) if has_tags else None,
+                scores=tuple(_by_item(row["scores"]) for row in chunks) if has_scores else None,
+            )
+        )
+    return people
 
 
 async def chunk_texts(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, str]:
@@ -255,3 +359,38 @@ class PostgresReferenceSearch:
             return [tuple(references) for references in found]
 
         return await self._database.steadily(search)
+
+
+async def _publish(connection: Connection, index_id: int, name: str, model_digest: str | None, chunks: int) -> None:
+    await connection.execute(ONE_BY_ONE, name)
+    await connection.execute(REPLACE, index_id, name)
+    await connection.execute(PUBLISH, index_id, model_digest, chunks)
+
+
+def _chunk_records(index_id: int, participants: Sequence[ParticipantChunks]) -> Iterator[tuple[Any, ...]]:
+    for person in participants:
+        for ordinal, text in enumerate(person.texts):
+            tags = None if person.tags is None else [tag.evidence_key for tag in person.tags[ordinal]]
+            scores = None if person.scores is None else _by_key(person.scores[ordinal])
+            yield index_id, person.participant_id, ordinal, text, short_hash(text), tags, _json(scores)
+
+
+def _vector_records(
+    index_id: int, ids: Sequence[int], participants: Sequence[ParticipantChunks]
+) -> Iterator[tuple[Any, ...]]:
+    places = ((person.participant_id, ordinal) for person in participants for ordinal in range(len(person.texts)))
+    rows = (row for person in participants for row in person.vectors)
+    for chunk_id, place, row in zip(ids, places, rows, strict=True):
+        yield chunk_id, index_id, *place, Vector(row)
+
+
+def _json(document: Mapping[str, Any] | None) -> str | None:
+    return None if document is None else json.dumps(document)
+
+
+def _by_key(scores: Mapping[PHQ8Item, int | None]) -> dict[str, int | None]:
+    return {item.evidence_key: score for item, score in scores.items()}
+
+
+def _by_item(scores: Mapping[str, int | None]) -> dict[PHQ8Item, int | None]:
+    return {item: scores[item.evidence_key] for item in PHQ8Item}

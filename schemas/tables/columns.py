@@ -47,11 +47,13 @@ def id_column() -> Column[int]:
     return Column(BigInteger, primary_key=True, autoincrement=True)
 
 
-def reference_column(target: str, *, primary_key: bool = False, cascade: bool = True) -> Column[int]:
+def reference_column(
+    target: str, *, primary_key: bool = False, cascade: bool = True, nullable: bool = False
+) -> Column[int]:
     """A pointer at another table's id."""
     return Column(
         BigInteger,
         ForeignKey(target, ondelete="CASCADE" if cascade else None),
         primary_key=primary_key,
-        nullable=False,
+        nullable=nullable,
     )

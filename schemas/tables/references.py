@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Index, Integer, UniqueConstraint, text
+from sqlalchemy import ARRAY, Column, Index, Integer, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import (
@@ -32,9 +32,11 @@ class ReferenceIndex(SQLModel, table=True):
 
     id: int | None = Field(default=None, sa_column=id_column())
     name: str
-    run_id: int = Field(sa_column=reference_column("run.id", cascade=False))
+    run_id: int | None = Field(default=None, sa_column=reference_column("run.id", cascade=False, nullable=True))
+    """None for an index that was imported from files."""
     split: str
-    split_csv_hash: str
+    split_csv_hash: str | None = None
+    """None where the files of an imported index do not say."""
     split_ids_hash: str
     backend: str
     model: str
@@ -45,6 +47,12 @@ class ReferenceIndex(SQLModel, table=True):
     min_evidence_chars: int
     participants: int | None = None
     chunks: int | None = None
+    artifact_meta: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """The description that an imported index came with."""
+    chunk_scores_meta: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """Who scored the chunks; None without chunk scores, and where their files did not say."""
+    partial: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """What was left out; None for a complete index."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
     published_at: datetime | None = Field(default=None, sa_column=time_column())
     replaced_at: datetime | None = Field(default=None, sa_column=time_column())
@@ -72,6 +80,10 @@ class ReferenceChunk(SQLModel, table=True):
     ordinal: int
     text: str = Field(sa_column=text_column())
     chunk_hash: str
+    tags: list[str] | None = Field(default=None, sa_column=Column(ARRAY(Text), nullable=True))
+    """Evidence keys of the items that the chunk is about; None in an index without tags."""
+    scores: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """Evidence key -> 0..3 or null, by the chunk alone; None in an index without chunk scores."""
 
 
 class ReferenceVector(SQLModel, table=True):
