@@ -16,6 +16,7 @@ COMMANDS = {
     "demo-data": ("cli.demo_data", "demo_data"),
     "import": ("cli.imports", "import_group"),
     "index": ("cli.index", "index"),
+    "references": ("cli.references", "references_group"),
     "submit": ("cli.submit", "submit"),
     "runs": ("cli.runs", "runs"),
     "show": ("cli.runs", "show"),

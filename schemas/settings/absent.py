@@ -8,8 +8,6 @@ from schemas.settings.run import RUN_SETTINGS
 ABSENT = {
     "EMBEDDING_ENABLE_ITEM_TAG_FILTER": "the item tag filter",
     "EMBEDDING_REFERENCE_SCORE_SOURCE": "scoring by chunk",
-    "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH": "scoring by chunk",
-    "EMBEDDING_ALLOW_INSUFFICIENT_DIMENSION_EMBEDDINGS": "skipping short vectors",
 }
 """What is missing, by the setting that would ask for it with any value but its default."""
 

@@ -21,8 +21,9 @@ async def embed_of_participant(work: Work) -> Result:
         min_evidence_chars=settings.min_evidence_chars,
         batch=settings.enable_batch_query_embedding,
     )
+    # An index that was imported from files may not name the weights; its model's name was compared at submission.
     built_with = work.claim.inputs["index_model_digest"]
-    if embedded.evidence.items and embedded.evidence.model_digest != built_with:
+    if embedded.evidence.items and built_with is not None and embedded.evidence.model_digest != built_with:
         raise EmbeddingArtifactMismatchError(
             f"The weights of {embedded.evidence.model} are {embedded.evidence.model_digest[:12] or 'unknown'}, and the "
             f"reference index was built with {built_with[:12] or 'unknown'}; build the index again on this model."

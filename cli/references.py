@@ -1,0 +1,149 @@
+"""`ragq references`: reference indexes as files."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from cli.artifact_files import read_artifact_files, write_artifact_files
+from cli.output import print_json
+from cli.session import with_database
+from cli.settings_options import effective_settings, settings_options
+from schemas.settings.layers import ENV_FILE, merged
+from stages.participants.artifacts.names import ArtifactFile, index_name, vectors_path
+from stages.participants.artifacts.rules import LoadRules
+from stages.participants.splits import TRAINING_SPLITS
+from store.database import Connection
+from workers.submissions.artifacts import Imported, export_artifact, import_artifact, training_splits
+
+
+@click.group("references", context_settings={"help_option_names": ["-h", "--help"]})
+def references_group() -> None:
+    """Read and write reference indexes as files.
+
+    \b
+    Example:
+        ragq references import data/embeddings/huggingface_qwen3_8b_paper_train.npz
+    """
+
+
+@references_group.command("import")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--name", help="Name of the index; without it the name of the file.")
+@click.option(
+    "--split",
+    type=click.Choice(list(TRAINING_SPLITS)),
+    default="paper-train",
+    show_default=True,
+    help="Split of files that do not name theirs.",
+)
+@click.option(
+    "--tags/--no-tags", default=None, help="Read NAME.tags.json or leave it alone; else as the settings need it."
+)
+@click.option(
+    "--chunk-scores/--no-chunk-scores",
+    default=None,
+    help="Read NAME.chunk_scores.json or leave it alone; else as the settings need it.",
+)
+@settings_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def import_command(
+    file: Path | None,
+    name: str | None,
+    split: str,
+    tags: bool | None,
+    chunk_scores: bool | None,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    as_json: bool,
+) -> None:
+    """Import a reference index from NAME.npz and the files beside it.
+
+    What the files say about how they were made has to be what the settings ask for; everything that differs is named,
+    and nothing is imported then. The index becomes the current one of its name in one step.
+
+    Without FILE it is DATA_EMBEDDINGS_PATH, or EMBEDDING_EMBEDDINGS_FILE in DATA_BASE_DIR/embeddings, and takes the
+    name that runs look for.
+
+    \b
+    Example:
+        ragq references import data/embeddings/huggingface_qwen3_8b_paper_train.npz --profile paper
+        ragq references import small.npz --set EMBEDDING_DIMENSION=384 --tags
+    """
+    settings = effective_settings(profile, assignments).run
+    path = file or _settings_path(settings.embedding.embeddings_file)
+    rules = LoadRules(
+        settings=settings,
+        with_tags=settings.embedding.enable_item_tag_filter if tags is None else tags,
+        with_chunk_scores=(
+            settings.embedding.reference_score_source == "chunk" if chunk_scores is None else chunk_scores
+        ),
+        default_split=split,
+    )
+    files = read_artifact_files(path, asked_for=rules.asked_for)
+
+    async def store(connection: Connection) -> Imported:
+        return await import_artifact(
+            connection,
+            files,
+            file_name=path.stem,
+            index_name=index_name(name or (path.name if file else settings.embedding.embeddings_file)),
+            rules=replace(rules, splits=await training_splits(connection)),
+        )
+
+    stored, warnings = with_database(store)
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    if as_json:
+        print_json(stored)
+    else:
+        click.echo(f"Imported index '{stored.name}': {stored.participants} participants, {stored.chunks} chunks.")
+
+
+@references_group.command("export")
+@click.argument("name")
+@click.option(
+    "--directory", type=click.Path(path_type=Path), help="Folder to write to; without it embeddings/ in DATA_BASE_DIR."
+)
+@click.option("--force", is_flag=True, help="Replace files of an index of this name.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of the files.")
+def export_command(name: str, directory: Path | None, force: bool, as_json: bool) -> None:
+    """Export a reference index as NAME.npz and the files beside it.
+
+    NAME.json holds what the participants said, in plain text: choose a folder where that may lie. `ragq references
+    import` gives the same index again, vectors to the last bit.
+
+    \b
+    Example:
+        ragq references export huggingface_all_minilm_l6_v2_paper_train --directory exported
+    """
+    file_name = index_name(name)
+    vectors = (directory or _data_directory(_environment()) / "embeddings") / f"{file_name}{ArtifactFile.VECTORS}"
+
+    async def read(connection: Connection) -> dict[ArtifactFile, bytes]:
+        return await export_artifact(connection, name, file_name=file_name)
+
+    written = write_artifact_files(vectors, with_database(read), force=force)
+    if as_json:
+        print_json([str(path) for path in written])
+    else:
+        click.echo("\n".join(map(str, written)))
+
+
+def _environment() -> Mapping[str, str]:
+    return merged(os.environ, ENV_FILE)
+
+
+def _data_directory(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("DATA_BASE_DIR") or "data")
+
+
+def _settings_path(embeddings_file: str) -> Path:
+    environment = _environment()
+    return vectors_path(
+        embeddings_file,
+        embeddings_path=environment.get("DATA_EMBEDDINGS_PATH"),
+        data_directory=_data_directory(environment),
+    )
