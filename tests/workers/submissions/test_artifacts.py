@@ -1,5 +1,6 @@
 """Reference indexes into the database and out of it again."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -102,6 +103,18 @@ async def test_a_newer_import_replaces_the_older_one_of_its_name(database: Datab
         assert await current(connection) == {"other": other, "small": second}
         replaced = "SELECT replaced_at IS NOT NULL FROM reference_index WHERE id = $1"
         assert await connection.fetchval(replaced, first.id)
+
+
+async def test_of_imports_at_the_same_moment_one_becomes_the_current_one(database: Database) -> None:
+    async def import_alone() -> StoredIndex:
+        async with database.connection() as connection:
+            return (await imported(connection, artifact_files())).stored
+
+    await asyncio.gather(*(import_alone() for _ in range(4)))
+
+    async with database.connection() as connection:
+        assert list(await current(connection)) == ["small"]
+        assert await connection.fetchval("SELECT count(*) FROM reference_index WHERE replaced_at IS NOT NULL") == 3
 
 
 async def test_what_is_refused_leaves_nothing_behind(database: Database) -> None:
