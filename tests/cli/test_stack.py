@@ -67,7 +67,7 @@ def test_a_worker_becomes_celery_on_the_chosen_stages(served: Path) -> None:
 
 
 def test_a_worker_takes_all_stages_unless_told(served: Path) -> None:
-    assert "--queues=extract,embed,retrieve,rerank,validate,assemble,chunk,publish" in executed("worker").command
+    assert "--queues=extract,embed,retrieve,rerank,validate,assemble,score,chunk,publish" in executed("worker").command
 
 
 def test_a_worker_is_told_of_its_servers_by_environment(served: Path) -> None:
