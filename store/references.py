@@ -329,6 +329,8 @@ class PostgresReferenceSearch:
 
         async def search(connection: Connection) -> list[tuple[Reference, ...]]:
             dimension = await connection.fetchval("SELECT dimension FROM reference_index WHERE id = $1", index_id)
+            if dimension is None:
+                raise EmbeddingArtifactMismatchError(f"Reference index {index_id} is not stored; build it again.")
             for _, vector in queries:
                 if vector.shape[0] != dimension:
                     raise EmbeddingDimensionMismatchError(expected=dimension, actual=vector.shape[0])

@@ -176,3 +176,8 @@ async def test_all_items_are_searched_in_one_statement(database: Database, state
 async def test_no_query_sends_no_statement(database: Database, statements: Sequence[str]) -> None:
     assert await PostgresReferenceSearch(database).nearest(7, [], limit=5, exclude_participant=0) == []
     assert statements == []
+
+
+async def test_an_index_that_is_not_stored_is_named(database: Database) -> None:
+    with pytest.raises(EmbeddingArtifactMismatchError, match="Reference index 999 is not stored"):
+        await PostgresReferenceSearch(database).nearest(999, [(PHQ8Item.SLEEP, EAST)], limit=1, exclude_participant=316)
