@@ -168,7 +168,7 @@ class EmbeddingValidationError(EmbeddingError):
 
 
 class EmbeddingArtifactMismatchError(EmbeddingError):
-    """A reference index, or the files of one, cannot be used: missing, broken or built otherwise; all in one message."""
+    """A reference index or its files cannot be used: missing, broken, or built otherwise; all in one message."""
 
 
 class ReferenceLeakError(DomainError):
