@@ -4,10 +4,12 @@ import time
 
 import pytest
 
+from stack.processes import worker_command
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import judged_by
 from tests.acceptance.survival.breakable import BreakableInstallation, Servers, eventually
 from tests.scripted_ollama import Say, ScriptedModel
+from workers.pipelines import STAGES
 
 THREE = {316: 1, 319: 1, 330: 1}
 
@@ -110,3 +112,12 @@ def test_a_run_outlives_the_end_of_every_database_session_again_and_again(
     assert ended > 6
     assert set(judge.calls_per_prompt.values()) == {1}
     assert worker.is_alive
+
+
+def test_a_worker_that_cannot_start_ends(breakable: BreakableInstallation, servers: Servers) -> None:
+    """Celery alone would log the error and stay: a worker without a heartbeat and without a reaper."""
+    worker = breakable.start(*worker_command("unfit", STAGES, 1)[2:], DATABASE_URL=servers.database_url("postgres"))
+
+    worker.process.join(60)
+
+    assert (worker.process.exitcode, "worker_cannot_start" in worker.said) == (1, True)
