@@ -1,0 +1,45 @@
+"""The band around a risk-coverage curve."""
+
+import numpy as np
+import pytest
+
+from stages.metrics.bootstrap import draw
+from stages.metrics.confidence import evidence_count
+from stages.metrics.risk_band import RiskInterval, risk_band
+from stages.metrics.selective import risk_at_coverage
+from tests.stages.metrics.builders import cohort
+
+COHORT = cohort(("12", "10", "31"), ("3", "0", "2"), ("22", "22", "31"))
+
+
+def test_the_band_is_that_of_the_risk_at_each_coverage() -> None:
+    found = risk_band(COHORT, confidence=evidence_count, coverages=[0.1, 0.2], resamples=200, seed=1)
+
+    draws = draw(len(COHORT), resamples=200, seed=1)
+    for point in found:
+        risks = risk_at_coverage(COHORT, draws, coverage=point.coverage, confidence=evidence_count)
+        low, high = np.nanpercentile(risks, (2.5, 97.5))
+        assert (point.low, point.high) == pytest.approx((low, high))
+
+
+def test_the_middle_of_the_band_is_the_risk_of_the_cohort() -> None:
+    (found,) = risk_band(COHORT, confidence=evidence_count, coverages=[0.1], resamples=20)
+
+    # Of 24 items 3 reach 0.125: the two with 3 quotes, which are exact, and the one with 2, which is 3 off.
+    assert found.risk == pytest.approx(1 / 3)
+
+
+def test_coverages_beyond_cmax_have_no_band() -> None:
+    assert risk_band(COHORT, confidence=evidence_count, coverages=[0.26, 1.0], resamples=20) == ()
+
+
+def test_one_participant_has_a_band_without_width() -> None:
+    alone = cohort(("1", "2", "1"))
+
+    assert risk_band(alone, confidence=evidence_count, coverages=[0.125], resamples=20) == (
+        RiskInterval(0.125, 1 / 3, 1 / 3, 1 / 3),
+    )
+
+
+def test_nobody_has_no_band() -> None:
+    assert risk_band(cohort(), confidence=evidence_count, coverages=[0.5], resamples=20) == ()
