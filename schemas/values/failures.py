@@ -1,0 +1,67 @@
+"""What went wrong in a run, as `ragq failures` gives it."""
+
+from datetime import datetime
+
+from schemas.values.base import Value
+
+
+class FailureContext(Value):
+    """Where to look further."""
+
+    job: str | None
+    """None for what no job raised."""
+    mode: str | None
+    attempt: int | None
+    error_type: str | None
+    resolved: bool
+    """A later attempt stored the stage: nothing is left to do."""
+
+
+class Failure(Value):
+    """One thing that went wrong. The message is safe to show: no text of a subject, a prompt or a reply."""
+
+    category: str
+    severity: str
+    message: str
+    participant_id: int | None
+    phq8_item: str | None
+    stage: str | None
+    """None for what is wrong with the labels, which no stage reads."""
+    timestamp: datetime | None
+    """None for the same."""
+    context: FailureContext
+
+
+class FailureCounts(Value):
+    """How many failures there are, each count in falling order and then by name."""
+
+    total: int
+    by_category: dict[str, int]
+    by_severity: dict[str, int]
+    by_stage: dict[str, int]
+
+
+class FailureSummary(Value):
+    """All failures of a run in numbers."""
+
+    run_id: str
+    start: datetime
+    """When the run was submitted."""
+    end: datetime | None
+    """When the last failure happened; None without any."""
+    total_failures: int
+    unresolved: int
+    by_category: dict[str, int]
+    by_severity: dict[str, int]
+    by_participant: dict[str, int]
+    """The ten with most."""
+    by_stage: dict[str, int]
+    fatal_count: int
+    error_count: int
+
+
+class FailureList(Value):
+    """The failures of a run, oldest first."""
+
+    summary: FailureSummary
+    failures: tuple[Failure, ...]

@@ -1,0 +1,298 @@
+"""A scored run in numbers, in the shape of its JSON. Everything that depends on when work was done is in `timings`:
+two reports of the same work differ there and nowhere else."""
+
+from datetime import datetime
+
+from schemas.statuses import JobStatus
+from schemas.values.base import Value
+from schemas.values.failures import FailureCounts
+from schemas.values.metrics import (
+    BinaryMetrics,
+    Interval,
+    ItemMetrics,
+    ReliabilityBin,
+    RiskCoveragePoint,
+    TotalMetrics,
+)
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.scored_runs import IndexIdentity, SettingValue
+from schemas.values.scoring import InferenceType, NAReason, Severity
+
+
+class Measures(Value):
+    """How the numbers of a report are made."""
+
+    confidence: str = "llm"
+    loss: str = "abs_norm"
+    bootstrap_resamples: int = 10_000
+    bootstrap_seed: int = 42
+    area_coverage: float = 0.5
+    """Where truncated areas end."""
+    total_min_coverage: float = 0.5
+    """Share of the eight items that need a score for a total."""
+    binary_threshold: int = 10
+    """The total from which a participant counts as depressed."""
+
+
+class RunMetadata(Value):
+    """Which run it is."""
+
+    run_id: str
+    profile: str
+    profile_source: str | None
+    ragq_version: str
+    identity: str
+    """SHA-256 over kind, settings and inputs: the same work has the same identity."""
+    settings_hash: str
+    notice: str | None
+    """What has to be known before the numbers are believed."""
+
+
+class Provenance(Value):
+    """What the numbers of a mode were made with. `settings` of the report holds every setting."""
+
+    mode: AssessmentMode
+    split: str | None
+    limit: int | None
+    evidence: str | None
+    """`given` when the quotes were part of the submission."""
+    quantitative_model: str | None
+    quantitative_model_digests: tuple[str, ...]
+    """Weights that scored; more than one when the model was replaced during the run."""
+    embedding_model: str | None
+    embedding_model_digests: tuple[str, ...]
+    llm_backend: str | None
+    embedding_backend: str | None
+    reference_indexes: tuple[IndexIdentity, ...]
+    """One; none in zero-shot."""
+    top_k_references: int | None
+    min_reference_similarity: float | None
+    max_reference_chars_per_item: int | None
+    item_tag_filter: bool | None
+    reference_score_source: str | None
+    reference_validation: bool | None
+    validation_model: str | None
+    """None without validation."""
+    severity_inference_mode: str | None
+    participants_requested: int
+    participants_evaluated: int
+    consistency_enabled: bool
+    consistency_n_samples: int | None
+    consistency_temperature: float | None
+
+
+class ItemSignals(Value):
+    """What is known about the score of one item. Without a sample, a token or a reference the signal is None."""
+
+    na_reason: NAReason | None
+    evidence_source: str | None
+    llm_evidence_count: int
+    retrieval_reference_count: int
+    retrieval_similarity_mean: float | None
+    retrieval_similarity_max: float | None
+    verbalized_confidence: int | None
+    token_msp: float | None
+    token_pe: float | None
+    token_energy: float | None
+    consistency_samples: tuple[int | None, ...] | None
+    consistency_modal_score: int | None
+    consistency_modal_count: int | None
+    consistency_modal_confidence: float | None
+    consistency_score_std: float | None
+    consistency_na_rate: float | None
+    inference_used: bool
+    inference_type: InferenceType | None
+
+
+class SubjectResult(Value):
+    """One participant. Without scores everything about them is None."""
+
+    participant_id: int
+    success: bool
+    status: JobStatus
+    error: str | None
+    """The message of the error that the job ended with."""
+    error_category: str | None
+    total_score: int | None
+    """The lower bound, N/A counted as 0."""
+    min_total_score: int | None
+    max_total_score: int | None
+    """N/A counted as 3."""
+    severity: Severity | None
+    """None where the bounds fall into different bands."""
+    severity_lower_bound: Severity | None
+    severity_upper_bound: Severity | None
+    available_items: int | None
+    na_items: int | None
+    mae_available: float | None
+    """Over the scored items; None without one or without ground truth."""
+    ground_truth_total: int | None
+    ground_truth_items: dict[PHQ8Item, int] | None
+    predicted_items: dict[PHQ8Item, int | None] | None
+    item_signals: dict[PHQ8Item, ItemSignals] | None
+    reasks: int | None
+    repairs: int | None
+
+
+class ItemResult(ItemMetrics):
+    """One item over the evaluated participants, with the interval of its MAE."""
+
+    mae_interval: Interval
+
+
+class Results(Value):
+    """The numbers of a mode.
+
+    total = successful + failed + unfinished, and successful = evaluated + excluded_no_evidence +
+    excluded_no_ground_truth. Only participants with ground truth count in any metric.
+    """
+
+    mode: AssessmentMode
+    model: str | None
+    total_subjects: int
+    successful_subjects: int
+    failed_subjects: int
+    unfinished_subjects: int
+    """Waiting, running, paused or cancelled."""
+    excluded_no_evidence: int
+    """Scored, with ground truth, and without a single item that has a score."""
+    excluded_no_ground_truth: int
+    """Scored, and without item labels to compare with."""
+    evaluated_subjects: int
+    item_mae_weighted: float | None
+    item_mae_by_item: float | None
+    item_mae_by_subject: float | None
+    prediction_coverage: float | None
+    intervals: dict[str, Interval]
+    """Of these four, of Cmax, and of the totals and binary metrics."""
+    per_item: dict[PHQ8Item, ItemResult]
+    total_metrics: TotalMetrics
+    binary_metrics: BinaryMetrics
+    results: tuple[SubjectResult, ...]
+    """Ascending by participant."""
+
+
+class BandPoint(Value):
+    """Where the risk lies at a coverage."""
+
+    coverage: float
+    risk: float
+    """Of the first step that reaches the coverage."""
+    low: float
+    high: float
+
+
+class ConfidenceMeasures(Value):
+    """How well one confidence tells good scores from bad ones."""
+
+    aurc: Interval
+    augrc: Interval
+
+
+class ChosenConfidence(Value):
+    """All that is measured for the confidence that was asked for."""
+
+    confidence: str
+    aurc: Interval
+    aurc_optimal: Interval
+    aurc_achievable: Interval
+    excess_aurc: Interval
+    aurc_truncated: Interval
+    augrc: Interval
+    augrc_optimal: Interval
+    excess_augrc: Interval
+    augrc_truncated: Interval
+    risk_at_coverage: dict[str, float | None]
+    """By coverage; None beyond Cmax."""
+    curve: tuple[RiskCoveragePoint, ...]
+    band: tuple[BandPoint, ...]
+    """The 95 % interval around the curve, point by point."""
+
+
+class SelectivePrediction(Value):
+    """How the error falls when only the surest scores are taken (Spec 25)."""
+
+    population: int
+    """All items of all successful participants with ground truth."""
+    predicted: int
+    """Those with a score."""
+    cmax: Interval
+    signals: dict[str, int]
+    """Scored items that have each signal at all; the others count as the confidence says."""
+    chosen: ChosenConfidence
+    by_confidence: dict[str, ConfidenceMeasures]
+    unavailable: dict[str, str]
+    """Confidences that cannot be computed for this run, and why."""
+
+
+class Calibration(Value):
+    """Whether a confidence in 0..1 means what it says."""
+
+    confidence: str
+    bins: tuple[ReliabilityBin, ...]
+    per_item: dict[PHQ8Item, ReliabilityBin]
+    """All scores of an item in one bin."""
+
+
+class Experiment(Value):
+    """One mode of a run."""
+
+    provenance: Provenance
+    results: Results
+    selective_prediction: SelectivePrediction
+    calibration: Calibration | None
+    """None when no score came with a confidence in 0..1."""
+
+
+class StageTimings(Value):
+    """One stage over all jobs of a mode."""
+
+    attempts: int
+    seconds: float
+
+
+class ModeTimings(Value):
+    """What a mode took."""
+
+    total_duration_seconds: float | None
+    """From the first start to the last end, other modes running meanwhile; None before both."""
+    busy_seconds: float
+    """Summed over all attempts, side by side or not."""
+    attempts: int
+    llm_calls_paid: int
+    llm_calls_reused: int
+    stages: dict[str, StageTimings]
+
+
+class JobTimings(Value):
+    """What a job took."""
+
+    job: str
+    participant_id: int
+    mode: AssessmentMode
+    attempts: int
+    seconds: float
+    llm_calls_paid: int
+    llm_calls_reused: int
+
+
+class RunTimings(Value):
+    """Everything that another run of the same work would have otherwise."""
+
+    submitted_at: datetime
+    finished_at: datetime | None
+    modes: dict[AssessmentMode, ModeTimings]
+    jobs: tuple[JobTimings, ...]
+
+
+class Report(Value):
+    """A scored run."""
+
+    run_metadata: RunMetadata
+    settings: dict[str, SettingValue]
+    measures: Measures
+    experiments: tuple[Experiment, ...]
+    """One per mode, zero-shot first."""
+    failures: FailureCounts
+    """Of what is still unresolved."""
+    timings: RunTimings

@@ -1,0 +1,128 @@
+"""A run as reports read it: what was asked, what was stored, and when."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from schemas.statuses import JobStatus
+from schemas.values.base import Value
+from schemas.values.phq8 import AssessmentMode
+from schemas.values.scoring import ParticipantScores
+
+
+class SettingValue(Value):
+    """A setting as it was frozen into a run."""
+
+    value: Any
+    source: str
+
+
+class IndexIdentity(Value):
+    """What a reference index was built from and with."""
+
+    id: int
+    name: str
+    split: str
+    split_csv_hash: str | None
+    split_ids_hash: str
+    backend: str
+    model: str
+    model_digest: str | None
+    dimension: int
+    chunk_size: int
+    chunk_step: int
+    min_evidence_chars: int
+    participants: int | None
+    chunks: int | None
+
+
+class ScoredJob(Value):
+    """One participant in one mode."""
+
+    job_id: int
+    mode: AssessmentMode
+    participant_id: int
+    status: JobStatus
+    index_id: int | None
+    scores: ParticipantScores | None = Field(repr=False)
+    """None until stage `score` is done."""
+    labels: dict[str, Any] | None
+    """The item labels of the participant by evidence key, as they are stored now; None without any."""
+    embedding_digest: str | None
+    """The weights that embedded the evidence; None where nothing was embedded."""
+
+
+class FailedAttempt(Value):
+    """A try of a stage that ended with an error, or whose worker was lost."""
+
+    job_id: int
+    mode: str
+    subject: str
+    stage: str
+    attempt: int
+    error_type: str
+    message: str
+    category: str
+    evidence_key: str | None
+    """The item that was being asked about, where that is known."""
+    ended_at: datetime
+    is_resolved: bool
+    """A later attempt stored the stage."""
+    is_final: bool
+    """The job ended with it and rests there."""
+
+
+class HallucinatedEvidence(Value):
+    """An extraction whose quotes all fell to the grounding check; the job went on without evidence."""
+
+    job_id: int
+    mode: str
+    subject: str
+    attempt: int
+    rejected: int
+    ended_at: datetime
+
+
+class Troubles(Value):
+    """Everything that went wrong in a run, in the order in which it did."""
+
+    run_id: int
+    submitted_at: datetime
+    failed: tuple[FailedAttempt, ...]
+    hallucinated: tuple[HallucinatedEvidence, ...]
+
+
+class AttemptTime(Value):
+    """When a try of a stage began and ended."""
+
+    job_id: int
+    stage: str
+    started_at: datetime
+    ended_at: datetime | None
+    """None while it runs."""
+
+
+class CallCount(Value):
+    """Language model calls of a job."""
+
+    job_id: int
+    paid: int
+    reused: int
+
+
+class ScoredRun(Value):
+    """A run with everything that a report needs, all of it read at one moment."""
+
+    run_id: int
+    profile: str
+    version: str
+    identity: str
+    settings_hash: str
+    request: dict[str, Any]
+    settings: dict[str, SettingValue]
+    jobs: tuple[ScoredJob, ...]
+    indexes: tuple[IndexIdentity, ...]
+    troubles: Troubles
+    attempts: tuple[AttemptTime, ...]
+    calls: tuple[CallCount, ...]

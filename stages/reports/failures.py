@@ -1,0 +1,130 @@
+"""What went wrong in a run, as a list and in numbers."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from schemas.values.failures import Failure, FailureContext, FailureCounts, FailureList, FailureSummary
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, Troubles
+from stages.failures import FailureCategory, FailureSeverity
+from stages.reports.ground_truth import ground_truth
+
+_MOST_FAILING = 10
+
+
+Labels = Mapping[int, Mapping[str, Any] | None]
+"""What is stored as the item labels of participants, by their number."""
+
+
+def failure_list(troubles: Troubles, labels: Labels) -> FailureList:
+    """Every failure of a run, oldest first, then the labels that cannot be compared with."""
+    happened = [*map(_of_attempt, troubles.failed), *map(_of_extraction, troubles.hallucinated)]
+    times = [failure.timestamp for failure in happened if failure.timestamp is not None]
+    happened.sort(key=lambda failure: (failure.timestamp, failure.context.job))
+    failures = (*happened, *of_labels(labels))
+    by_severity = _counted(failures, lambda failure: failure.severity)
+    summary = FailureSummary(
+        run_id=f"r{troubles.run_id}",
+        start=troubles.submitted_at,
+        end=max(times, default=None),
+        total_failures=len(failures),
+        unresolved=sum(not failure.context.resolved for failure in failures),
+        by_category=_counted(failures, lambda failure: failure.category),
+        by_severity=by_severity,
+        by_participant=_most(_counted(failures, lambda failure: _name(failure.participant_id))),
+        by_stage=_counted(failures, lambda failure: failure.stage),
+        fatal_count=by_severity.get(FailureSeverity.FATAL, 0),
+        error_count=by_severity.get(FailureSeverity.ERROR, 0),
+    )
+    return FailureList(summary=summary, failures=failures)
+
+
+def unresolved_counts(troubles: Troubles, labels: Labels) -> FailureCounts:
+    """What is still wrong: the error that each failed job rests on, evidence that was made up, labels that are bad.
+
+    What a retry has put right is left out, so that the counts are those of a run in which it never went wrong.
+    """
+    failures = (
+        *(_of_attempt(attempt) for attempt in troubles.failed if attempt.is_final),
+        *map(_of_extraction, troubles.hallucinated),
+        *of_labels(labels),
+    )
+    return FailureCounts(
+        total=len(failures),
+        by_category=_counted(failures, lambda failure: failure.category),
+        by_severity=_counted(failures, lambda failure: failure.severity),
+        by_stage=_counted(failures, lambda failure: failure.stage),
+    )
+
+
+def of_labels(labels: Labels) -> tuple[Failure, ...]:
+    """One failure per participant whose labels are missing or invalid, ascending."""
+    problems = {participant_id: ground_truth(labels[participant_id]).problem for participant_id in sorted(labels)}
+    return tuple(_of_label(participant_id, problem) for participant_id, problem in problems.items() if problem)
+
+
+def _of_label(participant_id: int, problem: FailureCategory) -> Failure:
+    what = "no item labels" if problem is FailureCategory.GROUND_TRUTH_MISSING else "item labels that are not 0..3"
+    return Failure(
+        category=problem,
+        severity=problem.severity,
+        message=f"Participant {participant_id} has {what} and counts in no metric.",
+        participant_id=participant_id,
+        phq8_item=None,
+        stage=None,
+        timestamp=None,
+        context=FailureContext(job=None, mode=None, attempt=None, error_type=None, resolved=False),
+    )
+
+
+def _of_attempt(attempt: FailedAttempt) -> Failure:
+    return Failure(
+        category=attempt.category,
+        severity=FailureCategory(attempt.category).severity,
+        message=attempt.message,
+        participant_id=int(attempt.subject),
+        phq8_item=attempt.evidence_key and PHQ8Item.from_evidence_key(attempt.evidence_key).value,
+        stage=attempt.stage,
+        timestamp=attempt.ended_at,
+        context=FailureContext(
+            job=f"j{attempt.job_id}",
+            mode=attempt.mode,
+            attempt=attempt.attempt,
+            error_type=attempt.error_type,
+            resolved=attempt.is_resolved,
+        ),
+    )
+
+
+def _of_extraction(evidence: HallucinatedEvidence) -> Failure:
+    category = FailureCategory.EVIDENCE_HALLUCINATION
+    return Failure(
+        category=category,
+        severity=category.severity,
+        message=f"None of {evidence.rejected} extracted quotes stands in the transcript; the job went on without any.",
+        participant_id=int(evidence.subject),
+        phq8_item=None,
+        stage="extract",
+        timestamp=evidence.ended_at,
+        context=FailureContext(
+            job=f"j{evidence.job_id}",
+            mode=evidence.mode,
+            attempt=evidence.attempt,
+            error_type=None,
+            resolved=False,
+        ),
+    )
+
+
+def _counted(failures: Iterable[Failure], name: Callable[[Failure], str | None]) -> dict[str, int]:
+    counts = Counter(found for failure in failures if (found := name(failure)) is not None)
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _most(counts: dict[str, int]) -> dict[str, int]:
+    return dict(list(counts.items())[:_MOST_FAILING])
+
+
+def _name(participant_id: int | None) -> str | None:
+    return None if participant_id is None else str(participant_id)

@@ -1,0 +1,29 @@
+"""The item labels of a participant, if they can be compared with."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import ITEM_SCORES
+from stages.failures import FailureCategory
+
+
+class GroundTruth(NamedTuple):
+    """All eight item scores; or None, and why."""
+
+    items: dict[PHQ8Item, int] | None
+    problem: FailureCategory | None = None
+
+
+def ground_truth(labels: Mapping[str, Any] | None) -> GroundTruth:
+    """Stored labels by evidence key as item scores. A label that is missing or outside 0..3 spoils all eight.
+
+    >>> ground_truth(None).problem.value, ground_truth({"PHQ8_Sleep": 4}).problem.value
+    ('ground_truth_missing', 'ground_truth_invalid')
+    """
+    if labels is None:
+        return GroundTruth(None, FailureCategory.GROUND_TRUTH_MISSING)
+    items = {item: labels.get(item.evidence_key) for item in PHQ8Item}
+    if any(type(score) is not int or score not in ITEM_SCORES for score in items.values()):
+        return GroundTruth(None, FailureCategory.GROUND_TRUTH_INVALID)
+    return GroundTruth({item: int(labels[item.evidence_key]) for item in PHQ8Item})

@@ -1,0 +1,103 @@
+"""A scored run as a report."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from schemas.values.phq8 import AssessmentMode
+from schemas.values.reports import Experiment, Measures, Provenance, Report, RunMetadata
+from schemas.values.scored_runs import ScoredRun
+from stages.reports.calibration import calibration
+from stages.reports.cohorts import cohort_of_jobs, jobs_of, modes_of
+from stages.reports.failures import unresolved_counts
+from stages.reports.results import results_of
+from stages.reports.selective_prediction import selective_prediction
+from stages.reports.timings import run_timings
+
+#: Said in every report of a run of the profile `demo`.
+DEMO_NOTICE = (
+    "Profile demo: a 135M model scores the items. The numbers show the machinery and say nothing about quality."
+)
+
+
+def build_report(run: ScoredRun, *, measures: Measures) -> Report:
+    """The report of a run. The order in which jobs ended, and how often they were tried, changes timings alone.
+
+    Raises Refused for a confidence that there is none of, or that the run has no signals for.
+    """
+    return Report(
+        run_metadata=RunMetadata(
+            run_id=f"r{run.run_id}",
+            profile=run.profile,
+            profile_source=run.request.get("profile_source"),
+            ragq_version=run.version,
+            identity=run.identity,
+            settings_hash=run.settings_hash,
+            notice=DEMO_NOTICE if run.profile == "demo" else None,
+        ),
+        settings=run.settings,
+        measures=measures,
+        experiments=tuple(_experiment(run, mode, measures) for mode in modes_of(run)),
+        failures=unresolved_counts(run.troubles, {job.participant_id: job.labels for job in run.jobs}),
+        timings=run_timings(run),
+    )
+
+
+def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures) -> Experiment:
+    jobs = jobs_of(run, mode)
+    failed = {attempt.job_id: attempt for attempt in run.troubles.failed if attempt.is_final}
+    cohort = cohort_of_jobs(jobs)
+    results = results_of(mode, jobs, failed, measures=measures)
+    return Experiment(
+        provenance=_provenance(run, mode, evaluated=results.evaluated_subjects),
+        results=results,
+        selective_prediction=selective_prediction(cohort, measures=measures),
+        calibration=calibration(cohort, measures=measures),
+    )
+
+
+def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Provenance:
+    jobs = jobs_of(run, mode)
+    settings = {name: setting.value for name, setting in run.settings.items()}
+    index_ids = {job.index_id for job in jobs}
+    has_consistency = settings.get("CONSISTENCY_ENABLED", False)
+    return Provenance(
+        mode=mode,
+        split=run.request.get("split"),
+        limit=run.request.get("limit"),
+        evidence=run.request.get("evidence"),
+        quantitative_model=settings.get("MODEL_QUANTITATIVE_MODEL"),
+        quantitative_model_digests=_distinct(job.scores.model_digest for job in jobs if job.scores),
+        embedding_model=settings.get("MODEL_EMBEDDING_MODEL"),
+        embedding_model_digests=_distinct(job.embedding_digest for job in jobs if job.embedding_digest),
+        llm_backend=settings.get("LLM_BACKEND"),
+        embedding_backend=settings.get("EMBEDDING_BACKEND"),
+        reference_indexes=tuple(index for index in run.indexes if index.id in index_ids),
+        **_of_references(settings) if mode is AssessmentMode.FEW_SHOT else _NO_REFERENCES,
+        severity_inference_mode=settings.get("QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
+        participants_requested=len(jobs),
+        participants_evaluated=evaluated,
+        consistency_enabled=has_consistency,
+        consistency_n_samples=settings.get("CONSISTENCY_N_SAMPLES") if has_consistency else None,
+        consistency_temperature=settings.get("CONSISTENCY_TEMPERATURE") if has_consistency else None,
+    )
+
+
+def _of_references(settings: Mapping[str, Any]) -> dict[str, Any]:
+    is_validated = settings.get("EMBEDDING_ENABLE_REFERENCE_VALIDATION")
+    validator = settings.get("EMBEDDING_VALIDATION_MODEL") or settings.get("MODEL_JUDGE_MODEL")
+    return {
+        "top_k_references": settings.get("EMBEDDING_TOP_K_REFERENCES"),
+        "min_reference_similarity": settings.get("EMBEDDING_MIN_REFERENCE_SIMILARITY"),
+        "max_reference_chars_per_item": settings.get("EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM"),
+        "item_tag_filter": settings.get("EMBEDDING_ENABLE_ITEM_TAG_FILTER"),
+        "reference_score_source": settings.get("EMBEDDING_REFERENCE_SCORE_SOURCE"),
+        "reference_validation": is_validated,
+        "validation_model": validator if is_validated else None,
+    }
+
+
+_NO_REFERENCES = dict.fromkeys(_of_references({}))
+
+
+def _distinct(digests: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(digests)))

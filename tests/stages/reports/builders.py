@@ -1,0 +1,142 @@
+"""Short ways to write scored runs."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from schemas.statuses import JobStatus
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.reports import Measures
+from schemas.values.scored_runs import (
+    AttemptTime,
+    CallCount,
+    FailedAttempt,
+    IndexIdentity,
+    ScoredJob,
+    ScoredRun,
+    SettingValue,
+    Troubles,
+)
+from schemas.values.scoring import ItemScore, ParticipantScores
+from stages.participants.totals import totals_of
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+FEW = Measures(bootstrap_resamples=50)
+ZERO_SHOT, FEW_SHOT = AssessmentMode
+
+INDEX = IndexIdentity(
+    id=7,
+    name="small",
+    split="paper-train",
+    split_csv_hash="c",
+    split_ids_hash="i",
+    backend="huggingface",
+    model="tiny",
+    model_digest="weights",
+    dimension=2,
+    chunk_size=8,
+    chunk_step=2,
+    min_evidence_chars=8,
+    participants=2,
+    chunks=20,
+)
+
+
+def scores(digits: str, confidences: str = "", said: str = "") -> ParticipantScores:
+    """Eight digits; `-` is N/A. A confidence is the number of quotes, `said` what the model says, 1 to 5."""
+    items = {
+        item: ItemScore(
+            score=None if digit == "-" else int(digit),
+            confidence=None if sure == "-" else int(sure),
+            evidence_count=int(count),
+            evidence="what somebody said",
+            reason="why that is",
+        )
+        for item, digit, count, sure in zip(
+            PHQ8Item, digits.ljust(8, "-"), confidences.ljust(8, "0"), said.ljust(8, "-"), strict=True
+        )
+    }
+    return ParticipantScores(
+        model="scorer", model_digest="d1", items=items, totals=totals_of(item.score for item in items.values())
+    )
+
+
+def labels(digits: str) -> dict[str, int]:
+    """Eight digits as stored labels; missing ones are 0."""
+    return {item.evidence_key: int(digit) for item, digit in zip(PHQ8Item, digits.ljust(8, "0"), strict=True)}
+
+
+def job(
+    job_id: int,
+    participant_id: int,
+    scored: ParticipantScores | None,
+    truth: str | None,
+    *,
+    mode: AssessmentMode = ZERO_SHOT,
+    status: JobStatus | None = None,
+) -> ScoredJob:
+    """One participant; without scores the job failed, unless its status is given."""
+    default = JobStatus.FAILED if scored is None else JobStatus.SUCCEEDED
+    return ScoredJob(
+        job_id=job_id,
+        mode=mode,
+        participant_id=participant_id,
+        status=status or default,
+        index_id=INDEX.id if mode is FEW_SHOT else None,
+        scores=scored,
+        labels=None if truth is None else labels(truth),
+        embedding_digest="weights" if mode is FEW_SHOT else None,
+    )
+
+
+def failed(job_id: int, subject: int, *, attempt: int = 1, at: int = 0, **changes: Any) -> FailedAttempt:
+    """A scoring that timed out, `at` seconds past noon, and that the job rests on."""
+    return FailedAttempt(
+        **{
+            "job_id": job_id,
+            "mode": ZERO_SHOT,
+            "subject": str(subject),
+            "stage": "score",
+            "attempt": attempt,
+            "error_type": "schemas.errors.LLMTimeoutError",
+            "message": "LLM request timed out after 600s",
+            "category": "scoring_llm_timeout",
+            "evidence_key": None,
+            "ended_at": NOON + timedelta(seconds=at),
+            "is_resolved": False,
+            "is_final": True,
+            **changes,
+        }
+    )
+
+
+def run(
+    *jobs: ScoredJob,
+    run_id: int = 12,
+    failures: Iterable[FailedAttempt] = (),
+    settings: dict[str, Any] | None = None,
+    profile: str = "paper",
+) -> ScoredRun:
+    """A run of these jobs, each of which took its number in seconds and paid two calls."""
+    return ScoredRun(
+        run_id=run_id,
+        profile=profile,
+        version="0.1.0",
+        identity="a" * 64,
+        settings_hash="b" * 64,
+        request={"split": "paper-test", "limit": None, "profile_source": "option --profile"},
+        settings={name: SettingValue(value=value, source="option") for name, value in (settings or {}).items()},
+        jobs=jobs,
+        indexes=(INDEX,),
+        troubles=Troubles(run_id=run_id, submitted_at=NOON, failed=tuple(failures), hallucinated=()),
+        attempts=tuple(
+            AttemptTime(
+                job_id=one.job_id,
+                stage="score",
+                started_at=NOON,
+                ended_at=NOON + timedelta(seconds=one.job_id),
+            )
+            for one in jobs
+        ),
+        calls=tuple(CallCount(job_id=one.job_id, paid=2, reused=1) for one in jobs),
+    )

@@ -1,0 +1,86 @@
+"""What went wrong, listed and counted."""
+
+from datetime import timedelta
+
+from schemas.values.failures import Failure, FailureContext, FailureCounts, FailureSummary
+from schemas.values.scored_runs import HallucinatedEvidence, Troubles
+from stages.reports.failures import failure_list, unresolved_counts
+from tests.stages.reports.builders import NOON, ZERO_SHOT, failed, labels
+
+MADE_UP = HallucinatedEvidence(
+    job_id=2, mode=ZERO_SHOT, subject="319", attempt=1, rejected=4, ended_at=NOON + timedelta(seconds=2)
+)
+RESOLVED = failed(
+    1, 316, at=1, stage="extract", category="transport", message="refused", is_resolved=True, is_final=False
+)
+VALIDATION = failed(
+    3, 330, at=3, stage="validate", category="validation_json_parse", message="not JSON", evidence_key="PHQ8_Sleep"
+)
+TROUBLES = Troubles(run_id=12, submitted_at=NOON, failed=(RESOLVED, VALIDATION), hallucinated=(MADE_UP,))
+LABELS = {316: labels("0"), 319: None, 330: labels("0") | {"PHQ8_Sleep": 9}}
+
+
+def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> None:
+    found = failure_list(TROUBLES, LABELS).failures
+
+    assert [(failure.category, failure.participant_id, failure.context.job) for failure in found] == [
+        ("transport", 316, "j1"),
+        ("evidence_hallucination", 319, "j2"),
+        ("validation_json_parse", 330, "j3"),
+        ("ground_truth_missing", 319, None),
+        ("ground_truth_invalid", 330, None),
+    ]
+
+
+def test_a_failure_says_where_to_look() -> None:
+    assert failure_list(TROUBLES, {}).failures[2] == Failure(
+        category="validation_json_parse",
+        severity="error",
+        message="not JSON",
+        participant_id=330,
+        phq8_item="Sleep",
+        stage="validate",
+        timestamp=NOON + timedelta(seconds=3),
+        context=FailureContext(
+            job="j3", mode="zero_shot", attempt=1, error_type="schemas.errors.LLMTimeoutError", resolved=False
+        ),
+    )
+
+
+def test_the_summary_counts_all_of_them() -> None:
+    assert failure_list(TROUBLES, LABELS).summary == FailureSummary(
+        run_id="r12",
+        start=NOON,
+        end=NOON + timedelta(seconds=3),
+        total_failures=5,
+        unresolved=4,
+        by_category={
+            "evidence_hallucination": 1,
+            "ground_truth_invalid": 1,
+            "ground_truth_missing": 1,
+            "transport": 1,
+            "validation_json_parse": 1,
+        },
+        by_severity={"error": 3, "warning": 2},
+        by_participant={"319": 2, "330": 2, "316": 1},
+        by_stage={"extract": 2, "validate": 1},
+        fatal_count=0,
+        error_count=3,
+    )
+
+
+def test_a_report_counts_what_no_retry_put_right() -> None:
+    assert unresolved_counts(TROUBLES, {316: labels("0")}) == FailureCounts(
+        total=2,
+        by_category={"evidence_hallucination": 1, "validation_json_parse": 1},
+        by_severity={"error": 2},
+        by_stage={"extract": 1, "validate": 1},
+    )
+
+
+def test_the_summary_names_the_ten_participants_with_most_failures() -> None:
+    many = [failed(number, number, attempt=attempt) for number in range(1, 13) for attempt in range(1, 1 + number)]
+    found = failure_list(TROUBLES.model_copy(update={"failed": tuple(many)}), {}).summary
+
+    assert list(found.by_participant)[:2] == ["12", "11"]
+    assert len(found.by_participant) == 10

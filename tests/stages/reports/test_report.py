@@ -1,0 +1,261 @@
+"""The report of a run, its arithmetic beside it."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import Refused
+from schemas.statuses import JobStatus
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.reports import Measures, Report
+from schemas.values.scored_runs import ScoredRun
+from stages.reports.report import build_report
+from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, run, scores
+
+GOLDEN = Path(__file__).with_name("report.golden.json")
+
+#: 316 scores five items, 319 one, 330 none; 339 has no labels, 345 failed, 357 still runs.
+RUN = run(
+    job(1, 316, scores("1023 1".replace(" ", "-"), confidences="31220100", said="5134-2"), "10320102"),
+    job(2, 319, scores("2", confidences="2", said="3"), "00000000"),
+    job(3, 330, scores(""), "33333333"),
+    job(4, 339, scores("11111111"), None),
+    job(5, 345, None, "00000000"),
+    job(6, 357, None, "00000000", status=JobStatus.RUNNING),
+    failures=[failed(5, 345)],
+    settings={"MODEL_QUANTITATIVE_MODEL": "scorer", "CONSISTENCY_ENABLED": False},
+    profile="demo",
+)
+
+
+def without_timings(report: Report) -> str:
+    return json.dumps(report.model_dump(mode="json", exclude={"timings"}), allow_nan=False)
+
+
+def rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 9) if isinstance(value, float) else value
+
+
+def test_subjects_are_counted_by_what_became_of_them() -> None:
+    results = build_report(RUN, measures=FEW).experiments[0].results
+
+    assert (results.total_subjects, results.successful_subjects) == (6, 4)
+    assert (results.failed_subjects, results.unfinished_subjects) == (1, 1)
+    assert (results.evaluated_subjects, results.excluded_no_evidence, results.excluded_no_ground_truth) == (2, 1, 1)
+
+
+def test_errors_are_those_of_scored_items_with_ground_truth() -> None:
+    results = build_report(RUN, measures=FEW).experiments[0].results
+
+    # 316: scores 1 0 2 3 - 1 - -, truth 1 0 3 2 0 1 0 2: errors 0 0 1 1 . 0 . . ; 319: score 2, truth 0: error 2
+    assert results.item_mae_weighted == pytest.approx((0 + 0 + 1 + 1 + 0 + 2) / 6)
+    # NoInterest (0 + 2) / 2, Depressed 0, Sleep 1, Tired 1, Failure 0; the other three have no score
+    assert results.item_mae_by_item == pytest.approx((1 + 0 + 1 + 1 + 0) / 5)
+    # 316: 2 / 5, 319: 2; 330 has no score
+    assert results.item_mae_by_subject == pytest.approx((2 / 5 + 2) / 2)
+    # 6 scores of 2 evaluated participants; Cmax counts 330 too
+    assert results.prediction_coverage == pytest.approx(6 / 16)
+    assert results.intervals["cmax"].value == pytest.approx(6 / 24)
+    assert {item: (found.mae, found.count, found.na_count) for item, found in results.per_item.items()} == {
+        PHQ8Item.NO_INTEREST: (1.0, 2, 0),
+        PHQ8Item.DEPRESSED: (0.0, 1, 1),
+        PHQ8Item.SLEEP: (1.0, 1, 1),
+        PHQ8Item.TIRED: (1.0, 1, 1),
+        PHQ8Item.APPETITE: (None, 0, 2),
+        PHQ8Item.FAILURE: (0.0, 1, 1),
+        PHQ8Item.CONCENTRATING: (None, 0, 2),
+        PHQ8Item.MOVING: (None, 0, 2),
+    }
+
+
+def test_totals_need_enough_items_and_both_bounds_on_one_side() -> None:
+    results = build_report(RUN, measures=FEW).experiments[0].results
+
+    # 316 has 5 of 8 items: total 7, truth 9; its bounds 7 and 16 allow both answers. 319 and 330 have too few.
+    assert (results.total_metrics.subjects, results.total_metrics.predicted, results.total_metrics.mae) == (3, 1, 2.0)
+    assert (results.binary_metrics.predicted, results.binary_metrics.accuracy) == (0, None)
+
+
+def test_risk_falls_with_confidence() -> None:
+    chosen = build_report(RUN, measures=FEW).experiments[0].selective_prediction.chosen
+
+    # Quotes: 316 has 3 1 2 2 . 1 . . with errors 0 0 1 1 . 0 . . ; 319 has 2 with error 2. N = 24, loss = error / 3.
+    # 3 quotes: k 1, sum 0. 2 quotes: k 4, sum (1 + 1 + 2) / 3. 1 quote: k 6, the same sum.
+    assert [(point.confidence, point.coverage) for point in chosen.curve] == [(3, 1 / 24), (2, 4 / 24), (1, 6 / 24)]
+    assert [point.selective_risk for point in chosen.curve] == pytest.approx([0, 4 / 3 / 4, 4 / 3 / 6])
+    # Trapezoids: 1 wide at 0, 3 between 0 and 1/3, 2 between 1/3 and 2/9, all in units of 1 / 24
+    assert chosen.aurc.value == pytest.approx((3 * (0 + 1 / 3) / 2 + 2 * (1 / 3 + 2 / 9) / 2) / 24)
+    # The same with generalised risk 0, 1/18, 1/18
+    assert chosen.augrc.value == pytest.approx((3 * (0 + 1 / 18) / 2 + 2 / 18) / 24)
+    assert chosen.risk_at_coverage["0.1"] == pytest.approx(1 / 3)
+    assert chosen.risk_at_coverage["0.3"] is None
+
+
+def test_a_participant_is_shown_with_scores_bounds_and_truth_and_without_words() -> None:
+    first, second, *_, without_labels, fallen, _ = build_report(RUN, measures=FEW).experiments[0].results.results
+
+    assert (first.total_score, first.min_total_score, first.max_total_score, first.severity) == (7, 7, 16, None)
+    assert (first.available_items, first.na_items, first.mae_available, first.ground_truth_total) == (5, 3, 0.4, 9)
+    assert second.predicted_items == {item: 2 if item is PHQ8Item.NO_INTEREST else None for item in PHQ8Item}
+    assert (without_labels.success, without_labels.mae_available, without_labels.ground_truth_items) == (
+        True,
+        None,
+        None,
+    )
+    assert (fallen.success, fallen.status, fallen.error_category, fallen.error) == (
+        False,
+        JobStatus.FAILED,
+        "scoring_llm_timeout",
+        "LLM request timed out after 600s",
+    )
+    text = without_timings(build_report(RUN, measures=FEW))
+    assert "what somebody said" not in text
+    assert "why that is" not in text
+
+
+def test_provenance_names_what_the_original_left_out() -> None:
+    settings = {
+        "EMBEDDING_MIN_REFERENCE_SIMILARITY": 0.3,
+        "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": 500,
+        "EMBEDDING_ENABLE_ITEM_TAG_FILTER": True,
+        "EMBEDDING_REFERENCE_SCORE_SOURCE": "chunk",
+        "EMBEDDING_ENABLE_REFERENCE_VALIDATION": True,
+        "EMBEDDING_VALIDATION_MODEL": "",
+        "MODEL_JUDGE_MODEL": "judge",
+    }
+    jobs = [job(1, 316, scores("1"), "1"), job(2, 316, scores("1"), "1", mode=FEW_SHOT)]
+
+    zero_shot, few_shot = (
+        one.provenance for one in build_report(run(*jobs, settings=settings), measures=FEW).experiments
+    )
+
+    assert (few_shot.min_reference_similarity, few_shot.max_reference_chars_per_item) == (0.3, 500)
+    assert (few_shot.item_tag_filter, few_shot.reference_score_source) == (True, "chunk")
+    assert (few_shot.reference_validation, few_shot.validation_model) == (True, "judge")
+    assert (few_shot.reference_indexes, few_shot.embedding_model_digests) == ((INDEX,), ("weights",))
+    assert (zero_shot.reference_indexes, zero_shot.min_reference_similarity, zero_shot.mode) == ((), None, ZERO_SHOT)
+
+
+def test_two_reports_of_the_same_work_differ_in_timings_alone() -> None:
+    later = NOON + timedelta(days=1)
+    again = failed(5, 345, attempt=2, at=9)
+    troubles = RUN.troubles.model_copy(
+        update={
+            "submitted_at": later,
+            "failed": (
+                failed(1, 316, stage="extract", is_final=False, is_resolved=True),
+                failed(5, 345, is_final=False),
+                again,
+            ),
+        }
+    )
+    other = RUN.model_copy(
+        update={
+            "jobs": RUN.jobs[::-1],
+            "attempts": (*RUN.attempts[::-1], RUN.attempts[0]),
+            "calls": RUN.calls[::-1],
+            "troubles": troubles,
+        }
+    )
+
+    one, two = build_report(RUN, measures=FEW), build_report(other, measures=FEW)
+
+    assert without_timings(one) == without_timings(two)
+    assert one.timings != two.timings
+
+
+def test_what_a_mode_and_a_job_took_stands_in_timings() -> None:
+    timings = build_report(RUN, measures=FEW).timings
+
+    mode = timings.modes[ZERO_SHOT]
+    assert (mode.total_duration_seconds, mode.busy_seconds, mode.attempts) == (6.0, 1 + 2 + 3 + 4 + 5 + 6, 6)
+    assert (mode.llm_calls_paid, mode.llm_calls_reused) == (12, 6)
+    assert [(one.job, one.participant_id, one.seconds) for one in timings.jobs][:2] == [
+        ("j1", 316, 1.0),
+        ("j2", 319, 2.0),
+    ]
+
+
+def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
+    report = build_report(run(job(1, 316, None, "0"), failures=[failed(1, 316)]), measures=FEW)
+
+    results = report.experiments[0].results
+    assert (results.evaluated_subjects, results.failed_subjects) == (0, 1)
+    assert (results.item_mae_weighted, results.prediction_coverage, results.model) == (None, None, None)
+    assert report.experiments[0].selective_prediction.chosen.aurc.value is None
+    assert report.experiments[0].calibration is None
+    assert "NaN" not in without_timings(report)
+
+
+def test_the_run_is_reported_as_ever() -> None:
+    """The whole of it. After a wanted change, write what this test compares with into report.golden.json."""
+    found = json.loads(json.dumps(build_report(RUN, measures=FEW).model_dump(mode="json"), allow_nan=False))
+
+    assert rounded(found) == json.loads(GOLDEN.read_text(), parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "words"),
+    [("certainty", "There is no confidence 'certainty'"), ("token_msp", "token probabilities")],
+)
+def test_a_confidence_that_cannot_be_had_is_refused(confidence: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        build_report(RUN, measures=Measures(confidence=confidence, bootstrap_resamples=2))
+
+
+def test_the_others_are_listed_with_the_reason_why_they_are_missing() -> None:
+    selective = build_report(RUN, measures=FEW).experiments[0].selective_prediction
+
+    assert set(selective.unavailable) == {
+        "token_msp",
+        "token_pe",
+        "token_energy",
+        "consistency",
+        "consistency_inverse_std",
+        "hybrid_consistency",
+    }
+    assert selective.signals == {"evidence": 6, "similarity": 0, "verbalized": 6, "tokens": 0, "consistency": 0}
+
+
+def test_only_runs_of_the_demo_profile_carry_its_notice() -> None:
+    notices = [
+        build_report(RUN.model_copy(update={"profile": profile}), measures=FEW).run_metadata.notice is not None
+        for profile in ("demo", "paper")
+    ]
+
+    assert notices == [True, False]
+
+
+def calibrated(one: ScoredRun, **measures: Any) -> Any:
+    return build_report(one, measures=Measures(bootstrap_resamples=2, **measures)).experiments[0].calibration
+
+
+def test_calibration_falls_back_to_what_the_model_said() -> None:
+    found = calibrated(RUN)
+
+    assert found.confidence == "verbalized"
+    # Said 5 1 3 4 . 2 . . and 3, which are 1, 0, 0.5, 0.75, 0.25, 0.5; exact are the first two and the fifth
+    assert [(one.low, one.count, one.confidence, one.exact) for one in found.bins if one.count] == [
+        (0.0, 1, 0.0, 1.0),
+        (0.2, 1, 0.25, 1.0),
+        (0.5, 2, 0.5, 0.0),
+        (pytest.approx(0.7), 1, 0.75, 0.0),
+        (0.9, 1, 1.0, 1.0),
+    ]
+    # NoInterest: said 5 and rightly, said 3 and wrongly
+    per_item = found.per_item[PHQ8Item.NO_INTEREST]
+    assert (per_item.count, per_item.confidence, per_item.exact) == (2, 0.75, 0.5)
+
+
+def test_without_a_signal_there_is_no_calibration() -> None:
+    silent = run(job(1, 316, scores("10"), "10"))
+
+    assert calibrated(silent) is None
+    assert calibrated(silent, confidence="retrieval_similarity_mean") is None
