@@ -101,9 +101,11 @@ async def _refuse_unknown(connection: Connection, target: Target) -> None:
 
 
 def _tell(target: Target, verb: str, job_ids: list[int], as_json: bool) -> None:
+    if not job_ids:
+        raise Refused(
+            f"No job of {target} can be {verb}: none is in a state for it. `ragq show RUN` tells their states."
+        )
     if as_json:
         print_json({"target": str(target), "action": verb, "jobs": [f"j{job_id}" for job_id in job_ids]})
-    elif job_ids:
-        click.echo(f"{len(job_ids)} jobs of {target} {verb}.")
     else:
-        click.echo(f"No job of {target} could be {verb}: none is in a state for it.")
+        click.echo(f"{len(job_ids)} jobs of {target} {verb}.")
