@@ -1,0 +1,43 @@
+"""What went wrong in a run: failed and lost attempts, and extractions that made everything up."""
+
+from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, Troubles
+from store.database import Connection
+
+# A reply that could not be used is rejected, and the purpose of its call names the item that was asked about.
+FAILED = """
+SELECT a.job_id, j.mode, j.subject, a.stage, a.number AS attempt, a.error_type, a.error_message AS message,
+       a.error_category AS category, a.ended_at, s.status = 'done' AS is_resolved,
+       s.status = 'failed' AND s.attempts = a.number AND j.status IN ('failed', 'poisoned') AS is_final,
+       (SELECT substring(u.purpose FROM 'PHQ8_[A-Za-z]+')
+        FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
+        WHERE u.attempt_id = a.id AND c.rejected_at IS NOT NULL ORDER BY u.ordinal DESC LIMIT 1) AS evidence_key
+FROM stage_attempt AS a
+JOIN job AS j ON j.id = a.job_id
+JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage
+WHERE j.run_id = $1 AND a.outcome IN ('failed', 'interrupted')
+ORDER BY a.ended_at, a.id
+"""
+
+HALLUCINATED = """
+SELECT a.job_id, j.mode, j.subject, a.number AS attempt, a.ended_at,
+       (SELECT sum(r.value::integer) FROM jsonb_each(a.output -> 'rejected') AS r) AS rejected
+FROM stage_attempt AS a
+JOIN job AS j ON j.id = a.job_id
+JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage AND s.attempts = a.number AND s.status = 'done'
+WHERE j.run_id = $1 AND a.stage = 'extract' AND a.output -> 'rejected' <> '{}'
+  AND NOT EXISTS (SELECT FROM jsonb_each(a.output -> 'quotes') AS q WHERE jsonb_array_length(q.value) > 0)
+ORDER BY a.ended_at, a.id
+"""
+
+
+async def troubles(connection: Connection, run_id: int) -> Troubles | None:
+    """Everything that went wrong in a run; None when there is none of that number."""
+    submitted_at = await connection.fetchval("SELECT created_at FROM run WHERE id = $1", run_id)
+    if submitted_at is None:
+        return None
+    return Troubles(
+        run_id=run_id,
+        submitted_at=submitted_at,
+        failed=tuple(FailedAttempt(**dict(row)) for row in await connection.fetch(FAILED, run_id)),
+        hallucinated=tuple(HallucinatedEvidence(**dict(row)) for row in await connection.fetch(HALLUCINATED, run_id)),
+    )

@@ -1,0 +1,108 @@
+"""Runs whose stages are stored by hand, so that reports have something to read."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import ParticipantScores
+from store import interviews, runs, stages
+from store.database import Connection
+from store.interviews import NewParticipant
+from store.runs import NewJob, NewRun
+from store.stages import Failure
+
+STAGES = ("extract", "score")
+
+TIMED_OUT = Failure(
+    "schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "scoring_llm_timeout", {"words": "private"}
+)
+
+Outcome = ParticipantScores | Failure | None
+"""What a job ends with: scores, an error, or nothing yet."""
+
+
+async def import_labels(connection: Connection, labels: Mapping[int, Mapping[str, int] | None]) -> None:
+    """Store participants with these item labels by evidence key."""
+    await interviews.keep(
+        connection,
+        [
+            NewParticipant(
+                id=participant_id,
+                transcript="Participant: hello",
+                transcript_hash="t",
+                utterances=[],
+                gender=None,
+                phq8_binary=None,
+                phq8_score=None,
+                items=None
+                if items is None
+                else {PHQ8Item.from_evidence_key(key): score for key, score in items.items()},
+            )
+            for participant_id, items in labels.items()
+        ],
+        [],
+    )
+
+
+async def store_scored_run(
+    connection: Connection,
+    outcomes: Mapping[tuple[str, int], Outcome],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    extracted: Mapping[str, Any] | None = None,
+) -> int:
+    """Store a run of one job per mode and participant, each ended as `outcomes` says. Its number."""
+    stored = await runs.store(
+        connection,
+        NewRun(
+            kind="participant",
+            profile="demo",
+            settings={name: {"value": value, "source": "option"} for name, value in (settings or {}).items()},
+            settings_hash="s" * 64,
+            request={"split": "paper-test", "limit": None, "evidence": None, "profile_source": "option --profile"},
+            version="0.1.0",
+            jobs=[
+                NewJob(mode=mode, subject=str(participant_id), inputs={"transcript_hash": "t"}, stages=STAGES)
+                for mode, participant_id in outcomes
+            ],
+        ),
+        always_new=True,
+    )
+    for job_id, outcome in zip(stored.job_ids, outcomes.values(), strict=True):
+        if outcome is not None:
+            await end(connection, job_id, outcome, extracted=extracted)
+    return stored.run_id
+
+
+async def end(
+    connection: Connection,
+    job_id: int,
+    outcome: ParticipantScores | Failure,
+    *,
+    first: str = "extract",
+    extracted: Mapping[str, Any] | None = None,
+) -> None:
+    """Carry a job on from its stage `first`, and let it end in stage `score`."""
+    if first == "extract":
+        await take(connection, job_id, "extract", _committing(extracted or {"rejected": {}, "quotes": {}}))
+    if isinstance(outcome, ParticipantScores):
+        await take(connection, job_id, "score", _committing(outcome.model_dump(mode="json")))
+    else:
+        await take(connection, job_id, "score", _failing(outcome))
+
+
+async def take(
+    connection: Connection, job_id: int, stage: str, finish: Callable[[Connection, stages.Claim], Awaitable[Any]]
+) -> None:
+    """Claim a stage and finish it."""
+    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+    assert claim is not None
+    await finish(connection, claim)
+
+
+def _committing(output: Mapping[str, Any]) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
+    return lambda connection, claim: stages.commit(connection, claim, inputs={}, output=output)
+
+
+def _failing(failure: Failure) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
+    return lambda connection, claim: stages.fail(connection, claim, failure, inputs={})
