@@ -1,0 +1,148 @@
+"""`ragq diff`: one scored run against another."""
+
+from typing import Any
+
+import click
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cli.ids import RUN
+from cli.numbers_in_words import NOT_AVAILABLE, bounds, number
+from cli.output import console, print_json
+from cli.report import read
+from cli.report_options import measure_options, measures
+from cli.session import with_database
+from schemas.errors import Refused
+from schemas.values.differences import Difference
+from schemas.values.phq8 import AssessmentMode
+from schemas.values.scored_runs import ScoredRun
+from stages.reports.cohorts import modes_of
+from stages.reports.differences import RunInMode, difference
+from store.database import Connection
+
+_MODES = click.Choice([mode.value for mode in AssessmentMode])
+
+
+@click.command()
+@click.argument("left", metavar="A", type=RUN)
+@click.argument("right", metavar="B", type=RUN)
+@click.option("--mode", type=_MODES, help="Mode to compare.  [default: each that both runs have]")
+@click.option("--other-mode", type=_MODES, help="Mode of B, when it is another than that of A.")
+@measure_options
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, one object per mode.")
+def diff(left: int, right: int, mode: str | None, other_mode: str | None, as_json: bool, **options: Any) -> None:
+    """Compare run B with run A on the participants that both scored: B - A, with 95 % intervals of paired resamples.
+
+    Also shows the items that changed, the settings that differ, and who failed in one of them only.
+
+    \b
+    Example:
+        ragq diff r12 r15
+        ragq diff r12 r12 --mode zero_shot --other-mode few_shot
+    """
+    if other_mode is not None and mode is None:
+        raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
+
+    async def both(connection: Connection) -> tuple[ScoredRun, ScoredRun]:
+        return await read(connection, left), await read(connection, right)
+
+    pairs = _pairs(*with_database(both), mode, other_mode)
+    found = [difference(*pair, measures=measures(**options)) for pair in pairs]
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in found])
+    else:
+        console().print(Group(*(_difference(one) for one in found)))
+
+
+def _pairs(
+    left: ScoredRun, right: ScoredRun, mode: str | None, other_mode: str | None
+) -> list[tuple[RunInMode, RunInMode]]:
+    if mode is not None:
+        return [(_in_mode(left, mode), _in_mode(right, other_mode or mode))]
+    common = [mode for mode in modes_of(left) if mode in modes_of(right)]
+    if not common:
+        raise Refused(
+            f"r{left.run_id} has {_words(left)} and r{right.run_id} has {_words(right)}; "
+            "name two modes with --mode and --other-mode."
+        )
+    return [(RunInMode(left, mode), RunInMode(right, mode)) for mode in common]
+
+
+def _in_mode(run: ScoredRun, mode: str) -> RunInMode:
+    if mode not in modes_of(run):
+        raise Refused(f"Run r{run.run_id} has no jobs in mode {mode}; it has {_words(run)}.")
+    return RunInMode(run, AssessmentMode(mode))
+
+
+def _words(run: ScoredRun) -> str:
+    return " and ".join(modes_of(run))
+
+
+def _difference(found: Difference) -> RenderableType:
+    left, right = (f"{side.run_id} {side.mode}" for side in (found.left, found.right))
+    parts: list[RenderableType] = [
+        Text.assemble((f"{right} - {left}", "bold"), f"  {found.common_participants} participants scored by both"),
+        _deltas(found, left, right),
+    ]
+    if found.settings:
+        parts.append(_settings(found, left, right))
+    parts += [Text(line) for line in _remarks(found)]
+    if found.flips:
+        parts.append(_flips(found, left, right))
+    return Group(*(part for one in parts for part in (one, Text())))
+
+
+def _deltas(found: Difference, left: str, right: str) -> Table:
+    table = _table("metric", left, right, "delta", "95 %")
+    for name, delta in found.deltas.items():
+        low, high = delta.delta.low, delta.delta.high
+        is_clear = low is not None and high is not None and low * high > 0
+        table.add_row(
+            name,
+            number(delta.left),
+            number(delta.right),
+            Text(number(delta.delta.value), style="bold" if is_clear else ""),
+            bounds(delta.delta),
+        )
+    return table
+
+
+def _settings(found: Difference, left: str, right: str) -> Table:
+    table = _table("setting", left, right)
+    for name, setting in found.settings.items():
+        table.add_row(name, Text(str(setting.left)), Text(str(setting.right)))
+    return table
+
+
+def _remarks(found: Difference) -> list[str]:
+    lists = {
+        f"Failed in {found.left.run_id} {found.left.mode} only": found.failed_in_left_only,
+        f"Failed in {found.right.run_id} {found.right.mode} only": found.failed_in_right_only,
+        f"Only in {found.left.run_id} {found.left.mode}": found.only_in_left,
+        f"Only in {found.right.run_id} {found.right.mode}": found.only_in_right,
+    }
+    remarks = [f"{what}: {', '.join(map(str, ids))}" for what, ids in lists.items() if ids]
+    flips = ", ".join(f"{count} {kind}" for kind, count in found.flip_counts.items())
+    return [*remarks, f"Items: {flips}."]
+
+
+def _flips(found: Difference, left: str, right: str) -> Table:
+    table = _table("participant", "item", left, right, "truth", "error")
+    for flip in found.flips:
+        change = "" if flip.error_change is None else f"{flip.error_change:+d}"
+        table.add_row(
+            str(flip.participant_id), flip.item, _score(flip.left), _score(flip.right), _score(flip.truth), change
+        )
+    return table
+
+
+def _score(score: int | None) -> str:
+    return NOT_AVAILABLE if score is None else str(score)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="left" if column in (columns[0], "item") else "right")
+    return table

@@ -1,0 +1,71 @@
+"""`ragq failures`: what went wrong in a run."""
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from cli.ids import RUN
+from cli.output import console, notices, print_json
+from cli.session import with_database
+from schemas.errors import Refused
+from schemas.values.failures import Failure, FailureList
+from stages.reports.failures import failure_list
+from store import scored_runs
+from store.database import Connection
+from store.troubles import troubles
+
+_COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", type=RUN)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: summary and failures.")
+def failures(run_id: int, as_json: bool) -> None:
+    """List every failure of a run, oldest first, those that a later attempt put right included.
+
+    Messages hold no word of a transcript; `ragq inspect JOB STAGE` shows what was really said.
+
+    \b
+    Example:
+        ragq failures r12
+        ragq failures r12 --json
+    """
+    found = with_database(lambda connection: _read(connection, run_id))
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+    elif not found.failures:
+        notices().print(f"Nothing went wrong in r{run_id}.")
+    else:
+        _print(found)
+
+
+async def _read(connection: Connection, run_id: int) -> FailureList:
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        found = await troubles(connection, run_id)
+        if found is None:
+            raise Refused(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
+        return failure_list(found, await scored_runs.labels(connection, run_id))
+
+
+def _print(found: FailureList) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("job", "subject", "stage", "category", "state", "message"):
+        table.add_column(column)
+    for failure in found.failures:
+        table.add_row(
+            failure.context.job or "",
+            str(failure.participant_id),
+            failure.stage or "",
+            Text(failure.category, style=_COLOURS[failure.severity]),
+            "resolved" if failure.context.resolved else "",
+            Text(_message(failure)),
+        )
+    console().print(table)
+    counts = ", ".join(f"{count} {category}" for category, count in found.summary.by_category.items())
+    console().print(
+        f"{found.summary.total_failures} failures, {found.summary.unresolved} unresolved: {counts}", highlight=False
+    )
+
+
+def _message(failure: Failure) -> str:
+    return failure.message if failure.phq8_item is None else f"{failure.phq8_item}: {failure.message}"

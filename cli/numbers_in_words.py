@@ -1,0 +1,40 @@
+"""Numbers as people read them. None is "N/A", never 0."""
+
+from datetime import timedelta
+
+from schemas.values.metrics import Interval
+
+NOT_AVAILABLE = "N/A"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with a fixed count of digits."""
+    return NOT_AVAILABLE if value is None else f"{value:.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """A share in per cent.
+
+    >>> percent(0.4879), percent(None)
+    ('48.8', 'N/A')
+    """
+    return NOT_AVAILABLE if value is None else f"{100 * value:.1f}"
+
+
+def bounds(interval: Interval, digits: int = 3) -> str:
+    """The ends of an interval; nothing where there is none."""
+    if interval.low is None or interval.high is None:
+        return ""
+    return f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+
+
+def percent_bounds(interval: Interval) -> str:
+    """The ends of the interval of a share, in per cent."""
+    if interval.low is None or interval.high is None:
+        return ""
+    return f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+def duration(seconds: float | None) -> str:
+    """Hours, minutes and seconds: `0:01:05`."""
+    return NOT_AVAILABLE if seconds is None else str(timedelta(seconds=round(seconds)))

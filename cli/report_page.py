@@ -1,0 +1,30 @@
+"""A report as one page that asks nobody for anything: styles and plots are inside it."""
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from cli import numbers_in_words
+from cli.report_plots import plots
+from cli.settings_reference import value_in_words
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.reports import Report
+
+
+def report_page(report: Report) -> str:
+    """The page. Every text in it is escaped; the same report gives the same bytes."""
+    environment = Environment(
+        loader=PackageLoader("cli", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": numbers_in_words.number,
+        "percent": numbers_in_words.percent,
+        "bounds": numbers_in_words.bounds,
+        "percent_bounds": numbers_in_words.percent_bounds,
+        "duration": numbers_in_words.duration,
+        "words": value_in_words,
+    }
+    template = environment.get_template("report.html.j2")
+    return template.render(report=report, plots=list(plots(report)), items=list(PHQ8Item))

@@ -1,0 +1,243 @@
+"""The plots of a report as inline SVG that takes its colours from the page, so that it is light or dark as the page is.
+
+The same report gives the same bytes.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
+from typing import Any, Final
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from schemas.values.metrics import Interval
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.reports import Experiment, Report
+
+# Colours that stand for those of the page until the SVG is written.
+_INK, _GRID, _MUTED = "#010101", "#020202", "#050505"
+_COLOUR_OF: Final[Mapping[AssessmentMode, str]] = {
+    AssessmentMode.ZERO_SHOT: "#030303",
+    AssessmentMode.FEW_SHOT: "#040404",
+}
+_VARIABLES: Final = {
+    _INK: "var(--ink)",
+    _GRID: "var(--line)",
+    _MUTED: "var(--muted)",
+    _COLOUR_OF[AssessmentMode.ZERO_SHOT]: "var(--zero-shot)",
+    _COLOUR_OF[AssessmentMode.FEW_SHOT]: "var(--few-shot)",
+}
+
+# Narrow enough that the words can be read on a phone, where a plot is as wide as the screen.
+_INCHES = (4.6, 3.1)
+
+_STYLE: Final[Mapping[str, Any]] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 8.5,
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _GRID,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": _GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "legend.frameon": False,
+}
+
+Draw = Callable[[Axes, Report], None]
+
+
+def plots(report: Report) -> Iterator[tuple[str, Markup]]:
+    """Each plot that the report has something for: what it shows, and the SVG."""
+    for title, draw in _plots(report).items():
+        yield title, _svg(title, draw, report)
+
+
+def _plots(report: Report) -> dict[str, Draw]:
+    found: dict[str, Draw] = {}
+    if any(experiment.selective_prediction.chosen.curve for experiment in report.experiments):
+        found["Risk over coverage, with its 95 % band"] = _risk_over_coverage
+        found["Mean absolute error per item"] = _error_per_item
+    found["Coverage per item"] = _coverage_per_item
+    if any(experiment.calibration for experiment in report.experiments):
+        found["Calibration: how often scores of a confidence are exact"] = _calibration
+    if report.failures.total:
+        found["Failures by category"] = _failures
+    return found
+
+
+def _risk_over_coverage(axes: Axes, report: Report) -> None:
+    for experiment in report.experiments:
+        mode, chosen = experiment.results.mode, experiment.selective_prediction.chosen
+        if not chosen.curve:
+            continue
+        coverages = [0.0, *(point.coverage for point in chosen.curve)]
+        risks = [chosen.curve[0].selective_risk, *(point.selective_risk for point in chosen.curve)]
+        colour = _COLOUR_OF[mode]
+        axes.fill_between(
+            [point.coverage for point in chosen.band],
+            [point.low for point in chosen.band],
+            [point.high for point in chosen.band],
+            step="pre",
+            color=colour,
+            alpha=0.15,
+            linewidth=0,
+        )
+        axes.plot(coverages, risks, color=colour, drawstyle="steps-pre", linewidth=1.4, label=_words(mode))
+        axes.plot(coverages[1:], risks[1:], color=colour, marker="o", markersize=3, linestyle="none")
+    axes.set(xlabel="coverage (share of all items)", ylabel="risk (mean loss of taken items)", xlim=(0, 1))
+    axes.set_ylim(bottom=0)
+    _name_modes(axes)
+
+
+def _error_per_item(axes: Axes, report: Report) -> None:
+    for place, experiment in _side_by_side(report):
+        results = experiment.results
+        found = {item: results.per_item[item].mae_interval for item in PHQ8Item}
+        drawn = [item for item, interval in found.items() if interval.value is not None]
+        values = [found[item].value or 0.0 for item in drawn]
+        axes.errorbar(
+            values,
+            [_row(item) + place for item in drawn],
+            xerr=_whiskers([found[item] for item in drawn]),
+            fmt="o",
+            markersize=4,
+            linewidth=1.2,
+            color=_COLOUR_OF[results.mode],
+            label=_words(results.mode),
+        )
+    _name_items(axes)
+    axes.set(xlabel="mean absolute error, with 95 % interval")
+    axes.set_xlim(left=0)
+    _name_modes(axes)
+
+
+def _coverage_per_item(axes: Axes, report: Report) -> None:
+    for place, experiment in _side_by_side(report):
+        results = experiment.results
+        axes.barh(
+            [_row(item) + place for item in PHQ8Item],
+            [results.per_item[item].coverage or 0.0 for item in PHQ8Item],
+            height=0.34,
+            color=_COLOUR_OF[results.mode],
+            label=_words(results.mode),
+        )
+    _name_items(axes)
+    axes.set(xlabel="share of evaluated participants with a score", xlim=(0, 1))
+    _name_modes(axes)
+
+
+def _calibration(axes: Axes, report: Report) -> None:
+    axes.plot([0, 1], [0, 1], color=_INK, linewidth=0.8, linestyle=":", label="perfect")
+    for experiment in report.experiments:
+        calibration, mode = experiment.calibration, experiment.results.mode
+        if calibration is None:
+            continue
+        bins = [found for found in calibration.bins if found.count]
+        axes.plot(
+            [found.confidence or 0.0 for found in bins],
+            [found.exact or 0.0 for found in bins],
+            color=_COLOUR_OF[mode],
+            marker="o",
+            markersize=4,
+            linewidth=1.2,
+            label=_words(mode),
+        )
+    names = dict.fromkeys(one.calibration.confidence for one in report.experiments if one.calibration)
+    axes.set(
+        xlabel=f"mean confidence of a bin ({', '.join(names)})",
+        ylabel="share of exact scores",
+        xlim=(-0.02, 1.02),
+        ylim=(-0.02, 1.02),
+    )
+    _name_modes(axes)
+
+
+def _failures(axes: Axes, report: Report) -> None:
+    counts = report.failures.by_category
+    bars = axes.barh(list(counts), list(counts.values()), height=0.4, color=_MUTED)
+    axes.bar_label(bars, padding=3)
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(
+        xlabel="unresolved failures", xlim=(0, 1.15 * max(counts.values())), ylim=(max(len(counts), 4) - 0.5, -0.5)
+    )
+
+
+def _side_by_side(report: Report) -> Iterator[tuple[float, Experiment]]:
+    """How far from its row each mode is drawn, so that none hides another."""
+    count = len(report.experiments)
+    for number, experiment in enumerate(report.experiments):
+        yield 0.36 * (number - (count - 1) / 2), experiment
+
+
+def _row(item: PHQ8Item) -> float:
+    return float(list(PHQ8Item).index(item))
+
+
+def _name_items(axes: Axes) -> None:
+    axes.set_yticks(range(len(PHQ8Item)), [item.value for item in PHQ8Item])
+    axes.set_ylim(len(PHQ8Item) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+
+
+def _name_modes(axes: Axes) -> None:
+    """Above the plot, where nothing is hidden."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.4, columnspacing=1.2)
+
+
+def _whiskers(intervals: Sequence[Interval]) -> list[list[float]]:
+    """How far the ends are below and above the values; a percentile interval need not hold its value."""
+    values = [interval.value or 0.0 for interval in intervals]
+    lows = [max(0.0, value - (found.low or 0.0)) for value, found in zip(values, intervals, strict=True)]
+    highs = [max(0.0, (found.high or 0.0) - value) for value, found in zip(values, intervals, strict=True)]
+    return [lows, highs]
+
+
+def _words(mode: AssessmentMode) -> str:
+    return mode.value.replace("_", "-")
+
+
+def _svg(title: str, draw: Draw, report: Report) -> Markup:
+    # Ids are hashes of what they name: without a salt of its own, one plot would take another's clipping.
+    with style.context(["default", {**_STYLE, "svg.hashsalt": title}]):
+        figure = Figure(figsize=_INCHES, layout="constrained")
+        draw(figure.add_subplot(), report)
+        written = StringIO()
+        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return _inline(written.getvalue(), title)
+
+
+def _inline(svg: str, title: str) -> Markup:
+    """The root element without what a page does not need: namespaces, description, sizes, ids that nobody refers to."""
+    root = ElementTree.fromstring(svg)
+    used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", svg))
+    for parent in root.iter():
+        parent.tag = parent.tag.rpartition("}")[2]
+        for child in [child for child in parent if child.tag.endswith("metadata")]:
+            parent.remove(child)
+        attributes = {name.rpartition("}")[2]: value for name, value in parent.attrib.items()}
+        if attributes.get("id") not in used:
+            attributes.pop("id", None)
+        parent.attrib.clear()
+        parent.attrib.update(attributes)
+    root.attrib.clear()
+    width, height = (72 * inches for inches in _INCHES)
+    root.attrib.update({"viewBox": f"0 0 {width:g} {height:g}", "role": "img", "aria-label": title})
+    text = ElementTree.tostring(root, encoding="unicode")
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour, variable)
+    # Matplotlib wrote it and escaped what is in it.
+    return Markup(text)

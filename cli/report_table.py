@@ -1,0 +1,135 @@
+"""A report in the terminal."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cli.numbers_in_words import bounds, duration, number, percent, percent_bounds
+from schemas.values.failures import FailureCounts
+from schemas.values.metrics import Interval
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.reports import Experiment, Report
+
+
+def report_table(report: Report) -> RenderableType:
+    """Head, one line per mode, items, confidences, and what is still wrong."""
+    parts = [_head(report), _modes(report), *_exclusions(report), _items(report), _confidences(report)]
+    if report.failures.total:
+        parts.append(failure_table(report.failures))
+    return Group(*(part for one in parts for part in (one, Text())))
+
+
+def failure_table(counts: FailureCounts) -> Table:
+    """Failures by category."""
+    table = _table("failures", "count")
+    for category, count in counts.by_category.items():
+        table.add_row(category, str(count))
+    return table
+
+
+def _head(report: Report) -> RenderableType:
+    run = report.run_metadata
+    lines = [Text.assemble((run.run_id, "bold"), f"  profile {run.profile}  {_model(report)}")]
+    if run.notice:
+        lines.append(Text(run.notice, style="yellow"))
+    changed = {name: setting.value for name, setting in report.settings.items() if setting.source != "default"}
+    lines.append(Text("  ".join(f"{name}={value}" for name, value in changed.items()), style="dim"))
+    measures = report.measures
+    lines.append(
+        Text(
+            f"confidence {measures.confidence}, loss {measures.loss}, 95 % intervals over "
+            f"{measures.bootstrap_resamples} resamples of participants (seed {measures.bootstrap_seed})",
+            style="dim",
+        )
+    )
+    return Group(*lines)
+
+
+def _model(report: Report) -> str:
+    models = dict.fromkeys(experiment.results.model for experiment in report.experiments if experiment.results.model)
+    return f"model {', '.join(models)}" if models else "nothing scored"
+
+
+def _modes(report: Report) -> Table:
+    table = _table("mode", "N_eval", "Cov%", "MAE_w", "MAE_i", "MAE_s", "Cmax%", "AURC", "AUGRC", "time")
+    for experiment in report.experiments:
+        results, selective = experiment.results, experiment.selective_prediction
+        intervals = results.intervals
+        timings = report.timings.modes[results.mode]
+        table.add_row(
+            results.mode,
+            f"{results.evaluated_subjects} of {results.total_subjects}",
+            _shares(intervals["prediction_coverage"]),
+            _numbers(intervals["item_mae_weighted"]),
+            _numbers(intervals["item_mae_by_item"]),
+            _numbers(intervals["item_mae_by_subject"]),
+            _shares(selective.cmax),
+            _numbers(selective.chosen.aurc),
+            _numbers(selective.chosen.augrc),
+            duration(timings.total_duration_seconds),
+        )
+    return table
+
+
+def _exclusions(report: Report) -> list[Text]:
+    lines = []
+    for experiment in report.experiments:
+        results = experiment.results
+        reasons = {
+            "failed": results.failed_subjects,
+            "unfinished": results.unfinished_subjects,
+            "without ground truth": results.excluded_no_ground_truth,
+            "without any scored item": results.excluded_no_evidence,
+        }
+        if any(reasons.values()):
+            left_out = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+            lines.append(Text(f"{results.mode}: {left_out} (in no mean error)", style="yellow"))
+    return lines
+
+
+def _items(report: Report) -> Table:
+    modes = [experiment.results.mode for experiment in report.experiments]
+    table = _table("item", *(f"{mode} {column}" for mode in modes for column in ("MAE", "95 %", "n", "N/A")))
+    for item in PHQ8Item:
+        table.add_row(item, *(cell for experiment in report.experiments for cell in _item(experiment, item)))
+    return table
+
+
+def _item(experiment: Experiment, item: PHQ8Item) -> tuple[str, ...]:
+    found = experiment.results.per_item[item]
+    return number(found.mae), bounds(found.mae_interval), str(found.count), str(found.na_count)
+
+
+def _confidences(report: Report) -> Table:
+    modes = [experiment.results.mode for experiment in report.experiments]
+    table = _table("confidence", *(f"{mode} {column}" for mode in modes for column in ("AURC", "AUGRC")))
+    names = dict.fromkeys(
+        name for experiment in report.experiments for name in experiment.selective_prediction.by_confidence
+    )
+    for name in names:
+        cells: list[Text | str] = []
+        for experiment in report.experiments:
+            found = experiment.selective_prediction.by_confidence.get(name)
+            cells += ["", ""] if found is None else [_inline(found.aurc), _inline(found.augrc)]
+        table.add_row(Text(name, style="bold" if name == report.measures.confidence else ""), *cells)
+    return table
+
+
+def _table(first: str, *columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(first)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _numbers(interval: Interval) -> Text:
+    return Text.assemble(number(interval.value), "\n", (bounds(interval), "dim"))
+
+
+def _shares(interval: Interval) -> Text:
+    return Text.assemble(percent(interval.value), "\n", (percent_bounds(interval), "dim"))
+
+
+def _inline(interval: Interval) -> Text:
+    return Text.assemble(number(interval.value), " ", (bounds(interval), "dim"))

@@ -1,0 +1,101 @@
+"""`ragq report` over stored rows."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import Refused
+from store import runs
+from store.database import Connection
+from tests.cli.conftest import Ragq
+from tests.stages.reports.builders import labels, scores
+from tests.store.conftest import new_run
+from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
+
+FEW = ("--resamples", "20")
+
+
+async def three_participants(connection: Connection) -> int:
+    """316 and 319 are scored in both modes, 330 fails in one; 339 has no labels."""
+    await import_labels(connection, {316: labels("10"), 319: labels("2"), 330: labels("0"), 339: None})
+    return await store_scored_run(
+        connection,
+        {
+            ("zero_shot", 316): scores("11", "21", "53"),
+            ("few_shot", 316): scores("10", "21", "53"),
+            ("zero_shot", 319): scores("2", "1", "4"),
+            ("few_shot", 319): scores("0", "1", "2"),
+            ("zero_shot", 330): TIMED_OUT,
+            ("few_shot", 330): scores("0", "1", "2"),
+            ("zero_shot", 339): scores("3"),
+        },
+        settings={"MODEL_QUANTITATIVE_MODEL": "scorer"},
+    )
+
+
+@pytest.fixture
+def run_id(stored: Callable[..., Any]) -> int:
+    found: int = stored(three_participants)
+    return found
+
+
+def test_the_terminal_shows_a_line_per_mode_and_who_was_left_out(ragq: Ragq, run_id: int) -> None:
+    shown = ragq("report", f"r{run_id}", *FEW).output
+
+    lines = [line.split() for line in shown.splitlines()]
+    # zero-shot: errors 0 1 and 0; few-shot: 0 0, 2 and 0
+    assert ["zero_shot", "2", "of", "4", "18.8", "0.333", "0.500", "0.250", "18.8"] in [line[:9] for line in lines]
+    assert ["few_shot", "3", "of", "3", "16.7", "0.500", "0.333", "0.667", "16.7"] in [line[:9] for line in lines]
+    assert "zero_shot: 1 failed, 1 without ground truth (in no mean error)" in shown
+    assert "Profile demo: a 135M model scores the items." in shown
+    assert ["scoring_llm_timeout", "1"] in lines
+    assert ["ground_truth_missing", "1"] in lines
+
+
+def test_json_is_strict_and_has_the_shape_of_a_run(ragq: Ragq, run_id: int) -> None:
+    printed = ragq("report", str(run_id), "--json", *FEW).stdout
+
+    found = json.loads(printed, parse_constant=pytest.fail)
+    assert list(found) == ["run_metadata", "settings", "measures", "experiments", "failures", "timings"]
+    assert [one["results"]["mode"] for one in found["experiments"]] == ["zero_shot", "few_shot"]
+    assert found["experiments"][1]["results"]["results"][1]["predicted_items"]["NoInterest"] == 0
+    assert found["settings"] == {"MODEL_QUANTITATIVE_MODEL": {"value": "scorer", "source": "option"}}
+
+
+def test_a_page_is_written_where_it_is_asked_for(ragq: Ragq, run_id: int) -> None:
+    done = ragq("report", str(run_id), "--html", "report.html", *FEW)
+
+    assert (done.stdout, done.stderr) == ("", "Wrote report.html.\n")
+    assert Path("report.html").read_text().startswith("<!doctype html>")
+
+
+def test_another_confidence_can_be_chosen(ragq: Ragq, run_id: int) -> None:
+    found = json.loads(ragq("report", str(run_id), "--confidence", "verbalized", "--json", *FEW).stdout)
+
+    assert found["experiments"][0]["selective_prediction"]["chosen"]["confidence"] == "verbalized"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("r99",), "Run r99 does not exist."),
+        (("r1", "--confidence", "token_msp"), "token probabilities"),
+        (("r1", "--confidence", "luck"), "There is no confidence 'luck'"),
+    ],
+)
+def test_what_cannot_be_reported_is_refused(ragq: Ragq, run_id: int, arguments: tuple[str, ...], words: str) -> None:
+    refused = ragq("report", *arguments, *FEW).exception
+
+    assert isinstance(refused, Refused)
+    assert words in str(refused)
+
+
+def test_a_run_without_scores_is_refused(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    unscored = stored(runs.store, new_run())
+
+    refused = ragq("report", str(unscored.run_id)).exception
+
+    assert isinstance(refused, Refused)

@@ -1,0 +1,113 @@
+"""The page of a report."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from cli.report_page import report_page
+from schemas.values.reports import Report
+from stages.reports.report import build_report
+from tests.stages.reports.builders import FEW, FEW_SHOT, failed, job, run, scores
+
+HOSTILE = "<script>alert(1)</script>"
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """Follows the tags of a page, and fails where they do not nest."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data.strip())
+
+
+def report(profile: str = "demo") -> Report:
+    return build_report(
+        run(
+            job(1, 316, scores("1023", "3122", "5134"), "1032"),
+            job(2, 319, scores("2", "2", "3"), "0"),
+            job(3, 316, scores("10", "31", "51"), "1032", mode=FEW_SHOT),
+            job(4, 319, None, "0", mode=FEW_SHOT),
+            failures=[failed(4, 319, mode=FEW_SHOT, message=HOSTILE)],
+            settings={"MODEL_JUDGE_MODEL": HOSTILE, "MODEL_QUANTITATIVE_MODEL": ""},
+            profile=profile,
+        ),
+        measures=FEW,
+    )
+
+
+def test_the_page_holds_together_and_draws_every_plot() -> None:
+    page = Page(report_page(report()))
+
+    assert page.tags.count("svg") == 5
+    assert len(page.ids) == len(set(page.ids))
+    for words in ("Risk over coverage, with its 95 % band", "MODEL_JUDGE_MODEL", "scoring_llm_timeout", "empty"):
+        assert words in page.words
+
+
+def test_the_page_asks_nobody_for_anything() -> None:
+    text = report_page(report())
+
+    assert re.findall(r"https?:|//[a-z]|src=|@import|<link|<script", text) == []
+    assert set(re.findall(r"url\((.)", text)) <= {"#"}
+
+
+def test_hostile_words_are_shown_and_not_run() -> None:
+    text = report_page(report())
+
+    assert HOSTILE not in text
+    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2
+
+
+def test_no_word_of_a_subject_is_on_the_page() -> None:
+    text = report_page(report())
+
+    assert "what somebody said" not in text
+    assert "why that is" not in text
+
+
+def test_the_same_report_gives_the_same_page() -> None:
+    assert report_page(report()) == report_page(report())
+
+
+@pytest.mark.parametrize(("profile", "warned"), [("demo", True), ("paper", False)])
+def test_the_demo_profile_is_told_from_others(profile: str, warned: bool) -> None:
+    assert ("say nothing about quality" in report_page(report(profile))) is warned
+
+
+def test_colours_are_those_of_the_page() -> None:
+    drawn = re.findall(r"<svg.*?</svg>", report_page(report()), re.DOTALL)
+
+    assert all("var(--ink)" in plot and not re.search(r"#0[1-5]0[1-5]", plot) for plot in drawn)
+    assert all("#000000" not in plot for plot in drawn)
+
+
+def test_a_run_that_scored_nobody_has_a_page_too() -> None:
+    nobody = build_report(run(job(1, 316, None, "0"), failures=[failed(1, 316)]), measures=FEW)
+
+    page = Page(report_page(nobody))
+
+    assert page.tags.count("svg") == 2
+    assert "N/A" in page.words
