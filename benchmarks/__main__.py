@@ -5,9 +5,11 @@ from typing import Final
 import click
 
 from benchmarks.hop import hop
+from benchmarks.recovery import recovery
 
 BENCHMARKS: Final[dict[str, click.Command]] = {
     "hop": hop,
+    "recovery": recovery,
 }
 
 
