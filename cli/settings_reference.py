@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from schemas.settings.absent import ABSENT
-from schemas.settings.base import Setting, SettingsGroup, settings_of
+from schemas.settings.base import SettingsGroup, settings_of
 from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import PROFILES
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
@@ -49,14 +48,10 @@ def value_in_words(value: object) -> str:
 
 def _section(heading: str, group: type[SettingsGroup]) -> str:
     rows = [
-        (f"`{setting.name}`", value_in_words(setting.default), setting.allowed, _description(setting))
+        (f"`{setting.name}`", value_in_words(setting.default), setting.allowed, setting.description)
         for setting in settings_of(group)
     ]
     return f"## {heading}\n\n{group.__doc__}\n\n{_table(('name', 'default', 'allowed', 'what it does'), rows)}"
-
-
-def _description(setting: Setting) -> str:
-    return f"{setting.description} Not part of this version." if setting.name in ABSENT else setting.description
 
 
 def _profiles_table() -> str:

@@ -4,7 +4,7 @@ Every implementation of a port passes the contract suite of that port in tests/c
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from schemas.values.chat import ChatCall, ChatReply
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
+
+ScoreSource = Literal["participant", "chunk"]
+"""Whose score a reference carries: its participant's (the default), or the chunk's own (Spec 35)."""
 
 Vectors = NDArray[np.float32]
 """A matrix, one row per text."""
@@ -95,10 +98,14 @@ class ReferenceSearch(Protocol):
         *,
         limit: int,
         exclude_participant: int,
+        tagged_only: bool = False,
+        score_source: ScoreSource = "participant",
     ) -> list[tuple[Reference, ...]]:
         """For each query, in order, the `limit` nearest chunks: similarity down, then participant, then ordinal.
 
-        All queries travel in one round trip. Scores are those of each chunk's participant for the query's item.
+        All queries travel in one round trip. With `tagged_only` a chunk counts only for the items it is tagged with;
+        a chunk without tags counts for none. Scores are those of each chunk's participant for the query's item, or
+        with `score_source` chunk those of the chunk itself; a score that is not there is None.
         Chunks of `exclude_participant` never come back, so that nobody is their own reference. No query gives an
         empty list. Raises EmbeddingDimensionMismatchError when a query has another dimension than the index.
         """

@@ -17,6 +17,7 @@ from schemas.values.artifacts import ParticipantChunks
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.hashes import short_hash
+from stages.ports import ScoreSource
 from store.database import Connection, Database
 
 _BULK_SECONDS = 600.0
@@ -58,12 +59,13 @@ WITH current AS (
     WHERE j.run_id = $2
 ), text AS (
     SELECT c.job_id, c.participant_id, t.ordinal - 1 AS ordinal, t.chunk ->> 'text' AS text,
-           t.chunk ->> 'chunk_hash' AS chunk_hash
+           t.chunk ->> 'chunk_hash' AS chunk_hash,
+           ARRAY(SELECT jsonb_array_elements_text(t.chunk -> 'tags')) AS tags
     FROM current AS c, jsonb_array_elements(c.output -> 'chunks') WITH ORDINALITY AS t (chunk, ordinal)
     WHERE c.stage = 'chunk'
 ), chunk AS (
-    INSERT INTO reference_chunk (index_id, participant_id, ordinal, text, chunk_hash)
-    SELECT $1, participant_id, ordinal, text, chunk_hash FROM text ORDER BY participant_id, ordinal
+    INSERT INTO reference_chunk (index_id, participant_id, ordinal, text, chunk_hash, tags)
+    SELECT $1, participant_id, ordinal, text, chunk_hash, tags FROM text ORDER BY participant_id, ordinal
     RETURNING id, participant_id, ordinal
 ), stored AS (
     INSERT INTO reference_vector (chunk_id, index_id, participant_id, ordinal, vector)
@@ -96,6 +98,11 @@ SELECT participant_id FROM reference_participant WHERE index_id = $1 AND items I
 
 CHUNK_IDS = "SELECT id FROM reference_chunk WHERE index_id = $1 ORDER BY participant_id, ordinal"
 
+SIDECARS = """
+SELECT bool_and(tags IS NOT NULL) AS tags, bool_and(scores IS NOT NULL) AS scores
+FROM reference_chunk WHERE index_id = $1
+"""
+
 CONTENT = """
 SELECT p.participant_id, k.text, k.tags, k.scores, v.vector
 FROM reference_participant AS p
@@ -122,12 +129,14 @@ WHERE id = $1
 NEAREST = """
 SELECT q.ordinal - 1 AS query, n.chunk_id, n.participant_id, n.ordinal,
        k.chunk_hash, char_length(k.text) AS chunk_chars,
-       greatest(0, least(1, 1 - n.distance / 2)) AS similarity, (p.items ->> q.key)::integer AS score
+       greatest(0, least(1, 1 - n.distance / 2)) AS similarity,
+       ((CASE WHEN $7 THEN k.scores ELSE p.items END) ->> q.key)::integer AS score
 FROM unnest($2::vector[], $3::text[]) WITH ORDINALITY AS q (vector, key, ordinal)
 CROSS JOIN LATERAL (
     SELECT v.chunk_id, v.participant_id, v.ordinal, v.vector <=> q.vector AS distance
     FROM reference_vector AS v
     WHERE v.index_id = $1 AND v.participant_id <> $4
+      AND (NOT $6 OR EXISTS (SELECT FROM reference_chunk AS t WHERE t.id = v.chunk_id AND q.key = ANY(t.tags)))
     ORDER BY v.vector <=> q.vector, v.participant_id, v.ordinal
     LIMIT $5
 ) AS n
@@ -172,6 +181,13 @@ class StoredIndex(IndexPlan):
     chunk_scores_meta: dict[str, Any] | None
     partial: dict[str, Any] | None
     """What was left out; None for a complete index."""
+
+
+class Sidecars(NamedTuple):
+    """What the chunks of an index carry beside text and vector."""
+
+    has_tags: bool
+    has_scores: bool
 
 
 class Published(NamedTuple):
@@ -303,6 +319,12 @@ async def content(connection: Connection, index_id: int) -> list[ParticipantChun
     return people
 
 
+async def sidecars(connection: Connection, index_id: int) -> Sidecars:
+    """Whether every chunk of an index carries tags, and scores of its own."""
+    row = await connection.fetchrow(SIDECARS, index_id)
+    return Sidecars(bool(row["tags"]), bool(row["scores"]))
+
+
 async def chunk_texts(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, str]:
     """The texts of chunks, by id."""
     rows = await connection.fetch("SELECT id, text FROM reference_chunk WHERE id = ANY($1::bigint[])", list(chunk_ids))
@@ -322,6 +344,8 @@ class PostgresReferenceSearch:
         *,
         limit: int,
         exclude_participant: int,
+        tagged_only: bool = False,
+        score_source: ScoreSource = "participant",
     ) -> list[tuple[Reference, ...]]:
         """See ReferenceSearch."""
         if not queries:
@@ -344,6 +368,8 @@ class PostgresReferenceSearch:
                     [item.evidence_key for item, _ in queries],
                     exclude_participant,
                     limit,
+                    tagged_only,
+                    score_source == "chunk",
                 )
             found: list[list[Reference]] = [[] for _ in queries]
             for row in rows:

@@ -3,7 +3,6 @@
 from functools import cache
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -39,7 +38,6 @@ class Setting(NamedTuple):
 
     name: str
     """Its name in the environment, in .env and after --set."""
-    group: type[SettingsGroup]
     field: str
     default: Any
     allowed: str
@@ -47,14 +45,6 @@ class Setting(NamedTuple):
     description: str
     is_secret: bool
     """Its value is never shown."""
-
-    def differs_from_default(self, text: str) -> bool:
-        """The text means another value than the default. A text that it does not accept means none."""
-        try:
-            group = self.group.model_validate({self.field: text})
-        except ValidationError:
-            return False
-        return bool(getattr(group, self.field) != self.default)
 
 
 @cache
@@ -65,7 +55,6 @@ def settings_of(group: type[SettingsGroup]) -> tuple[Setting, ...]:
     return tuple(
         Setting(
             name=prefix + field.upper(),
-            group=group,
             field=field,
             default=info.default,
             allowed=allowed_values(schemas[field]),

@@ -6,7 +6,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from schemas.settings.absent import asked_for_absent
 from schemas.settings.layers import (
     Layer,
     Source,
@@ -64,7 +63,6 @@ def resolve(
     problems += _not_of_a_run(option)
     layers = [profile_layer(chosen.profile, PROFILES.get(chosen.profile, {})), *outside, option]
     given = {name: found for group in RUN_GROUPS.values() for name, found in given_in(layers, group).items()}
-    problems += asked_for_absent(given)
     run, unusable = run_settings(
         {name: found.text for name, found in given.items()},
         origins={name: given[name].layer.origin if name in given else "default" for name in RUN_SETTINGS},

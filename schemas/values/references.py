@@ -9,6 +9,8 @@ class Chunk(Value):
     text: str
     chunk_hash: str
     """First 12 hex digits of the SHA-256 of the text."""
+    tags: tuple[str, ...]
+    """Evidence keys of the items that the text speaks of, in alphabetical order."""
 
 
 class ChunkedTranscript(Value):

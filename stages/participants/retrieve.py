@@ -3,7 +3,7 @@
 from schemas.errors import ReferenceLeakError
 from schemas.values.participants import EmbeddedEvidence, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
-from stages.ports import ReferenceSearch, Vectors
+from stages.ports import ReferenceSearch, ScoreSource, Vectors
 
 
 async def retrieve_references(
@@ -14,6 +14,8 @@ async def retrieve_references(
     index_id: int,
     participant_id: int,
     candidates: int,
+    tagged_only: bool = False,
+    score_source: ScoreSource = "participant",
 ) -> RetrievedReferences:
     """The `candidates` nearest chunks for each embedded item, in one round trip; other items have none.
 
@@ -22,7 +24,16 @@ async def retrieve_references(
     """
     queries = list(zip(embedded.items, vectors, strict=True))
     found = (
-        await search.nearest(index_id, queries, limit=candidates, exclude_participant=participant_id) if queries else []
+        await search.nearest(
+            index_id,
+            queries,
+            limit=candidates,
+            exclude_participant=participant_id,
+            tagged_only=tagged_only,
+            score_source=score_source,
+        )
+        if queries
+        else []
     )
     if any(reference.participant_id == participant_id for references in found for reference in references):
         raise ReferenceLeakError(participant_id, index_id)

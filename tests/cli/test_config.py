@@ -64,7 +64,7 @@ def test_show_keeps_secrets(runner: CliRunner, options: list[str]) -> None:
 
 
 def test_show_refuses_what_submit_would_refuse(runner: CliRunner) -> None:
-    result = runner.invoke(config, ["show", "--profile", "validated"])
+    result = runner.invoke(config, ["show", "--profile", "papr"])
 
     assert isinstance(result.exception, Refused)
 

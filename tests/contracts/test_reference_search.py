@@ -1,6 +1,7 @@
 """What every ReferenceSearch does. A new one joins the list."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -122,6 +123,32 @@ async def test_each_query_gets_its_own_references_and_scores_in_the_order_asked(
         [(2, 0), (1, 2)],
         [(1, 1), (2, None)],
     ]
+
+
+async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone(search: Search) -> None:
+    tagged = replace(chunk(1, 304, 0, NORTH), tags=(PHQ8Item.NO_INTEREST, PHQ8Item.SLEEP))
+    searched = await search([tagged, chunk(2, 305, 0, EAST), replace(chunk(3, 306, 0, EAST), tags=(PHQ8Item.TIRED,))])
+
+    found = await searched.nearest(
+        INDEX,
+        [(PHQ8Item.NO_INTEREST, EAST), (PHQ8Item.MOVING, EAST)],
+        limit=10,
+        exclude_participant=NOBODY,
+        tagged_only=True,
+    )
+
+    assert [ids(of_query) for of_query in found] == [[1], []]
+
+
+async def test_scores_are_the_chunks_own_on_request(search: Search) -> None:
+    scored = replace(chunk(1, 304, 0, EAST, NO_INTEREST=3), own_scores={PHQ8Item.NO_INTEREST: 1})
+    searched = await search([scored, chunk(2, 305, 0, NORTH, NO_INTEREST=2)])
+
+    (found,) = await searched.nearest(
+        INDEX, [(PHQ8Item.NO_INTEREST, EAST)], limit=10, exclude_participant=NOBODY, score_source="chunk"
+    )
+
+    assert [(reference.chunk_id, reference.score) for reference in found] == [(1, 1), (2, None)]
 
 
 async def test_no_query_gives_an_empty_list(search: Search) -> None:

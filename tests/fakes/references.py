@@ -10,6 +10,7 @@ from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.hashes import short_hash
 from stages.participants.similarity import similarities
+from stages.ports import ScoreSource
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,10 @@ class IndexedChunk:
     text: str
     vector: NDArray[np.float32]
     scores: dict[PHQ8Item, int] = field(default_factory=dict)
+    """Of the participant."""
+    own_scores: dict[PHQ8Item, int] = field(default_factory=dict)
+    """Of the chunk itself."""
+    tags: tuple[PHQ8Item, ...] = ()
 
 
 @dataclass
@@ -38,13 +43,22 @@ class InMemoryReferenceSearch:
         *,
         limit: int,
         exclude_participant: int,
+        tagged_only: bool = False,
+        score_source: ScoreSource = "participant",
     ) -> list[tuple[Reference, ...]]:
         self.round_trips += 1
-        chunks = [chunk for chunk in self.indexes[index_id] if chunk.participant_id != exclude_participant]
-        return [_ranked(chunks, item, query)[:limit] for item, query in queries]
+        others = [chunk for chunk in self.indexes[index_id] if chunk.participant_id != exclude_participant]
+        return [
+            _ranked([chunk for chunk in others if not tagged_only or item in chunk.tags], item, query, score_source)[
+                :limit
+            ]
+            for item, query in queries
+        ]
 
 
-def _ranked(chunks: list[IndexedChunk], item: PHQ8Item, query: NDArray[np.float32]) -> tuple[Reference, ...]:
+def _ranked(
+    chunks: list[IndexedChunk], item: PHQ8Item, query: NDArray[np.float32], score_source: ScoreSource
+) -> tuple[Reference, ...]:
     if not chunks:
         return ()
     near = similarities(np.stack([chunk.vector for chunk in chunks]), query)
@@ -54,7 +68,7 @@ def _ranked(chunks: list[IndexedChunk], item: PHQ8Item, query: NDArray[np.float3
             participant_id=chunk.participant_id,
             ordinal=chunk.ordinal,
             similarity=float(similarity),
-            score=chunk.scores.get(item),
+            score=(chunk.own_scores if score_source == "chunk" else chunk.scores).get(item),
             chunk_hash=short_hash(chunk.text),
             chunk_chars=len(chunk.text),
         )

@@ -32,7 +32,8 @@ INSERT INTO reference_index (id, name, run_id, split, split_csv_hash, split_ids_
 VALUES ($1, 'small', $2, 'paper-train', 'c', 'i', 'huggingface', 'tiny', $3, 8, 2, 8, now())
 """
 _CHUNK = """
-INSERT INTO reference_chunk (id, index_id, participant_id, ordinal, text, chunk_hash) VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO reference_chunk (id, index_id, participant_id, ordinal, text, chunk_hash, tags, scores)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 """
 _VECTOR = """
 INSERT INTO reference_vector (chunk_id, index_id, participant_id, ordinal, vector) VALUES ($1, $2, $3, $4, $5)
@@ -70,6 +71,9 @@ async def store_index(connection: Connection, index_id: int, chunks: Sequence[In
     for chunk in chunks:
         scores = {item.evidence_key: score for item, score in chunk.scores.items()}
         place = (index_id, chunk.participant_id)
-        await connection.execute(_CHUNK, chunk.chunk_id, *place, chunk.ordinal, chunk.text, short_hash(chunk.text))
+        own = {item.evidence_key: score for item, score in chunk.own_scores.items()}
+        tags = [item.evidence_key for item in chunk.tags]
+        text = (chunk.text, short_hash(chunk.text), tags, json.dumps(own))
+        await connection.execute(_CHUNK, chunk.chunk_id, *place, chunk.ordinal, *text)
         await connection.execute(_VECTOR, chunk.chunk_id, *place, chunk.ordinal, Vector(chunk.vector))
         await connection.execute(_PARTICIPANT, *place, json.dumps(scores))

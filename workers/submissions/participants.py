@@ -139,10 +139,31 @@ async def _index(connection: Connection, settings: RunSettings) -> StoredIndex:
     if current is not None:
         other = split_difference(index.split, built=index.split_ids_hash, now=current.ids_hash)
         mismatches += [other] if other else []
+    mismatches += await _missing_sidecars(connection, index.id, settings)
     if mismatches:
         raise EmbeddingArtifactMismatchError(
-            f"Reference index '{name}' was built with other settings:\n"
+            f"Reference index '{name}' does not fit the settings of this run:\n"
             + "\n".join(f"  {mismatch}" for mismatch in mismatches)
             + f"\nBuild it again: `ragq index references --split {index.split}`; or set the values it was built with."
         )
     return index
+
+
+async def _missing_sidecars(connection: Connection, index_id: int, settings: RunSettings) -> list[str]:
+    # What is switched off is not looked at (Spec 38).
+    needs_tags = settings.embedding.enable_item_tag_filter
+    needs_scores = settings.embedding.reference_score_source == "chunk"
+    if not (needs_tags or needs_scores):
+        return []
+    found = await references.sidecars(connection, index_id)
+    missing = []
+    if needs_tags and not found.has_tags:
+        missing.append(
+            "EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags; `ragq index references` writes them"
+        )
+    if needs_scores and not found.has_scores:
+        missing.append(
+            "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has scores of its own; "
+            "`ragq references import NAME.npz --chunk-scores` brings them"
+        )
+    return missing

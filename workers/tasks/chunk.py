@@ -1,9 +1,10 @@
-"""Stage `chunk`: a transcript in windows."""
+"""Stage `chunk`: a transcript in windows, each tagged with the items it speaks of."""
 
 from schemas.errors import EmptyTranscriptError
 from schemas.values.references import Chunk, ChunkedTranscript
 from stages.participants.chunking import chunk_transcript
 from stages.participants.hashes import short_hash
+from stages.participants.item_tags import tag_chunk
 from workers.frame import Result, Work
 from workers.stage_task import define_stage
 
@@ -22,7 +23,8 @@ async def chunk_of_index(work: Work) -> Result:
             f"The transcript of participant {work.participant_id} has no chunk of EMBEDDING_MIN_EVIDENCE_CHARS="
             f"{settings.min_evidence_chars} characters; import a fuller one or leave the participant out."
         )
-    return Result(ChunkedTranscript(chunks=tuple(Chunk(text=text, chunk_hash=short_hash(text)) for text in texts)))
+    chunks = tuple(Chunk(text=text, chunk_hash=short_hash(text), tags=tag_chunk(text)) for text in texts)
+    return Result(ChunkedTranscript(chunks=chunks))
 
 
 define_stage("chunk", index=chunk_of_index)

@@ -19,6 +19,8 @@ async def retrieve_of_participant(work: Work) -> Result:
             index_id=index_id,
             participant_id=work.participant_id,
             candidates=work.settings.ragq.retrieve_candidates,
+            tagged_only=work.settings.embedding.enable_item_tag_filter,
+            score_source=work.settings.embedding.reference_score_source,
         )
     )
 

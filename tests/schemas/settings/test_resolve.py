@@ -10,10 +10,6 @@ from schemas.settings.resolve import resolve
 from schemas.settings.run import RUN_SETTINGS, RunSettings, settings_hash
 
 TOP_K = "EMBEDDING_TOP_K_REFERENCES"
-VALIDATED_WITHOUT_WHAT_IS_MISSING = {
-    "EMBEDDING_ENABLE_ITEM_TAG_FILTER": "false",
-    "EMBEDDING_REFERENCE_SCORE_SOURCE": "participant",
-}
 
 
 def problems(**asked: Any) -> list[str]:
@@ -106,20 +102,14 @@ def test_the_demo_profile_runs_on_the_packaged_models() -> None:
     }
 
 
-def test_the_validated_profile_is_refused_for_what_is_missing() -> None:
-    assert problems(profile="validated") == [
-        "EMBEDDING_ENABLE_ITEM_TAG_FILTER is 'true' (profile validated), but the item tag filter is not part of this "
-        "version; set it to false.",
-        "EMBEDDING_REFERENCE_SCORE_SOURCE is 'chunk' (profile validated), but scoring by chunk is not part of this "
-        "version; set it to participant.",
-    ]
-
-
-def test_the_validated_profile_runs_without_what_is_missing() -> None:
-    run = resolve(profile="validated", environment={}, options=VALIDATED_WITHOUT_WHAT_IS_MISSING).run
+def test_the_validated_profile_is_the_baseline_of_the_study() -> None:
+    run = resolve(profile="validated", environment={}).run
 
     assert run.embedding.min_reference_similarity == 0.3
     assert run.embedding.max_reference_chars_per_item == 500
+    assert run.embedding.enable_item_tag_filter
+    assert run.embedding.reference_score_source == "chunk"
+    assert run.consistency.enabled
     assert run.model.judge_model == "gemma3:27b-it-qat"
 
 
@@ -130,7 +120,7 @@ def test_every_problem_is_told_at_once_with_its_origin(tmp_path: Path) -> None:
     found = problems(
         profile="papr",
         env_file=file,
-        environment={"EMBEDDING_CHUNK_SIZE": "21", "EMBEDDING_ENABLE_ITEM_TAG_FILTER": "yes"},
+        environment={"EMBEDDING_CHUNK_SIZE": "21"},
         options={"DATABASE_URL": "postgresql://hidden", "MODEL_JUGDE_MODEL": "x"},
     )
 
@@ -140,8 +130,6 @@ def test_every_problem_is_told_at_once_with_its_origin(tmp_path: Path) -> None:
         "Profile 'papr' (option --profile) does not exist; there are paper, validated, demo.",
         "DATABASE_URL (option --set) belongs to the process; set it in the environment.",
         "MODEL_JUGDE_MODEL (option --set) is not a setting; did you mean MODEL_JUDGE_MODEL?",
-        "EMBEDDING_ENABLE_ITEM_TAG_FILTER is 'yes' (environment), but the item tag filter is not part of this "
-        "version; set it to false.",
         f"EMBEDDING_DIMENSION is 'abc' (file {file}); allowed is a whole number from 1 up.",
         "EMBEDDING_CHUNK_SIZE is '21' (environment); allowed is a whole number from 2 to 20.",
     ]

@@ -67,7 +67,7 @@ async def test_without_evidence_the_index_is_not_asked() -> None:
 async def test_a_search_that_gives_the_tested_participant_is_caught() -> None:
     class Leaky:
         async def nearest(
-            self, index_id: int, queries: Sequence[object], *, limit: int, exclude_participant: int
+            self, index_id: int, queries: Sequence[object], *, exclude_participant: int, **_: object
         ) -> list[tuple[Reference, ...]]:
             return [(reference(chunk_id=exclude_participant),)]
 
