@@ -1,0 +1,92 @@
+"""Reports of runs that real workers scored."""
+
+import json
+import zlib
+from typing import Any
+
+import pytest
+
+from schemas.values.phq8 import PHQ8Item
+from tests.acceptance.conftest import GiveEvidence, Install
+from tests.acceptance.harness import Installation
+from tests.acceptance.small_data_set import said_by
+from tests.scripted_ollama import ACCEPT, Say, ScriptedModel
+
+FALLEN = 330
+"""The participant whom the model does not want to score."""
+
+SHORT_LEASE = {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
+"""So that a death costs a second."""
+
+FEW = ("--resamples", "50", "--json")
+
+
+def score_by_prompt(prompt: str) -> Say:
+    """Scores that differ from prompt to prompt and are the same for the same prompt."""
+    if "<transcript>" not in prompt:
+        return Say(ACCEPT)
+    if said_by(FALLEN)[0] in prompt.partition("</transcript>")[0]:
+        return Say("I would rather not.")
+    draws = {item: zlib.crc32(f"{item} {prompt}".encode()) for item in PHQ8Item}
+    answer = {
+        item.evidence_key: {"score": (0, 1, 2, 3, "N/A")[drawn % 5], "confidence": 1 + drawn % 3}
+        for item, drawn in draws.items()
+    }
+    return Say(json.dumps(answer))
+
+
+def submit(installation: Installation, model: ScriptedModel, evidence: GiveEvidence) -> int:
+    names = ("MODEL_JUDGE_MODEL", "MODEL_QUANTITATIVE_MODEL")
+    models = [option for name in names for option in ("--set", f"{name}={model.name}")]
+    chosen = evidence({316: 2, 319: 3, FALLEN: 1})
+    return installation.submit(*chosen, *models, "--set", "PYDANTIC_AI_RETRIES=0", "--until", "score")
+
+
+def report(installation: Installation, run_id: int) -> dict[str, Any]:
+    done = installation.ragq("report", f"r{run_id}", *FEW)
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout, parse_constant=pytest.fail)
+    return found
+
+
+def test_a_killed_and_resumed_run_is_reported_as_one_that_was_never_disturbed(
+    install: Install, indexed_template: str, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = score_by_prompt
+    with install(indexed_template) as undisturbed:
+        undisturbed.start_worker()
+        run_id = submit(undisturbed, judge, evidence)
+        assert undisturbed.wait_for(run_id) == {"succeeded": 4, "failed": 2}
+        expected = report(undisturbed, run_id)
+
+    with install(indexed_template) as killed:
+        for place in ("after_compute@score#1", "before_commit@validate#1"):
+            killed.start_worker(RAGQ_CRASH_AT=place, **SHORT_LEASE)
+        run_id = submit(killed, judge, evidence)
+        killed.start_worker(**SHORT_LEASE)
+        assert killed.wait_for(run_id) == {"succeeded": 4, "failed": 2}
+        found = report(killed, run_id)
+        interrupted = killed.value("SELECT count(*) FROM stage_attempt WHERE outcome = 'interrupted'")
+
+    assert interrupted > 0
+    assert found.pop("timings") != expected.pop("timings")
+    assert json.dumps(found) == json.dumps(expected)
+
+
+def test_report_diff_and_failures_tell_of_a_real_run(
+    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = score_by_prompt
+    run_id = submit(shared, judge, evidence)
+    shared.wait_for(run_id)
+
+    found = report(shared, run_id)
+    compared = shared.ragq("diff", f"r{run_id}", f"r{run_id}", "--mode", "zero_shot", "--other-mode", "few_shot", *FEW)
+    failures = shared.ragq("failures", f"r{run_id}", "--json").json
+
+    assert [one["results"]["evaluated_subjects"] for one in found["experiments"]] == [2, 2]
+    assert found["failures"]["by_category"] == {"scoring_json_parse": 2}
+    few_shot = found["experiments"][1]["provenance"]
+    assert few_shot["embedding_model_digests"] == [few_shot["reference_indexes"][0]["model_digest"]]
+    assert compared.json[0]["common_participants"] == 2
+    assert {(one["participant_id"], one["stage"]) for one in failures["failures"]} == {(FALLEN, "score")}
