@@ -15,9 +15,6 @@ from tests.scripted_ollama import ACCEPT, Say, ScriptedModel
 FALLEN = 330
 """The participant whom the model does not want to score."""
 
-SHORT_LEASE = {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
-"""So that a death costs a second."""
-
 FEW = ("--resamples", "50", "--json")
 
 
@@ -60,10 +57,12 @@ def test_a_killed_and_resumed_run_is_reported_as_one_that_was_never_disturbed(
         expected = report(undisturbed, run_id)
 
     with install(indexed_template) as killed:
+        # So that a death costs a second.
+        killed.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
         for place in ("after_compute@score#1", "before_commit@validate#1"):
-            killed.start_worker(RAGQ_CRASH_AT=place, **SHORT_LEASE)
+            killed.start_worker(RAGQ_CRASH_AT=place)
         run_id = submit(killed, judge, evidence)
-        killed.start_worker(**SHORT_LEASE)
+        killed.start_worker()
         assert killed.wait_for(run_id) == {"succeeded": 4, "failed": 2}
         found = report(killed, run_id)
         interrupted = killed.value("SELECT count(*) FROM stage_attempt WHERE outcome = 'interrupted'")
