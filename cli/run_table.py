@@ -110,7 +110,10 @@ def calls(job: JobView) -> str:
 
 def _errors(jobs: list[JobView]) -> list[RenderableType]:
     return [
-        Text(f"j{job.job_id} {job.error.stage} attempt {job.error.attempt}: {job.error.message}", style="red")
+        Text(
+            f"j{job.job_id} {job.error.stage} attempt {job.error.attempt}: {job.error.message} ({job.error.category})",
+            style="red",
+        )
         for job in jobs
         if job.error is not None
     ]
