@@ -7,9 +7,9 @@ import asyncio
 
 from benchmarks.noop_chain import NOOP_STAGES
 from schemas.values.base import Value
-from workers.frame import Result, Work
 from workers.main import app
 from workers.stage_task import FUNCTIONS, define_stage
+from workers.work import Result, Work
 
 __all__ = ["app"]
 

@@ -6,43 +6,32 @@ comes twice finds nothing to claim.
 """
 
 import random
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from enum import Enum, auto
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
-import numpy as np
 import structlog
-from numpy.typing import NDArray
 
 from schemas.errors import (
     EvidenceGroundingError,
     EvidenceSchemaError,
-    InputChangedError,
     LLMResponseParseError,
     RagqError,
     ScoringRetriesExhausted,
 )
 from schemas.settings.run import RunSettings
 from schemas.statuses import StageStatus
-from schemas.values.base import Value
-from schemas.values.participants import Reference
-from schemas.values.phq8 import PHQ8Item
 from stages import failures
-from stages.ports import ChatModel, Embedder, ReferenceSearch
-from store import attempts, interviews, ledger, references, runs, stages
+from store import ledger, runs, stages
 from store.database import RESULT_PATIENCE_SECONDS, Connection, Database, DatabaseUnreachableError
-from store.interviews import StoredTranscript
 from store.stages import Claim, Committed, Failure
 from workers.company import Company
 from workers.crashpoints import crash_point
 from workers.leases import Leases
-from workers.ledger_chat import LedgerChat
 from workers.wiring import Wiring
+from workers.work import Result, StageFunction, Work
 
 log = structlog.get_logger("ragq.stages")
-
-Output = TypeVar("Output", bound=Value)
 
 #: A transport error is retried after 1, 2, 4 ... seconds, at most this many.
 LONGEST_RETRY_SECONDS = 60.0
@@ -61,80 +50,6 @@ class Ending(Enum):
 
 class StageFailed(Exception):
     """What Celery is told when a foreign exception ended a stage: its type, and never its words."""
-
-
-class Result(NamedTuple):
-    """What a stage gives to be stored."""
-
-    output: Value
-    vectors: NDArray[np.float32] | None = None
-    effect: Callable[[Connection], Awaitable[None]] | None = None
-    """Run in the transaction of the commit, after the output."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a stage may read and ask. Everything read is noted by name and hash as the attempt's input."""
-
-    claim: Claim
-    settings: RunSettings
-    database: Database
-    _wiring: Wiring
-    read: dict[str, Any]
-
-    @property
-    def participant_id(self) -> int:
-        """The participant that the job is about."""
-        return int(self.claim.subject)
-
-    @property
-    def embedder(self) -> Embedder:
-        """The embedder that the run's settings mean."""
-        return self._wiring.embedder(self.settings)
-
-    @property
-    def chat(self) -> ChatModel:
-        """The language model server that the run's settings mean, behind the ledger."""
-        return LedgerChat(self._wiring.chat(self.settings), self.database, self.claim.attempt_id)
-
-    @property
-    def references(self) -> ReferenceSearch:
-        """The reference indexes."""
-        return self._wiring.references
-
-    async def output(self, stage: str, kind: type[Output]) -> Output:
-        """The stored output of an earlier stage. Raises InputChangedError when there is none any more."""
-        return kind.model_validate((await self._stored(stage)).value)
-
-    async def vectors(self, stage: str) -> NDArray[np.float32]:
-        """The vectors of an earlier stage, one row each in stored order."""
-        attempt_id = (await self._stored(stage)).attempt_id
-        return await self.database.steadily(lambda connection: attempts.vectors(connection, attempt_id))
-
-    async def transcript(self) -> StoredTranscript:
-        """The transcript that the job was submitted with."""
-        expected: str = self.claim.inputs["transcript_hash"]
-        self.read["transcript"] = expected
-        return await self.database.steadily(
-            lambda connection: interviews.transcript(connection, self.participant_id, expected_hash=expected)
-        )
-
-    async def chunk_texts(self, items: Mapping[PHQ8Item, tuple[Reference, ...]]) -> dict[int, str]:
-        """The texts behind references, by chunk id; chunks that are gone are absent."""
-        chunk_ids = sorted({reference.chunk_id for of_item in items.values() for reference in of_item})
-        return await self.database.steadily(lambda connection: references.chunk_texts(connection, chunk_ids))
-
-    async def _stored(self, stage: str) -> attempts.Output:
-        stored = await self.database.steadily(lambda connection: attempts.output(connection, self.claim.job_id, stage))
-        if stored is None:
-            raise InputChangedError(
-                f"Stage '{self.claim.stage}' of job j{self.claim.job_id} needs '{stage}', which is not stored."
-            )
-        self.read[stage] = stored.hash
-        return stored
-
-
-StageFunction = Callable[[Work], Awaitable[Result]]
 
 
 class Frame:

@@ -7,7 +7,8 @@ from celery.app import app_or_default
 from celery.exceptions import Ignore
 
 from workers import process
-from workers.frame import Ending, StageFunction
+from workers.frame import Ending
+from workers.work import StageFunction
 
 #: Every stage that has a task, with its functions.
 FUNCTIONS: dict[str, Mapping[str, StageFunction]] = {}

@@ -1,7 +1,7 @@
 """An `extract` that raises an exception of somebody else's, with the whole transcript in its words."""
 
-from workers.frame import Result, Work
 from workers.stage_task import define_stage
+from workers.work import Result, Work
 
 
 async def explode(work: Work) -> Result:

@@ -22,6 +22,8 @@ SCORES = json.dumps({item.evidence_key: {"score": 1, "evidence": REPLY, "reason"
 PROMPTS = ["You check examples before a rater", "<transcript>", "<Reference Examples>"]
 SECRETS = [REPLY, *PROMPTS, *(said for person in (*TRAIN, *TEST) for said in said_by(person))]
 
+FEW = ("--resamples", "2")
+
 TOLD_OF_ERRORS = "SELECT error_type, error_message FROM stage_attempt WHERE error_type IS NOT NULL"
 
 
@@ -32,6 +34,7 @@ class Seen:
     queued: str = ""
     commands: list[str] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    page: str = ""
     logs: str = ""
     errors: list[dict[str, str]] = field(default_factory=list)
     monitor: str = ""
@@ -63,8 +66,15 @@ def seen(install: Install, indexed_template: str, ollama: ScriptedOllama, eviden
             installation.ragq("retry", f"r{run_id}")
         installation.start_worker(LOG_LEVEL="DEBUG")
         assert [installation.wait_for(run_id) for run_id in runs] == [{"succeeded": 3}, *[{"failed": 3}] * 3]
-        shown = [installation.ragq(command, f"r{run_id}") for run_id in runs for command in ("show", "watch")]
+        shown = [
+            installation.ragq(command, f"r{run_id}") for run_id in runs for command in ("show", "watch", "failures")
+        ]
+        shown += [
+            installation.ragq("report", f"r{runs[0]}", "--json", "--html", "report.html", *FEW),
+            installation.ragq("diff", f"r{runs[0]}", f"r{runs[1]}", "--json", *FEW),
+        ]
         seen.printed = [text for done in (*submitted, *shown) for text in (done.stdout, done.stderr)]
+        seen.page = (installation.folder / "report.html").read_text()
         seen.queued += everything_in(installation.redis_url)
         seen.logs = installation.logs
         seen.errors = installation.rows(TOLD_OF_ERRORS)
@@ -102,6 +112,11 @@ def test_nothing_that_the_broker_is_told_tells_of_a_subject(seen: Seen) -> None:
 def test_what_commands_print_about_runs_quotes_nobody(seen: Seen) -> None:
     assert "The model's reply cannot be used" in "".join(seen.printed)
     assert leaks("\n".join(seen.printed)) == []
+
+
+def test_the_page_of_a_report_quotes_nobody(seen: Seen) -> None:
+    assert "few_shot: 3 participants" in seen.page
+    assert leaks(seen.page) == []
 
 
 def test_logs_quote_nobody(seen: Seen) -> None:

@@ -14,9 +14,10 @@ from schemas.values.base import Value
 from store import attempts, runs, stages
 from store.database import Database, DatabaseUnreachableError
 from store.runs import Stored
-from workers.frame import Ending, Frame, Result, StageFailed, StageFunction, Work
+from workers.frame import Ending, Frame, StageFailed
 from workers.leases import Leases
 from workers.wiring import Wiring
+from workers.work import Result, StageFunction, Work
 
 StoreRun = Callable[..., Awaitable[Stored]]
 RunStage = Callable[[int, StageFunction], Awaitable[Ending]]

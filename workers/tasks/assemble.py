@@ -3,8 +3,8 @@
 from schemas.values.participants import ValidatedReferences
 from schemas.values.phq8 import AssessmentMode
 from stages.participants.assemble import assemble_prompt
-from workers.frame import Result, Work
 from workers.stage_task import define_stage
+from workers.work import Result, Work
 
 
 async def assemble_of_participant(work: Work) -> Result:

@@ -5,8 +5,8 @@ from schemas.values.references import Chunk, ChunkedTranscript
 from stages.participants.chunking import chunk_transcript
 from stages.participants.hashes import short_hash
 from stages.participants.item_tags import tag_chunk
-from workers.frame import Result, Work
 from workers.stage_task import define_stage
+from workers.work import Result, Work
 
 
 async def chunk_of_index(work: Work) -> Result:

@@ -5,8 +5,8 @@ from schemas.values.participants import ExtractedEvidence
 from schemas.values.references import ChunkedTranscript, EmbeddedChunks
 from stages.participants.embed import embed_evidence
 from stages.participants.vectors import unit_rows
-from workers.frame import Result, Work
 from workers.stage_task import define_stage
+from workers.work import Result, Work
 
 
 async def embed_of_participant(work: Work) -> Result:

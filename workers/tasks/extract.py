@@ -7,8 +7,8 @@ from schemas.values.participants import ExtractedEvidence
 from stages.participants.extract import extract_evidence, given_evidence
 from stages.participants.extract_by_similarity import extract_by_similarity
 from stages.participants.grounding import GroundingCheck
-from workers.frame import Result, Work
 from workers.stage_task import define_stage
+from workers.work import Result, Work
 
 log = structlog.get_logger("ragq.evidence")
 

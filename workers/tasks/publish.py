@@ -4,8 +4,8 @@ from schemas.errors import InputChangedError
 from schemas.values.references import EmbeddedChunks, FinishedBatch
 from store import references
 from store.database import Connection
-from workers.frame import Result, Work
 from workers.stage_task import define_stage
+from workers.work import Result, Work
 
 
 async def publish_of_index(work: Work) -> Result:

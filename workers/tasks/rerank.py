@@ -3,8 +3,8 @@
 from schemas.values.participants import RetrievedReferences
 from stages.participants.deduplicate import by_place, nothing_repeats
 from stages.participants.rerank import rank_references
-from workers.frame import Result, Work
 from workers.stage_task import define_stage
+from workers.work import Result, Work
 
 
 async def rerank_of_participant(work: Work) -> Result:

@@ -2,8 +2,8 @@
 
 from schemas.values.participants import EmbeddedEvidence
 from stages.participants.retrieve import retrieve_references
-from workers.frame import Result, Work
 from workers.stage_task import define_stage
+from workers.work import Result, Work
 
 
 async def retrieve_of_participant(work: Work) -> Result:

@@ -3,8 +3,8 @@
 from schemas.values.participants import AssembledPrompt, ExtractedEvidence
 from stages.participants.consistency import score_by_consistency
 from stages.participants.score import ScoringPlan, score_participant
-from workers.frame import Result, Work
 from workers.stage_task import define_stage
+from workers.work import Result, Work
 
 
 async def score_of_participant(work: Work) -> Result:

@@ -5,8 +5,8 @@ import structlog
 from schemas.values.participants import ExtractedEvidence, RankedReferences
 from stages.participants.audit import RETRIEVED_REFERENCE, retrieved_reference_events
 from stages.participants.validate import keep_all, validate_references
-from workers.frame import Result, Work
 from workers.stage_task import define_stage
+from workers.work import Result, Work
 
 log = structlog.get_logger("ragq.audit")
 
