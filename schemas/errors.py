@@ -20,6 +20,7 @@ RagqError
             EmbeddingDimensionMismatchError
             EmbeddingValidationError
             EmbeddingArtifactMismatchError
+                ReferenceIndexMissingError
         ReferenceLeakError
 
 No message holds text of a transcript, a quote, a prompt or a reply: messages reach logs and Flower. What was
@@ -169,6 +170,14 @@ class EmbeddingValidationError(EmbeddingError):
 
 class EmbeddingArtifactMismatchError(EmbeddingError):
     """A reference index or its files cannot be used: missing, broken, or built otherwise; all in one message."""
+
+
+class ReferenceIndexMissingError(EmbeddingArtifactMismatchError):
+    """The reference index of a run is not stored any more."""
+
+    def __init__(self, index_id: int) -> None:
+        self.index_id = index_id
+        super().__init__(f"Reference index {index_id} is not stored; build it again and submit anew.")
 
 
 class ReferenceLeakError(DomainError):

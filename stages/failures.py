@@ -93,6 +93,7 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.EvidenceSchemaError, FailureCategory.EVIDENCE_SCHEMA_INVALID),
     (errors.EvidenceGroundingError, FailureCategory.EVIDENCE_HALLUCINATION),
     (errors.EmbeddingDimensionMismatchError, FailureCategory.EMBEDDING_DIMENSION_MISMATCH),
+    (errors.ReferenceIndexMissingError, FailureCategory.REFERENCE_ARTIFACT_MISSING),
     (errors.EmbeddingArtifactMismatchError, FailureCategory.REFERENCE_ARTIFACT_MISMATCH),
     (errors.ReferenceLeakError, FailureCategory.REFERENCE_LEAK),
     (errors.ScoringRetriesExhausted, FailureCategory.SCORING_RETRY_EXHAUSTED),

@@ -107,6 +107,7 @@ class ReferenceSearch(Protocol):
         a chunk without tags counts for none. Scores are those of each chunk's participant for the query's item, or
         with `score_source` chunk those of the chunk itself; a score that is not there is None.
         Chunks of `exclude_participant` never come back, so that nobody is their own reference. No query gives an
-        empty list. Raises EmbeddingDimensionMismatchError when a query has another dimension than the index.
+        empty list. Raises EmbeddingDimensionMismatchError when a query has another dimension than the index, and
+        ReferenceIndexMissingError when there is no such index.
         """
         ...

@@ -12,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import Vector
 
-from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingDimensionMismatchError
+from schemas.errors import (
+    EmbeddingArtifactMismatchError,
+    EmbeddingDimensionMismatchError,
+    ReferenceIndexMissingError,
+)
 from schemas.values.artifacts import ParticipantChunks
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
@@ -354,7 +358,7 @@ class PostgresReferenceSearch:
         async def search(connection: Connection) -> list[tuple[Reference, ...]]:
             dimension = await connection.fetchval("SELECT dimension FROM reference_index WHERE id = $1", index_id)
             if dimension is None:
-                raise EmbeddingArtifactMismatchError(f"Reference index {index_id} is not stored; build it again.")
+                raise ReferenceIndexMissingError(index_id)
             for _, vector in queries:
                 if vector.shape[0] != dimension:
                     raise EmbeddingDimensionMismatchError(expected=dimension, actual=vector.shape[0])

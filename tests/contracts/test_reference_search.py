@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from schemas.errors import EmbeddingDimensionMismatchError
+from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.hashes import short_hash
@@ -153,6 +153,13 @@ async def test_scores_are_the_chunks_own_on_request(search: Search) -> None:
 
 async def test_no_query_gives_an_empty_list(search: Search) -> None:
     assert await nearest(await search([chunk(1, 304, 0, EAST)])) == []
+
+
+async def test_an_index_that_is_not_there_is_named(search: Search) -> None:
+    searched = await search([chunk(1, 304, 0, EAST)])
+
+    with pytest.raises(ReferenceIndexMissingError, match="Reference index 99 is not stored"):
+        await searched.nearest(99, [(PHQ8Item.SLEEP, EAST)], limit=1, exclude_participant=NOBODY)
 
 
 async def test_a_query_of_another_dimension_is_refused(search: Search) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from schemas.errors import ReferenceIndexMissingError
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.hashes import short_hash
@@ -47,6 +48,8 @@ class InMemoryReferenceSearch:
         score_source: ScoreSource = "participant",
     ) -> list[tuple[Reference, ...]]:
         self.round_trips += 1
+        if index_id not in self.indexes:
+            raise ReferenceIndexMissingError(index_id)
         others = [chunk for chunk in self.indexes[index_id] if chunk.participant_id != exclude_participant]
         return [
             _ranked([chunk for chunk in others if not tagged_only or item in chunk.tags], item, query, score_source)[
