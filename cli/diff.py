@@ -82,7 +82,7 @@ def _words(run: ScoredRun) -> str:
 def _difference(found: Difference) -> RenderableType:
     left, right = (f"{side.run_id} {side.mode}" for side in (found.left, found.right))
     parts: list[RenderableType] = [
-        Text.assemble((f"{right} - {left}", "bold"), f"  {found.common_participants} participants scored by both"),
+        Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}"),
         _deltas(found, left, right),
     ]
     if found.settings:

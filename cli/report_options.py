@@ -35,7 +35,14 @@ _OPTIONS = (
         help="What an error of an item costs: |error| / 3, or |error|.",
     ),
     click.option(
-        "--resamples",
+        "--area-coverage",
+        type=click.FloatRange(0, 1, min_open=True),
+        default=_DEFAULTS.area_coverage,
+        show_default=True,
+        help="Coverage at which truncated areas end.",
+    ),
+    click.option(
+        "--bootstrap-resamples",
         type=click.IntRange(2, 1_000_000),
         default=_DEFAULTS.bootstrap_resamples,
         show_default=True,
@@ -66,13 +73,21 @@ _OPTIONS = (
 
 
 def measures(
-    *, confidence: str, loss: str, resamples: int, seed: int, total_min_coverage: float, binary_threshold: int
+    *,
+    confidence: str,
+    loss: str,
+    area_coverage: float,
+    bootstrap_resamples: int,
+    seed: int,
+    total_min_coverage: float,
+    binary_threshold: int,
 ) -> Measures:
     """The options of a command as a value."""
     return Measures(
         confidence=confidence,
         loss=loss,
-        bootstrap_resamples=resamples,
+        area_coverage=area_coverage,
+        bootstrap_resamples=bootstrap_resamples,
         bootstrap_seed=seed,
         total_min_coverage=total_min_coverage,
         binary_threshold=binary_threshold,

@@ -13,7 +13,9 @@ from schemas.values.reports import Experiment, Report
 
 def report_table(report: Report) -> RenderableType:
     """Head, one line per mode, items, confidences, and what is still wrong."""
-    parts = [_head(report), _modes(report), *_exclusions(report), _items(report), _confidences(report)]
+    parts = [_head(report), _modes(report), *_exclusions(report), _items(report)]
+    if any(experiment.selective_prediction.by_confidence for experiment in report.experiments):
+        parts.append(_confidences(report))
     if report.failures.total:
         parts.append(failure_table(report.failures))
     return Group(*(part for one in parts for part in (one, Text())))
@@ -29,7 +31,8 @@ def failure_table(counts: FailureCounts) -> Table:
 
 def _head(report: Report) -> RenderableType:
     run = report.run_metadata
-    lines = [Text.assemble((run.run_id, "bold"), f"  profile {run.profile}  {_model(report)}")]
+    split = report.experiments[0].provenance.split or "participants by number"
+    lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {_model(report)}")]
     if run.notice:
         lines.append(Text(run.notice, style="yellow"))
     changed = {name: setting.value for name, setting in report.settings.items() if setting.source != "default"}

@@ -31,10 +31,13 @@ _BAND_GRID = tuple(step / 100 for step in range(1, 101))
 
 
 def selective_prediction(cohort: Cohort, *, measures: Measures) -> SelectivePrediction:
-    """All confidences that the run has the signals for. Raises Refused when the one asked for is not among them."""
+    """All confidences that the run has the signals for. Raises Refused when the one asked for is not among them.
+
+    While nothing is scored, nobody can tell which signals there are, and no confidence is listed.
+    """
     by_confidence: dict[str, ConfidenceMeasures] = {}
     unavailable: dict[str, str] = {}
-    for name, variant in VARIANTS.items():
+    for name, variant in VARIANTS.items() if cohort.is_scored.any() else ():
         try:
             by_confidence[name] = _areas(cohort, variant.confidence, measures)
         except Refused as reason:

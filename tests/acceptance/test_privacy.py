@@ -22,7 +22,7 @@ SCORES = json.dumps({item.evidence_key: {"score": 1, "evidence": REPLY, "reason"
 PROMPTS = ["You check examples before a rater", "<transcript>", "<Reference Examples>"]
 SECRETS = [REPLY, *PROMPTS, *(said for person in (*TRAIN, *TEST) for said in said_by(person))]
 
-FEW = ("--resamples", "2")
+FEW = ("--bootstrap-resamples", "2")
 
 TOLD_OF_ERRORS = "SELECT error_type, error_message FROM stage_attempt WHERE error_type IS NOT NULL"
 

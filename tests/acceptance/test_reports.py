@@ -15,7 +15,7 @@ from tests.scripted_ollama import ACCEPT, Say, ScriptedModel
 FALLEN = 330
 """The participant whom the model does not want to score."""
 
-FEW = ("--resamples", "50", "--json")
+FEW = ("--bootstrap-resamples", "50", "--json")
 
 
 def score_by_prompt(prompt: str) -> Say:

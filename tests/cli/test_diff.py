@@ -12,7 +12,7 @@ from tests.cli.conftest import Ragq
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
-FEW = ("--resamples", "20")
+FEW = ("--bootstrap-resamples", "20")
 
 
 async def two_runs(connection: Connection) -> tuple[int, int]:
@@ -41,7 +41,7 @@ def test_deltas_settings_failures_and_items_are_shown(ragq: Ragq, pair: tuple[st
     shown = ragq("diff", *pair, *FEW).output
 
     lines = [line.split() for line in shown.splitlines()]
-    assert shown.startswith(f"{pair[1]} zero_shot - {pair[0]} zero_shot  1 participants scored by both")
+    assert shown.startswith(f"{pair[1]} zero_shot - {pair[0]} zero_shot  participants scored by both: 1")
     assert ["item_mae_weighted", "1.000", "0.000", "-1.000"] in [line[:4] for line in lines]
     assert ["MODEL_TEMPERATURE", "0.0", "0.5"] in lines
     assert ["316", "NoInterest", "2", "1", "1", "-1"] in lines

@@ -15,7 +15,7 @@ from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
-FEW = ("--resamples", "20")
+FEW = ("--bootstrap-resamples", "20")
 
 
 async def three_participants(connection: Connection) -> int:

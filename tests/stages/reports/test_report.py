@@ -189,7 +189,8 @@ def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
     results = report.experiments[0].results
     assert (results.evaluated_subjects, results.failed_subjects) == (0, 1)
     assert (results.item_mae_weighted, results.prediction_coverage, results.model) == (None, None, None)
-    assert report.experiments[0].selective_prediction.chosen.aurc.value is None
+    selective = report.experiments[0].selective_prediction
+    assert (selective.chosen.aurc.value, selective.by_confidence, selective.unavailable) == (None, {}, {})
     assert report.experiments[0].calibration is None
     assert "NaN" not in without_timings(report)
 
