@@ -6,9 +6,9 @@ from celery import Celery
 
 from benchmarks.noop_chain import NOOP_STAGES
 from benchmarks.stamps import stamp
-from workers.app import make_app
+from workers.app import make_worker_app
 
-app: Celery = make_app(os.environ["REDIS_URL"])
+app: Celery = make_worker_app(os.environ["REDIS_URL"])
 
 
 def _define(stage: str, position: int) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from celery import Celery
 from kombu import Exchange, Queue
 
+from workers.monitor_events import BatchedEvents
 from workers.pipelines import STAGES
 
 #: Everything ragq keeps in the broker lies under this prefix.
@@ -20,6 +21,15 @@ def make_app(broker_url: str) -> Celery:
     """The application on one broker, with the settings that were measured to lose nothing."""
     app = Celery("ragq", broker=broker_url)
     app.conf.update(_settings(broker_url))
+    return app
+
+
+def make_worker_app(broker_url: str) -> Celery:
+    """The application inside a worker: monitors hear of a task when it is received, and hear of many at once."""
+    app = make_app(broker_url)
+    # To announce that the next stage was sent costs more than to send it; a submission is still announced.
+    app.conf.task_send_sent_event = False
+    app.steps["consumer"].add(BatchedEvents)
     return app
 
 

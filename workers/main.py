@@ -11,7 +11,7 @@ from schemas.settings.process import ProcessSettings
 from stack.connections import connections
 from stages import failures
 from workers import logs, process
-from workers.app import make_app
+from workers.app import make_worker_app
 from workers.crashpoints import crash_point
 from workers.pipelines import STAGES
 from workers.stage_task import run_stage
@@ -19,7 +19,7 @@ from workers.tasks import assemble, chunk, embed, extract, publish, rerank, retr
 
 log = structlog.get_logger(__name__)
 
-app = make_app(connections(merged(os.environ, ENV_FILE)).redis_url)
+app = make_worker_app(connections(merged(os.environ, ENV_FILE)).redis_url)
 
 
 def _define(stage: str) -> None:
