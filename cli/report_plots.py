@@ -70,7 +70,7 @@ def _plots(report: Report) -> dict[str, Draw]:
     if any(experiment.selective_prediction.chosen.curve for experiment in report.experiments):
         found["Risk over coverage, with its 95 % band"] = _risk_over_coverage
         found["Mean absolute error per item"] = _error_per_item
-    found["Coverage per item"] = _coverage_per_item
+        found["Coverage per item"] = _coverage_per_item
     if any(experiment.calibration for experiment in report.experiments):
         found["Calibration: how often scores of a confidence are exact"] = _calibration
     if report.failures.total:
@@ -120,16 +120,19 @@ def _error_per_item(axes: Axes, report: Report) -> None:
         )
     _name_items(axes)
     axes.set(xlabel="mean absolute error, with 95 % interval")
-    axes.set_xlim(left=0)
+    # A little below 0, so that a point at 0 is seen whole.
+    axes.set_xlim(left=-0.02 * axes.get_xlim()[1])
     _name_modes(axes)
 
 
 def _coverage_per_item(axes: Axes, report: Report) -> None:
     for place, experiment in _side_by_side(report):
         results = experiment.results
+        found = {item: results.per_item[item].coverage for item in PHQ8Item}
+        shares = {item: share for item, share in found.items() if share is not None}
         axes.barh(
-            [_row(item) + place for item in PHQ8Item],
-            [results.per_item[item].coverage or 0.0 for item in PHQ8Item],
+            [_row(item) + place for item in shares],
+            list(shares.values()),
             height=0.34,
             color=_COLOUR_OF[results.mode],
             label=_words(results.mode),
@@ -177,9 +180,10 @@ def _failures(axes: Axes, report: Report) -> None:
 
 
 def _side_by_side(report: Report) -> Iterator[tuple[float, Experiment]]:
-    """How far from its row each mode is drawn, so that none hides another."""
-    count = len(report.experiments)
-    for number, experiment in enumerate(report.experiments):
+    """How far from its row each mode is drawn that evaluated anybody, so that none hides another."""
+    drawn = [experiment for experiment in report.experiments if experiment.results.evaluated_subjects]
+    count = len(drawn)
+    for number, experiment in enumerate(drawn):
         yield 0.36 * (number - (count - 1) / 2), experiment
 
 

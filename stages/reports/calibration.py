@@ -1,6 +1,7 @@
 """Whether confidence means what it says: over all items, and per item."""
 
-from schemas.errors import Refused
+import re
+
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Calibration, Measures
 from schemas.values.scoring import ItemScore
@@ -10,8 +11,11 @@ from stages.metrics.reliability import reliability
 from stages.metrics.selective import Loss
 from stages.reports.selective_prediction import signal_counts
 
-#: Asked when the confidence that was chosen is none in 0..1, as a count of quotes is none.
+#: Asked when the confidence that was chosen is none in 0..1.
 FALLBACK = "verbalized"
+
+_COUNTS = {"llm", "total_evidence"}
+"""They count quotes: 1 is one quote and not certainty, even if no item has more."""
 
 
 def calibration(cohort: Cohort, *, measures: Measures) -> Calibration | None:
@@ -19,25 +23,23 @@ def calibration(cohort: Cohort, *, measures: Measures) -> Calibration | None:
 
     None when no scored item has a signal that the confidence is made of: it would be the same for all.
     """
-    return _of(cohort, measures.confidence, measures) or _of(cohort, FALLBACK, measures)
-
-
-def _of(cohort: Cohort, name: str, measures: Measures) -> Calibration | None:
+    name = FALLBACK if _COUNTS & set(re.split("[:+]", measures.confidence)) else measures.confidence
     variant, loss = variant_named(name), Loss(measures.loss)
     counts = signal_counts(cohort)
     if not any(counts[signal] for signal in variant.needs):
         return None
-    try:
-        return Calibration(
-            confidence=name,
-            bins=reliability(cohort, confidence=variant.confidence, loss=loss),
-            per_item={
-                item: reliability(_only(cohort, item), confidence=variant.confidence, bins=1, loss=loss)[0]
-                for item in PHQ8Item
-            },
-        )
-    except (ValueError, Refused):
-        return None
+
+    def confidence(item: ItemScore) -> float:
+        # The probabilities that a server gives may add up to a little more than 1.
+        return min(variant.confidence(item), 1.0)
+
+    return Calibration(
+        confidence=name,
+        bins=reliability(cohort, confidence=confidence, loss=loss),
+        per_item={
+            item: reliability(_only(cohort, item), confidence=confidence, bins=1, loss=loss)[0] for item in PHQ8Item
+        },
+    )
 
 
 def _only(cohort: Cohort, item: PHQ8Item) -> Cohort:

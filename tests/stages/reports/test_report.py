@@ -9,6 +9,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
+from schemas.values.chat import TokenSignals
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Measures, Report
 from schemas.values.scored_runs import ScoredRun
@@ -253,6 +254,23 @@ def test_calibration_falls_back_to_what_the_model_said() -> None:
     # NoInterest: said 5 and rightly, said 3 and wrongly
     per_item = found.per_item[PHQ8Item.NO_INTEREST]
     assert (per_item.count, per_item.confidence, per_item.exact) == (2, 0.75, 0.5)
+
+
+@pytest.mark.parametrize("confidence", ["llm", "total_evidence", "secondary:llm+verbalized:average"])
+def test_a_count_of_quotes_is_no_probability_even_if_nobody_has_two(confidence: str) -> None:
+    sparse = run(job(1, 316, scores("10", "11", "53"), "10"))
+
+    assert calibrated(sparse, confidence=confidence).confidence == "verbalized"
+
+
+def test_probabilities_that_add_up_to_a_little_more_than_1_count_as_1() -> None:
+    one = scores("10")
+    tokens = TokenSignals(msp=1.0, pe=0.0, energy=1e-9)
+    sure = {item: score.model_copy(update={"tokens": tokens}) for item, score in one.items.items()}
+
+    found = calibrated(run(job(1, 316, one.model_copy(update={"items": sure}), "10")), confidence="token_energy")
+
+    assert (found.confidence, found.bins[-1].count, found.bins[-1].confidence) == ("token_energy", 2, 1.0)
 
 
 def test_without_a_signal_there_is_no_calibration() -> None:
