@@ -1,24 +1,26 @@
-"""The connection to Postgres: one SQLAlchemy engine over asyncpg, used two ways.
+"""The connection to Postgres, in two forms over one driver, asyncpg.
 
-Sessions (`database.session()`) serve SQLModel queries of the command line. The statements that every stage runs
-(`database.connection()`) go to asyncpg directly, each in one round trip, because they set the pace of the queue.
+Sessions (`database.session()`) serve SQLModel queries. The statements that every stage runs (`database.connection()`)
+go to asyncpg and its own pool, each in one round trip, because they set the pace of the queue: borrowing a connection
+from SQLAlchemy takes almost as much processor time as a statement.
 """
 
 import asyncio
+import json
 import math
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final, TypeAlias, TypeVar
+from functools import partial
+from typing import Final, TypeAlias, TypeVar
 
 import asyncpg
 from pgvector.asyncpg import register_vector
-from sqlalchemy import event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, InvalidatePoolError
+from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from schemas.errors import RagqError
@@ -50,6 +52,7 @@ RESULT_PATIENCE_SECONDS = 300.0
 
 _STATEMENT_SECONDS = 30.0
 _CONNECT_SECONDS = 5.0
+_CLOSE_SECONDS = 5.0
 
 
 class DatabaseUnreachableError(RagqError, ConnectionError):
@@ -66,28 +69,30 @@ def sqlalchemy_url(database_url: str) -> str:
 
 
 class Database:
-    """A pool of connections that lives as long as its event loop. Made inside the loop that uses it."""
+    """A pool of connections that lives as long as the event loop that uses it."""
 
     def __init__(self, database_url: str, *, pool_size: int = 4, application_name: str = "ragq") -> None:
         self._unreachable_at: float | None = None
-        self.engine: AsyncEngine = create_async_engine(
-            sqlalchemy_url(database_url),
-            pool_size=pool_size,
-            max_overflow=0,
-            pool_timeout=_STATEMENT_SECONDS,
-            connect_args={
-                "timeout": _CONNECT_SECONDS,
-                "command_timeout": _STATEMENT_SECONDS,
-                "server_settings": {
-                    "application_name": application_name,
-                    # Without iterative scans a selective filter on an HNSW index gives too few rows or none.
-                    "hnsw.iterative_scan": "strict_order",
-                    "hnsw.ef_search": "100",
-                },
+        self._engine: AsyncEngine = create_async_engine(sqlalchemy_url(database_url), pool_pre_ping=True)
+        self._create_pool = partial(
+            asyncpg.create_pool,
+            make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False),
+            min_size=0,
+            max_size=pool_size,
+            max_inactive_connection_lifetime=0,
+            init=_prepare,
+            reset=_leave_as_it_is,
+            timeout=_CONNECT_SECONDS,
+            command_timeout=_STATEMENT_SECONDS,
+            server_settings={
+                "application_name": application_name,
+                # Without iterative scans a selective filter on an HNSW index gives too few rows or none.
+                "hnsw.iterative_scan": "strict_order",
+                "hnsw.ef_search": "100",
             },
         )
-        event.listen(self.engine.sync_engine, "connect", _register_vector)
-        event.listen(self.engine.sync_engine, "checkout", _refuse_closed)
+        self._pool: asyncpg.Pool | None = None
+        self._opening = asyncio.Lock()
 
     @property
     def reachable_for_s(self) -> float:
@@ -100,37 +105,32 @@ class Database:
 
         JSON goes in as text and comes out as Python values; vectors go in and come out as pgvector's Vector.
         """
-        async with self._connected() as pooled:
-            raw = await pooled.get_raw_connection()
-            driver: Connection | None = raw.driver_connection
-            assert driver is not None
-            try:
-                yield driver
-            except (TimeoutError, asyncio.CancelledError):
-                # The statement may wait for its answer for ever; whoever got this connection next would wait too.
-                driver.terminate()
-                raise
-            finally:
-                if driver.is_closed():
-                    await pooled.invalidate()
-
-    @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[AsyncConnection]:
-        pooled = self.engine.connect()
         try:
-            await pooled.start()
-        except DATABASE_ERRORS as error:
+            pool = await self._open()
+            lent = await pool.acquire(timeout=_STATEMENT_SECONDS)
+        except DATABASE_ERRORS:
             self._unreachable_at = time.monotonic()
-            raise _as_met(error) from None
+            raise
         try:
-            yield pooled
+            yield lent
+        except (TimeoutError, asyncio.CancelledError):
+            # The statement may wait for its answer for ever; whoever got this connection next would wait too.
+            lent.terminate()
+            raise
         finally:
-            await pooled.close()
+            await pool.release(lent)
+
+    async def _open(self) -> asyncpg.Pool:
+        """The pool. It connects when a connection is asked for, and not before."""
+        async with self._opening:
+            if self._pool is None:
+                self._pool = await self._create_pool()
+            return self._pool
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[AsyncSession]:
         """A SQLModel session in a transaction that commits at the end of the block."""
-        async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
+        async with AsyncSession(self._engine, expire_on_commit=False) as session, session.begin():
             yield session
 
     async def steadily(self, work: Callable[[Connection], Awaitable[Result]], *, patience_s: float = 30.0) -> Result:
@@ -153,22 +153,27 @@ class Database:
             wait_s = min(wait_s * 2, 1.0)
 
     async def close(self) -> None:
-        """Close every connection."""
-        await self.engine.dispose()
+        """Close every connection, after a moment for those in use."""
+        await self._engine.dispose()
+        pool = await self._open()
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await pool.close()
+        except TimeoutError:
+            pool.terminate()
 
 
-def _register_vector(dbapi_connection: Any, _record: object) -> None:
-    dbapi_connection.run_async(register_vector)
+async def _prepare(connection: Connection) -> None:
+    await register_vector(connection)
+    # In its binary form, which COPY needs, jsonb is its text behind a version byte.
+    await connection.set_type_codec(
+        "jsonb",
+        schema="pg_catalog",
+        format="binary",
+        encoder=lambda text: b"\x01" + text.encode(),
+        decoder=lambda stored: json.loads(stored[1:]),
+    )
 
 
-def _as_met(error: BaseException) -> BaseException:
-    """What the driver met. SQLAlchemy wraps it, and then a server that starts looks like one that refuses."""
-    if isinstance(error, DBAPIError) and error.orig is not None and error.orig.__cause__ is not None:
-        return error.orig.__cause__
-    return error
-
-
-def _refuse_closed(dbapi_connection: Any, _record: object, _proxy: object) -> None:
-    # A restart closes every connection in the pool: the first one that is met closed stands for all of them.
-    if dbapi_connection.driver_connection.is_closed():
-        raise InvalidatePoolError
+async def _leave_as_it_is(_connection: Connection) -> None:
+    """No statement of ours changes a session; to reset it would cost a round trip each time it is given back."""

@@ -1,12 +1,10 @@
 """Reference indexes: invisible until whole, published once, searched in one statement."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from sqlalchemy import event
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.phq8 import PHQ8Item
@@ -139,21 +137,11 @@ async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Da
 
 
 @pytest.fixture
-def statements(database: Database) -> list[str]:
-    """Every statement that reaches the database from now on."""
+async def statements(database: Database) -> list[str]:
+    """Every statement that reaches the database from now on, one connection at a time."""
     seen: list[str] = []
-
-    def listen(dbapi_connection: Any, _record: object) -> None:
-        def note(statement: Any) -> None:
-            seen.append(statement.query)
-
-        def add(connection: Connection) -> Awaitable[None]:
-            connection.add_query_logger(note)
-            return asyncio.sleep(0)
-
-        dbapi_connection.run_async(add)
-
-    event.listen(database.engine.sync_engine, "connect", listen)
+    async with database.connection() as connection:
+        connection.add_query_logger(lambda statement: seen.append(statement.query))
     return seen
 
 
