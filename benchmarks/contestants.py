@@ -33,7 +33,7 @@ CONCURRENCY: Final = 16
 
 PROJECT: Final = Path(__file__).parent.parent
 
-_TIMEOUT_S = 300.0
+_TIMEOUT_S = 120.0
 _POLL_S = 0.005
 
 

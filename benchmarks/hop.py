@@ -113,7 +113,7 @@ def _show(machine: Machine, middle: dict[str, Measured], jobs: int, repetitions:
     console.print(f"{machine.sentence()}, dbos {DBOS_VERSION}", highlight=False)
     for what, ratio in ratios(middle).items():
         console.print(f"ragq: {ratio:.2f} x {what}", highlight=False)
-    table = Table(title=f"{len(NOOP_STAGES)} no-op stages, {jobs} jobs at once, medians of {repetitions} repetitions")
+    table = Table(title=f"{len(NOOP_STAGES)} no-op stages, {jobs} jobs at once, median of {repetitions} turns")
     table.add_column("")
     for heading in (
         "hop p50 ms",

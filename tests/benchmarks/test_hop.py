@@ -1,0 +1,22 @@
+"""What is made of the numbers."""
+
+from benchmarks.hop import Measured, medians, ratios
+
+
+def measured(hop_p50_ms: float, stages_per_s: float) -> Measured:
+    return Measured(hop_p50_ms, 2 * hop_p50_ms, stages_per_s, 1.0, 1.0, 1.0, 1.0)
+
+
+def test_medians_are_taken_field_by_field() -> None:
+    assert medians([measured(1, 300), measured(2, 100), measured(9, 200)]) == measured(2, 200)
+
+
+def test_ragq_is_compared_with_those_beside_it() -> None:
+    celery, ragq, dbos = measured(2, 400), measured(5, 200), measured(9, 100)
+
+    assert ratios({"celery": celery, "ragq": ragq, "dbos": dbos}) == {
+        "hop p50 / Celery's": 2.5,
+        "stages/s / Celery's": 0.5,
+        "stages/s / DBOS's": 2.0,
+    }
+    assert ratios({"ragq": ragq}) == {}
