@@ -36,7 +36,8 @@ class TextEncoder(Protocol):
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text, in order, in the model's native dimension, not normalised further than the model does.
 
-        No text gives a matrix of zero rows. Texts beyond the model's token limit are cut by the model.
+        No text gives a matrix of zero rows. Texts beyond the model's token limit are cut by the model. A row depends on
+        its text alone, to the last bit: which texts share a pass is chance, and results have to be the same again.
         """
         ...
 

@@ -35,6 +35,15 @@ def test_rows_keep_the_order_of_the_texts(encoder: TextEncoder) -> None:
     assert not np.allclose(matrix[0], matrix[1], atol=1e-2)
 
 
+def test_a_row_depends_on_its_text_alone(encoder: TextEncoder) -> None:
+    texts = [" ".join(["I sleep badly."] * times) for times in (1, 2, 3, 5, 8, 13, 21)]
+
+    together = encoder.encode([*texts, *TEXTS])
+
+    alone = [encoder.encode([text])[0] for text in texts]
+    assert [row.tobytes() for row in together[: len(texts)]] == [row.tobytes() for row in alone]
+
+
 def test_no_text_gives_a_matrix_of_zero_rows(encoder: TextEncoder) -> None:
     assert encoder.encode([]).shape == (0, encoder.encode(["word"]).shape[1])
     assert encoder.count_tokens([]) == []
