@@ -44,7 +44,7 @@ class ProcessSettings(SettingsGroup):
     ragq_batch_window_ms: float = Field(default=3.0, ge=0)
     """Milliseconds that the batcher waits for the texts of other tasks."""
     ragq_batch_tokens: int = Field(default=4096, ge=1)
-    """Tokens in one forward pass of the embedder at most; 1 embeds each text alone, the same to the last bit."""
+    """Tokens in one forward pass of the embedder at most."""
     ragq_torch_threads: int = Field(default=0, ge=0)
     """Threads of a model inside the worker; 0 takes the number of cores."""
     ragq_database_pool: int = Field(default=8, ge=1)

@@ -15,9 +15,6 @@ from tests.scripted_ollama import ACCEPT, Say, ScriptedModel
 FALLEN = 330
 """The participant whom the model does not want to score."""
 
-EACH_TEXT_ALONE = {"RAGQ_BATCH_TOKENS": "1"}
-"""A vector's last bits depend on the texts that share its forward pass."""
-
 FEW = ("--bootstrap-resamples", "50", "--json")
 
 
@@ -54,7 +51,6 @@ def test_a_killed_and_resumed_run_is_reported_as_one_that_was_never_disturbed(
 ) -> None:
     judge.answer = score_by_prompt
     with install(indexed_template) as undisturbed:
-        undisturbed.settings |= EACH_TEXT_ALONE
         undisturbed.start_worker()
         run_id = submit(undisturbed, judge, evidence)
         assert undisturbed.wait_for(run_id) == {"succeeded": 4, "failed": 2}
@@ -62,7 +58,7 @@ def test_a_killed_and_resumed_run_is_reported_as_one_that_was_never_disturbed(
 
     with install(indexed_template) as killed:
         # So that a death costs a second.
-        killed.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"} | EACH_TEXT_ALONE
+        killed.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
         for place in ("after_compute@score#1", "before_commit@validate#1"):
             killed.start_worker(RAGQ_CRASH_AT=place)
         run_id = submit(killed, judge, evidence)
