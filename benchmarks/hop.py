@@ -3,6 +3,7 @@
 import json
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, Final, NamedTuple
@@ -23,7 +24,7 @@ WARM_UP_JOBS: Final = 20
 
 
 class Measured(NamedTuple):
-    """One contestant in one repetition, or the medians of several."""
+    """One contestant in one turn, or a summary of several."""
 
     hop_p50_ms: float
     """From the beginning of a stage to that of the next, one job at a time."""
@@ -41,10 +42,10 @@ class Measured(NamedTuple):
 @click.command(short_help="The cost of a stage against bare Celery and DBOS")
 @click.option("--jobs", default=300, show_default=True, help="Jobs that are sent at once.")
 @click.option("--idle-jobs", default=30, show_default=True, help="Jobs that are sent one after the other.")
-@click.option("--repetitions", default=3, show_default=True, help="Turns of each contestant; medians are shown.")
+@click.option("--turns", default=3, show_default=True, help="Turns of each contestant, one after the other.")
 @click.option("--only", type=click.Choice(list(CONTESTANTS)), multiple=True, help="Leave the others out.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
-def hop(jobs: int, idle_jobs: int, repetitions: int, only: tuple[str, ...], json_file: Path | None) -> None:
+def hop(jobs: int, idle_jobs: int, turns: int, only: tuple[str, ...], json_file: Path | None) -> None:
     """Send a chain of seven no-op stages through bare Celery, through ragq and through DBOS, turn by turn.
 
     Example:
@@ -55,14 +56,13 @@ def hop(jobs: int, idle_jobs: int, repetitions: int, only: tuple[str, ...], json
     machine = this_machine(PACKAGES)
     taken: dict[str, list[Measured]] = defaultdict(list)
     with servers() as running:
-        for _ in range(repetitions):
+        for _ in range(turns):
             for name in only or CONTESTANTS:
                 with CONTESTANTS[name](running) as contestant:
                     taken[name].append(_measure(contestant, running, jobs, idle_jobs))
-    middle = {name: medians(repeated) for name, repeated in taken.items()}
-    _show(machine, middle, jobs, repetitions)
+    _show(machine, taken, jobs, turns)
     if json_file is not None:
-        json_file.write_text(json.dumps(_content(machine, taken, middle), indent=2) + "\n")
+        json_file.write_text(json.dumps(_content(machine, taken), indent=2) + "\n")
 
 
 def medians(repeated: list[Measured]) -> Measured:
@@ -70,14 +70,24 @@ def medians(repeated: list[Measured]) -> Measured:
     return Measured(*(median(column) for column in zip(*repeated, strict=True)))
 
 
-def ratios(middle: dict[str, Measured]) -> dict[str, float]:
+def best(repeated: list[Measured]) -> Measured:
+    """Field by field: what the turn that was disturbed least by other work came to."""
+    return Measured(
+        *(
+            max(column) if name == "stages_per_s" else min(column)
+            for name, column in zip(Measured._fields, zip(*repeated, strict=True), strict=True)
+        )
+    )
+
+
+def ratios(measured: dict[str, Measured]) -> dict[str, float]:
     """How ragq compares with those that were measured beside it."""
     found = {}
-    if "ragq" in middle and "celery" in middle:
-        found["hop p50 / Celery's"] = middle["ragq"].hop_p50_ms / middle["celery"].hop_p50_ms
-        found["stages/s / Celery's"] = middle["ragq"].stages_per_s / middle["celery"].stages_per_s
-    if "ragq" in middle and "dbos" in middle:
-        found["stages/s / DBOS's"] = middle["ragq"].stages_per_s / middle["dbos"].stages_per_s
+    if "ragq" in measured and "celery" in measured:
+        found["hop p50 / Celery's"] = measured["ragq"].hop_p50_ms / measured["celery"].hop_p50_ms
+        found["stages/s / Celery's"] = measured["ragq"].stages_per_s / measured["celery"].stages_per_s
+    if "ragq" in measured and "dbos" in measured:
+        found["stages/s / DBOS's"] = measured["ragq"].stages_per_s / measured["dbos"].stages_per_s
     return found
 
 
@@ -108,38 +118,44 @@ def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int
     )
 
 
-def _show(machine: Machine, middle: dict[str, Measured], jobs: int, repetitions: int) -> None:
-    console = Console(width=110)
+def _show(machine: Machine, taken: dict[str, list[Measured]], jobs: int, turns: int) -> None:
+    console = Console(width=118)
     console.print(f"{machine.sentence()}, dbos {DBOS_VERSION}", highlight=False)
-    for what, ratio in ratios(middle).items():
-        console.print(f"ragq: {ratio:.2f} x {what}", highlight=False)
-    table = Table(title=f"{len(NOOP_STAGES)} no-op stages, {jobs} jobs at once, median of {repetitions} turns")
+    middle, least = ratios(_each(medians, taken)), ratios(_each(best, taken))
+    for what, ratio in middle.items():
+        console.print(f"ragq: {ratio:.2f} x {what} (best turns: {least[what]:.2f} x)", highlight=False)
+    table = Table(
+        title=f"{len(NOOP_STAGES)} no-op stages, {jobs} jobs at once: median and (best) of {turns} turns",
+        title_justify="left",
+    )
     table.add_column("")
-    for heading in (
-        "hop p50 ms",
-        "hop p95 ms",
-        "stages/s",
-        "CPU ms/stage",
-        "Postgres",
-        "Valkey",
-        "sender ms/job",
-    ):
+    headings = ("hop p50 ms", "hop p95 ms", "stages/s", "CPU ms/stage", "Postgres", "Valkey", "sender ms/job")
+    for heading in headings:
         table.add_column(heading, justify="right")
-    for name, measured in middle.items():
+    for name, repeated in taken.items():
+        cells = zip(Measured._fields, medians(repeated), best(repeated), strict=True)
         table.add_row(
             name,
-            f"{measured.hop_p50_ms:.2f}",
-            f"{measured.hop_p95_ms:.2f}",
-            f"{measured.stages_per_s:.0f}",
-            *(f"{milliseconds:.2f}" for milliseconds in measured[3:]),
+            *(
+                f"{middle:.0f} ({least:.0f})" if field == "stages_per_s" else f"{middle:.2f} ({least:.2f})"
+                for field, middle, least in cells
+            ),
         )
     console.print(table)
 
 
-def _content(machine: Machine, taken: dict[str, list[Measured]], middle: dict[str, Measured]) -> dict[str, Any]:
+def _each(summary: Callable[[list[Measured]], Measured], taken: dict[str, list[Measured]]) -> dict[str, Measured]:
+    return {name: summary(repeated) for name, repeated in taken.items()}
+
+
+def _content(machine: Machine, taken: dict[str, list[Measured]]) -> dict[str, Any]:
+    summaries = {"medians": _each(medians, taken), "best": _each(best, taken)}
     return {
         "machine": {**machine._asdict(), "versions": {**machine.versions, "dbos": DBOS_VERSION}},
-        "ratios": ratios(middle),
-        "medians": {name: measured._asdict() for name, measured in middle.items()},
-        "repetitions": {name: [measured._asdict() for measured in repeated] for name, repeated in taken.items()},
+        "ratios": {name: ratios(summary) for name, summary in summaries.items()},
+        **{
+            name: {contestant: measured._asdict() for contestant, measured in summary.items()}
+            for name, summary in summaries.items()
+        },
+        "turns": {name: [measured._asdict() for measured in repeated] for name, repeated in taken.items()},
     }

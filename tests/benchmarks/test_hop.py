@@ -1,6 +1,6 @@
 """What is made of the numbers."""
 
-from benchmarks.hop import Measured, medians, ratios
+from benchmarks.hop import Measured, best, medians, ratios
 
 
 def measured(hop_p50_ms: float, stages_per_s: float) -> Measured:
@@ -9,6 +9,10 @@ def measured(hop_p50_ms: float, stages_per_s: float) -> Measured:
 
 def test_medians_are_taken_field_by_field() -> None:
     assert medians([measured(1, 300), measured(2, 100), measured(9, 200)]) == measured(2, 200)
+
+
+def test_the_best_turn_is_the_fastest_in_each_field() -> None:
+    assert best([measured(1, 100), measured(2, 300)]) == measured(1, 300)
 
 
 def test_ragq_is_compared_with_those_beside_it() -> None:
