@@ -19,6 +19,7 @@ _WIDTH = len(_LINE.format(job=0, position=0, nanoseconds=0))
 def stamp(job: int, position: int) -> None:
     """Note that the stage at `position` of a job begins now, on the clock that all processes share."""
     line = _LINE.format(job=job, position=position, nanoseconds=time.monotonic_ns())
+    assert len(line) == _WIDTH, line
     os.write(_opened(os.environ[VARIABLE]), line.encode())
 
 
