@@ -7,8 +7,9 @@ import click
 from cli.daic_woz_files import read_directory
 from cli.output import print_json
 from cli.session import with_database
-from schemas.values.interviews import DataSet, Split
+from schemas.values.interviews import DataSet, Split, TranscriptVariant
 from stages.participants.splits import TRAIN_AND_DEV, resolve_split
+from stages.participants.variants import vary
 from store import interviews
 from store.database import Connection
 from store.interviews import NewParticipant, NewSplit
@@ -28,12 +29,19 @@ def import_group() -> None:
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--transcripts", default="transcripts", show_default=True, help="Sub-folder that holds the interviews.")
 @click.option(
+    "--variant",
+    type=click.Choice(list(TranscriptVariant)),
+    help="Clean the transcripts and keep these speakers; without it they are kept as they are.",
+)
+@click.option(
     "--patch-missing-items",
     is_flag=True,
     help="Rebuild a single missing item score as the total minus the seven known ones.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def participants(directory: Path, transcripts: str, patch_missing_items: bool, as_json: bool) -> None:
+def participants(
+    directory: Path, transcripts: str, variant: str | None, patch_missing_items: bool, as_json: bool
+) -> None:
     """Import interviews, labels and splits in the DAIC-WOZ layout.
 
     Importing the same participants again replaces them; runs that were submitted on another transcript then refuse
@@ -43,8 +51,11 @@ def participants(directory: Path, transcripts: str, patch_missing_items: bool, a
     Example:
         ragq import participants data
         ragq import participants data --transcripts transcripts_participant_only
+        ragq import participants data --variant participant_only
     """
     data_set = read_directory(directory, transcripts=transcripts, patch_missing_items=patch_missing_items)
+    if variant is not None:
+        data_set = in_variant(data_set, TranscriptVariant(variant))
     people = new_participants(data_set)
     splits = new_splits(data_set)
 
@@ -62,6 +73,12 @@ def participants(directory: Path, transcripts: str, patch_missing_items: bool, a
         click.echo(f"  split {name}: {size}")
     for participant_id, item in patched.items():
         click.echo(f"  participant {participant_id}: {item} was rebuilt from the total")
+
+
+def in_variant(data_set: DataSet, variant: TranscriptVariant) -> DataSet:
+    """The data set with every transcript in a variant. Raises EmptyTranscriptError when nothing is left of one."""
+    varied = {number: vary(transcript, variant) for number, transcript in data_set.transcripts.items()}
+    return data_set.model_copy(update={"transcripts": varied})
 
 
 def new_participants(data_set: DataSet) -> list[NewParticipant]:
