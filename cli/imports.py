@@ -30,7 +30,7 @@ def import_group() -> None:
 @click.option("--transcripts", default="transcripts", show_default=True, help="Sub-folder that holds the interviews.")
 @click.option(
     "--variant",
-    type=click.Choice(list(TranscriptVariant)),
+    type=click.Choice([variant.value for variant in TranscriptVariant]),
     help="Clean the transcripts and keep these speakers; without it they are kept as they are.",
 )
 @click.option(
