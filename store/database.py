@@ -1,8 +1,7 @@
-"""The connection to Postgres, in two forms over one driver, asyncpg.
+"""The connection to Postgres: asyncpg and its own pool, each statement in one round trip.
 
-Sessions (`database.session()`) serve SQLModel queries. The statements that every stage runs (`database.connection()`)
-go to asyncpg and its own pool, each in one round trip, because they set the pace of the queue: borrowing a connection
-from SQLAlchemy takes almost as much processor time as a statement.
+The statements of stages set the pace of the queue, and borrowing a connection from SQLAlchemy takes almost as much
+processor time as a statement. SQLModel declares the tables and alembic makes them; neither stands in this way.
 """
 
 import asyncio
@@ -18,10 +17,6 @@ from typing import Final, TypeAlias, TypeVar
 import asyncpg
 from pgvector.asyncpg import register_vector
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from schemas.errors import RagqError
 
@@ -40,12 +35,10 @@ CONNECTION_ERRORS: Final[tuple[type[BaseException], ...]] = (
     ConnectionError,
     OSError,
     TimeoutError,
-    PoolTimeout,
-    InterfaceError,
 )
 
 #: What a database can answer with, and what the way to it can break with: for loops that have to outlive both.
-DATABASE_ERRORS: Final[tuple[type[BaseException], ...]] = (*CONNECTION_ERRORS, asyncpg.PostgresError, DBAPIError)
+DATABASE_ERRORS: Final[tuple[type[BaseException], ...]] = (*CONNECTION_ERRORS, asyncpg.PostgresError)
 
 #: A stored result took minutes, or money: it is worth a longer wait than a question is.
 RESULT_PATIENCE_SECONDS = 300.0
@@ -73,7 +66,6 @@ class Database:
 
     def __init__(self, database_url: str, *, pool_size: int = 4, application_name: str = "ragq") -> None:
         self._unreachable_at: float | None = None
-        self._engine: AsyncEngine = create_async_engine(sqlalchemy_url(database_url), pool_pre_ping=True)
         self._create_pool = partial(
             asyncpg.create_pool,
             make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False),
@@ -127,12 +119,6 @@ class Database:
                 self._pool = await self._create_pool()
             return self._pool
 
-    @asynccontextmanager
-    async def session(self) -> AsyncIterator[AsyncSession]:
-        """A SQLModel session in a transaction that commits at the end of the block."""
-        async with AsyncSession(self._engine, expire_on_commit=False) as session, session.begin():
-            yield session
-
     async def steadily(self, work: Callable[[Connection], Awaitable[Result]], *, patience_s: float = 30.0) -> Result:
         """Run an idempotent group of statements, again and again while the database cannot be reached.
 
@@ -154,7 +140,6 @@ class Database:
 
     async def close(self) -> None:
         """Close every connection, after a moment for those in use."""
-        await self._engine.dispose()
         pool = await self._open()
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
