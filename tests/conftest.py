@@ -50,8 +50,8 @@ def openai_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def migrated_template(postgres: PostgresServer) -> str:
     """A database with every table and no rows, cloned for each test that needs one."""
     name = "ragq_template"
-    _administer(postgres, f'CREATE DATABASE "{name}"')
-    migrate.upgrade(_url_of(postgres, name))
+    administer(postgres, f'CREATE DATABASE "{name}"')
+    migrate.upgrade(url_of(postgres, name))
     return name
 
 
@@ -59,9 +59,9 @@ def migrated_template(postgres: PostgresServer) -> str:
 def database_url(postgres: PostgresServer, migrated_template: str) -> Iterator[str]:
     """The URL of a fresh migrated database."""
     name = f"test_{next(_numbers)}"
-    _administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{migrated_template}" STRATEGY file_copy')
-    yield _url_of(postgres, name)
-    _administer(postgres, f'DROP DATABASE "{name}" WITH (FORCE)')
+    administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{migrated_template}" STRATEGY file_copy')
+    yield url_of(postgres, name)
+    administer(postgres, f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @pytest.fixture
@@ -79,13 +79,16 @@ def reachable(directory: Path) -> Path:
     return directory
 
 
-def _url_of(postgres: PostgresServer, name: str) -> str:
+def url_of(postgres: PostgresServer, name: str) -> str:
+    """The URL of a database of the server."""
     return postgres.url.rsplit("/", 1)[0] + f"/{name}"
 
 
-def _administer(postgres: PostgresServer, statement: str) -> None:
+def administer(postgres: PostgresServer, statement: str) -> None:
+    """Run a statement that makes or drops a database."""
+
     async def run() -> None:
-        connection = await asyncpg.connect(_url_of(postgres, "postgres"))
+        connection = await asyncpg.connect(url_of(postgres, "postgres"))
         try:
             await connection.execute(statement)
         finally:

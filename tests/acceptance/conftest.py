@@ -1,6 +1,5 @@
 """Installations for the tests: one that most tests share, and fresh ones for those that kill or count everything."""
 
-import asyncio
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -8,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-import asyncpg
 import pytest
 import redis
 
@@ -16,6 +14,7 @@ from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
 from tests.acceptance.harness import Installation
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
+from tests.conftest import administer, url_of
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 
 Install: TypeAlias = Callable[[str], AbstractContextManager[Installation]]
@@ -52,11 +51,11 @@ def install(
         number = next(_numbers)
         name = f"installation_{number}"
         broker = f"{valkey.url.rsplit('/', 1)[0]}/{number % _BROKERS}"
-        _administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
+        administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
         with redis.Redis.from_url(broker) as client:
             client.flushdb()
         folder = tmp_path_factory.mktemp("installation")
-        with Installation(_url_of(postgres, name), broker, ollama.port, folder) as installation:
+        with Installation(url_of(postgres, name), broker, ollama.port, folder) as installation:
             yield installation
 
     return made
@@ -105,18 +104,3 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> GiveEvidence:
         return ("--participants", ",".join(map(str, items)), "--evidence", str(path))
 
     return write
-
-
-def _url_of(postgres: PostgresServer, name: str) -> str:
-    return postgres.url.rsplit("/", 1)[0] + f"/{name}"
-
-
-def _administer(postgres: PostgresServer, statement: str) -> None:
-    async def run() -> None:
-        connection = await asyncpg.connect(_url_of(postgres, "postgres"))
-        try:
-            await connection.execute(statement)
-        finally:
-            await connection.close()
-
-    asyncio.run(run())
