@@ -1,17 +1,30 @@
 """The tables, one file per area. Importing this package registers all of them on SQLModel's metadata."""
 
+from schemas.tables.corpora import ChunkTerm, ChunkTokenVectors, ChunkVector, Corpus, StoredChunk, StoredWork
 from schemas.tables.interviews import Participant, Split, SplitMember
 from schemas.tables.ledger import LLMCall, LLMCallUse
+from schemas.tables.presets import PromptMeta, PromptTemplate, RagConfig
+from schemas.tables.queries import Judgement, Query, QueryResult
 from schemas.tables.references import ReferenceChunk, ReferenceIndex, ReferenceParticipant, ReferenceVector
 from schemas.tables.runs import Job, Run
 from schemas.tables.stages import StageAttempt, StageRun, StageVector
 from schemas.tables.workers import Worker
 
 __all__ = [
+    "ChunkTerm",
+    "ChunkTokenVectors",
+    "ChunkVector",
+    "Corpus",
     "Job",
+    "Judgement",
     "LLMCall",
     "LLMCallUse",
     "Participant",
+    "PromptMeta",
+    "PromptTemplate",
+    "Query",
+    "QueryResult",
+    "RagConfig",
     "ReferenceChunk",
     "ReferenceIndex",
     "ReferenceParticipant",
@@ -22,5 +35,7 @@ __all__ = [
     "StageAttempt",
     "StageRun",
     "StageVector",
+    "StoredChunk",
+    "StoredWork",
     "Worker",
 ]

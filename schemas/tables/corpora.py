@@ -1,0 +1,132 @@
+"""Corpora: works, their chunks, and what the chunks are found by."""
+
+from datetime import datetime
+from typing import Any
+
+from pgvector.sqlalchemy import HALFVEC
+from sqlalchemy import ARRAY, BigInteger, Column, Computed, ForeignKey, Index, Integer, SmallInteger, Text
+from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlmodel import Field, SQLModel
+
+from schemas.tables.columns import BinaryVector, id_column, now_column, reference_column, text_column
+
+
+class Corpus(SQLModel, table=True):
+    """A set of works that is searched together, and the model that its chunks are embedded by."""
+
+    id: int | None = Field(default=None, sa_column=id_column())
+    name: str = Field(unique=True)
+    backend: str
+    model: str
+    model_digest: str | None = None
+    """None until the first batch is embedded."""
+    dimension: int
+    embeds_headings: bool = True
+    """The headings above a chunk are embedded with it."""
+    searchable_chunks: int = 0
+    """Chunks that have a vector and postings; kept with them in one transaction."""
+    searchable_terms: int = 0
+    """Terms of those chunks, with repetitions: what BM25 takes its mean length from."""
+    created_at: datetime | None = Field(default=None, sa_column=now_column())
+
+
+class StoredWork(SQLModel, table=True):
+    """A document. Its markdown is kept as it was imported: every line number means a line of it."""
+
+    __tablename__ = "works"
+    __table_args__ = (Index("ux_works_content_hash", "corpus_id", "content_hash", unique=True),)
+
+    id: int | None = Field(default=None, sa_column=id_column())
+    corpus_id: int = Field(sa_column=reference_column("corpus.id"))
+    title: str = Field(sa_column=text_column())
+    authors: str | None = None
+    year: int | None = None
+    publisher: str | None = None
+    isbn: str | None = None
+    doi: str | None = None
+    edition: str | None = None
+    volume: str | None = None
+    issue: str | None = None
+    pages: str | None = None
+    url: str | None = None
+    city: str | None = None
+    institution: str | None = None
+    editor: str | None = None
+    abstract: str | None = Field(default=None, sa_column=text_column(nullable=True))
+    work_type: str | None = None
+    source_path: str | None = None
+    """Where it was imported from; importing that path again replaces the work."""
+    markdown: str = Field(sa_column=text_column())
+    content_hash: str
+    """SHA-256 of the markdown, checked whenever lines are read again."""
+    created_at: datetime | None = Field(default=None, sa_column=now_column())
+    updated_at: datetime | None = Field(default=None, sa_column=now_column())
+
+
+class StoredChunk(SQLModel, table=True):
+    """A section of a work under one heading, or a piece of its content."""
+
+    __tablename__ = "chunks"
+    __table_args__ = (
+        Index("ix_chunks_content_tsvector", "content_tsvector", postgresql_using="gin"),
+        Index("ix_chunks_work_id_start_line", "work_id", "start_line"),
+    )
+
+    id: int | None = Field(default=None, sa_column=id_column())
+    work_id: int = Field(sa_column=reference_column("works.id"))
+    parent_id: int | None = Field(
+        default=None,
+        sa_column=Column(BigInteger, ForeignKey("chunks.id", ondelete="CASCADE"), nullable=True, index=True),
+    )
+    level: str
+    content: str = Field(sa_column=text_column())
+    heading_breadcrumbs: str | None = Field(default=None, sa_column=text_column(nullable=True))
+    start_line: int
+    end_line: int
+    vector_status: str = Field(index=True)
+    content_tsvector: Any = Field(
+        default=None,
+        sa_column=Column(
+            TSVECTOR,
+            Computed(
+                "to_tsvector('english'::regconfig, coalesce(heading_breadcrumbs, '') || ' ' || content)",
+                persisted=True,
+            ),
+            nullable=True,
+        ),
+    )
+
+
+class ChunkVector(SQLModel, table=True):
+    """The vector of a chunk, apart from its text, so that a scan reads vectors only."""
+
+    __tablename__ = "chunk_vector"
+
+    chunk_id: int = Field(sa_column=reference_column("chunks.id", primary_key=True))
+    corpus_id: int = Field(sa_column=Column(Integer, nullable=False, index=True))
+    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+
+
+class ChunkTokenVectors(SQLModel, table=True):
+    """One vector per token of a chunk, for late interaction; only where a corpus keeps them."""
+
+    __tablename__ = "chunk_token_vectors"
+
+    chunk_id: int = Field(sa_column=reference_column("chunks.id", primary_key=True))
+    vectors: Any = Field(sa_column=Column(ARRAY(HALFVEC), nullable=False))
+
+
+class ChunkTerm(SQLModel, table=True):
+    """How often a stemmed term stands in a searchable chunk: the postings that BM25 is computed from."""
+
+    __tablename__ = "chunk_term"
+    __table_args__ = (
+        Index("ix_chunk_term_posting", "corpus_id", "term", postgresql_include=["chunk_id", "frequency", "length"]),
+    )
+
+    chunk_id: int = Field(sa_column=reference_column("chunks.id", primary_key=True))
+    term: str = Field(sa_column=Column(Text, primary_key=True))
+    corpus_id: int = Field(sa_column=Column(Integer, nullable=False))
+    frequency: int = Field(sa_column=Column(SmallInteger, nullable=False))
+    length: int
+    """Terms of the chunk, with repetitions."""

@@ -1,0 +1,60 @@
+"""Queries of a corpus, how relevant documents are to them, and the answers."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Text
+from sqlmodel import Field, SQLModel
+
+from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column
+
+
+class Query(SQLModel, table=True):
+    """The question of a query job. What was computed for it lies in the job's stages."""
+
+    __tablename__ = "queries"
+    __table_args__ = (Index("ux_queries_job_id", "job_id", unique=True),)
+
+    id: int | None = Field(default=None, sa_column=id_column())
+    job_id: int = Field(sa_column=reference_column("job.id"))
+    corpus_id: int = Field(sa_column=reference_column("corpus.id"))
+    external_id: str | None = None
+    """The id that the submitted file gave it."""
+    original_query: str = Field(sa_column=text_column())
+    created_at: datetime | None = Field(default=None, sa_column=now_column())
+    updated_at: datetime | None = Field(default=None, sa_column=now_column())
+
+
+class Judgement(SQLModel, table=True):
+    """How relevant a work or a chunk is to a query, as the submitted judgements say."""
+
+    __tablename__ = "query_judgement"
+
+    query_id: int = Field(sa_column=reference_column("queries.id", primary_key=True))
+    document: str = Field(sa_column=Column(Text, primary_key=True))
+    """The judged document, as the judgements name it: the source name of a work."""
+    relevance: int
+
+
+class QueryResult(SQLModel, table=True):
+    """An answer. A query may have several."""
+
+    __tablename__ = "results"
+
+    id: int | None = Field(default=None, sa_column=id_column())
+    query_id: int = Field(
+        sa_column=Column(BigInteger, ForeignKey("queries.id", ondelete="CASCADE"), nullable=False, index=True)
+    )
+    attempt_id: int | None = Field(default=None, sa_column=reference_column("stage_attempt.id", nullable=True))
+    """The attempt of `generate` that stored it."""
+    response_text: str = Field(sa_column=text_column())
+    origin: str
+    model: str | None = None
+    prompt_hash: str
+    preset: str | None = None
+    sources: list[Any] = Field(sa_column=json_column())
+    """What each label of its prompt stood for."""
+    unknown_citations: list[Any] = Field(sa_column=json_column())
+    """Labels that it cites and its prompt did not have."""
+    created_at: datetime | None = Field(default=None, sa_column=now_column())
+    updated_at: datetime | None = Field(default=None, sa_column=now_column())

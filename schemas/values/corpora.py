@@ -1,0 +1,59 @@
+"""Works, and the pieces that they are cut into."""
+
+from enum import StrEnum
+
+from schemas.values.base import Value
+
+
+class Bibliography(Value):
+    """What is known about a work beside its text. Only the title is needed."""
+
+    title: str
+    authors: str | None = None
+    year: int | None = None
+    publisher: str | None = None
+    isbn: str | None = None
+    doi: str | None = None
+    edition: str | None = None
+    volume: str | None = None
+    issue: str | None = None
+    pages: str | None = None
+    url: str | None = None
+    city: str | None = None
+    institution: str | None = None
+    editor: str | None = None
+    abstract: str | None = None
+    work_type: str | None = None
+
+
+class VectorStatus(StrEnum):
+    """Where a chunk stands on its way into the vector index."""
+
+    NO_VEC = "no_vec"
+    """A heading chunk: it carries its section's lines for consolidation and is never searched."""
+    TO_VEC = "to_vec"
+    """A content chunk that waits for its vector."""
+    VEC = "vec"
+    """Embedded: it can be found."""
+    TABLE = "tbl"
+    """A table: kept, never embedded."""
+    FIGURE = "fig"
+    """A figure: kept, never embedded."""
+
+
+class CorpusChunk(Value):
+    """A piece of a work as it is stored."""
+
+    id: int
+    work_id: int
+    parent_id: int | None
+    """The heading chunk of the nearest section around it."""
+    level: str
+    """`H1` to `H5` for a heading chunk; `H2-chunk` for content under a heading of level 2."""
+    content: str
+    heading_breadcrumbs: str | None
+    """The path of headings, joined by ` > `."""
+    start_line: int
+    """1-based line of the work's stored markdown."""
+    end_line: int
+    """Inclusive."""
