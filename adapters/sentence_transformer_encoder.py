@@ -35,6 +35,7 @@ class SentenceTransformerEncoder:
         self._threads = threads
         self._batch_size = batch_size
         self._turn = RLock()
+        self._forward_passes = 0
 
     @property
     def name(self) -> str:
@@ -59,6 +60,7 @@ class SentenceTransformerEncoder:
             for position, tokens in enumerate(self.count_tokens(texts)):
                 alike[-(-tokens // PADDED_TO)].append(position)
             for positions in alike.values():
+                self._forward_passes += -(-len(positions) // self._batch_size)
                 matrix[positions] = self._model.encode(
                     [texts[position] for position in positions],
                     batch_size=self._batch_size,
@@ -71,6 +73,11 @@ class SentenceTransformerEncoder:
         """See TextEncoder."""
         limit = self._model.max_seq_length
         return [count if limit is None else min(count, limit) for count in self.count_whole_tokens(texts)]
+
+    @property
+    def forward_passes(self) -> int:
+        """See TextEncoder."""
+        return self._forward_passes
 
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens per text before the model's cut: a text above `max_tokens` is seen only in part."""

@@ -45,6 +45,11 @@ class TextEncoder(Protocol):
         """Tokens per text as the model will see them, after its cut."""
         ...
 
+    @property
+    def forward_passes(self) -> int:
+        """How often texts went through the model since it was loaded; one call of `encode` may take several passes."""
+        ...
+
 
 class Embedder(Protocol):
     """Who turns texts into vectors, here or on a server."""

@@ -11,9 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
+import structlog
 
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError
 from stages.ports import TextEncoder, Vectors
+
+log = structlog.get_logger("ragq.batcher")
 
 
 @dataclass(eq=False)
@@ -55,8 +58,6 @@ class Batcher:
         At most `max_waiting` requests wait; further callers wait for a place first.
         """
         self.encoder = encoder
-        self.passes = 0
-        """Forward passes so far."""
         self._window_s = window_s
         self._token_budget = token_budget
         self._is_crowded = is_crowded
@@ -107,6 +108,7 @@ class Batcher:
 
     async def _encode_all(self, requests: list[_Request]) -> None:
         loop = asyncio.get_running_loop()
+        before = self.encoder.forward_passes
         texts = [text for request in requests for text in request.texts]
         tokens = await loop.run_in_executor(self._executor, self.encoder.count_tokens, texts)
         places = [(request, position) for request in requests for position in range(len(request.texts))]
@@ -116,9 +118,11 @@ class Batcher:
         )
         for batch in passes(ordered, self._token_budget):
             matrix = await loop.run_in_executor(self._executor, self.encoder.encode, [text.text for text in batch])
-            self.passes += 1
             for text, row in zip(batch, matrix, strict=True):
                 text.request.rows[text.position] = row
+        log.info(
+            "texts_encoded", requests=len(requests), texts=len(texts), passes=self.encoder.forward_passes - before
+        )
         for request in requests:
             if not request.future.done():
                 request.future.set_result(np.stack([row for row in request.rows if row is not None]))

@@ -55,6 +55,14 @@ def test_a_text_beyond_the_limit_is_cut(encoder: TextEncoder) -> None:
     np.testing.assert_allclose(encoder.encode([long]), encoder.encode([longer]), atol=1e-6)
 
 
+def test_texts_of_one_length_share_a_forward_pass_and_no_text_takes_none(encoder: TextEncoder) -> None:
+    before = encoder.forward_passes
+    encoder.encode([])
+    assert encoder.forward_passes == before
+    encoder.encode(["We went fishing."] * 9)
+    assert encoder.forward_passes == before + 1
+
+
 def test_the_name_and_the_digest_stay_the_same(encoder: TextEncoder) -> None:
     assert encoder.name
     assert encoder.digest == encoder.digest != ""

@@ -32,6 +32,11 @@ class FakeEncoder:
         """See TextEncoder."""
         return [len(self._seen(text)) for text in texts]
 
+    @property
+    def forward_passes(self) -> int:
+        """See TextEncoder."""
+        return sum(map(bool, self.passes))
+
     def _seen(self, text: str) -> list[str]:
         return text.split()[: self.max_tokens]
 
