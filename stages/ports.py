@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from schemas.values.chat import ChatCall, ChatReply
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.queries import Hit
 
 ScoreSource = Literal["participant", "chunk"]
 """Whose score a reference carries: its participant's (the default), or the chunk's own (Spec 35)."""
@@ -115,5 +116,26 @@ class ReferenceSearch(Protocol):
         Chunks of `exclude_participant` never come back, so that nobody is their own reference. No query gives an
         empty list. Raises EmbeddingDimensionMismatchError when a query has another dimension than the index, and
         ReferenceIndexMissingError when there is no such index.
+        """
+        ...
+
+
+class ChunkSearch(Protocol):
+    """The searchable chunks of corpora: those that have a vector."""
+
+    async def dense(self, corpus_id: int, vectors: Vectors, *, limit: int) -> list[list[Hit]]:
+        """For each row of `vectors`, in order, the `limit` nearest chunks: cosine down, ties by chunk id.
+
+        All rows travel in one round trip. No row, or a limit of 0, gives empty lists without asking anyone. Raises
+        EmbeddingDimensionMismatchError when the rows have another dimension than the corpus.
+        """
+        ...
+
+    async def lexical(self, corpus_id: int, texts: Sequence[str], *, limit: int, scorer: str) -> list[list[Hit]]:
+        """For each text, in order, the `limit` best chunks by full text: the scorer's score down, ties by chunk id.
+
+        `scorer` is `bm25`, `websearch` or `cover_density`; another name is a ValueError. A chunk that the text does
+        not match is no hit, so a list may be empty. All texts travel in one round trip. No text, or a limit of 0,
+        gives empty lists without asking anyone.
         """
         ...
