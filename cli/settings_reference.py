@@ -14,7 +14,7 @@ Written by `ragq config reference`. `ragq config show` prints the values that ho
 
 A value comes from the first of these that names it: `--set NAME=VALUE`, the environment, the `.env` file of the
 working directory (not read when `TESTING` is set), the profile, the default. A run keeps all of its values and where
-each came from: what is set later changes nothing about it. Unknown names that start with `EMBEDDING_`,
+each came from: what is set later changes nothing about it. Unknown names that start with `EMBEDDING_`, `PSQ_`,
 `QUANTITATIVE_` or `RAGQ_` are refused.
 """
 

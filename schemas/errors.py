@@ -21,7 +21,12 @@ RagqError
             EmbeddingValidationError
             EmbeddingArtifactMismatchError
                 ReferenceIndexMissingError
+                ReferenceIndexReplacedError
         ReferenceLeakError
+        VocabularyError
+            VocabularyMissingError
+            VocabularyModelsError
+        TagContractError
 
 No message holds text of a transcript, a quote, a prompt or a reply: messages reach logs and Flower. What was
 really said stays in attributes, which the worker's frame stores in Postgres alone.
@@ -180,6 +185,18 @@ class ReferenceIndexMissingError(EmbeddingArtifactMismatchError):
         super().__init__(f"Reference index {index_id} is not stored; build it again and submit anew.")
 
 
+class ReferenceIndexReplacedError(EmbeddingArtifactMismatchError):
+    """Chunks were scored for a reference index, and a newer one of its name has taken its place meanwhile."""
+
+    def __init__(self, index_id: int, name: str) -> None:
+        self.index_id = index_id
+        self.name = name
+        super().__init__(
+            f"Reference index {index_id} was replaced by a newer one of its name, which has chunks of its own; "
+            f"score those: `ragq index chunk-scores {name}`."
+        )
+
+
 class ReferenceLeakError(DomainError):
     """The tested participant came back as their own reference."""
 
@@ -190,3 +207,27 @@ class ReferenceLeakError(DomainError):
             f"Reference index {index_id} gave chunks of participant {participant_id}, who is under test; "
             "the search must leave the tested participant out."
         )
+
+
+class VocabularyError(DomainError):
+    """A vocabulary cannot be searched."""
+
+
+class VocabularyMissingError(VocabularyError):
+    """A vocabulary is not stored, or not any more."""
+
+    def __init__(self, vocabulary_id: int) -> None:
+        self.vocabulary_id = vocabulary_id
+        super().__init__(f"Vocabulary {vocabulary_id} is not stored; import it again and submit anew.")
+
+
+class VocabularyModelsError(VocabularyError):
+    """The models of a vocabulary are missing, or their bytes are not those that were stored."""
+
+
+class TagContractError(DomainError):
+    """Candidates for tags break their contract. `violations` says how, in counts."""
+
+    def __init__(self, violations: tuple[str, ...]) -> None:
+        self.violations = violations
+        super().__init__(f"The candidates break their contract: {'; '.join(violations)}.")

@@ -20,7 +20,7 @@ from schemas.settings.process import KNOWN_NAMES, PROCESS_SETTINGS
 from schemas.settings.profiles import PROFILES, choose_profile
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings, run_settings
 
-_OWN_PREFIXES = ("EMBEDDING_", "QUANTITATIVE_", "RAGQ_")
+_OWN_PREFIXES = ("EMBEDDING_", "PSQ_", "QUANTITATIVE_", "RAGQ_")
 """Nobody else's names start so. MODEL_*, OLLAMA_* and LLM_* may belong to other programs."""
 
 

@@ -14,6 +14,7 @@ from schemas.settings.llm import LLMSettings
 from schemas.settings.model import ModelSettings
 from schemas.settings.ollama import OllamaSettings
 from schemas.settings.problems import checked, refused, unknown_name
+from schemas.settings.psq import PsqSettings
 from schemas.settings.pydantic_ai import PydanticAISettings
 from schemas.settings.quantitative import QuantitativeSettings
 from schemas.settings.ragq import RagqSettings
@@ -31,6 +32,7 @@ class RunSettings(BaseModel):
     quantitative: QuantitativeSettings = QuantitativeSettings()
     consistency: ConsistencySettings = ConsistencySettings()
     pydantic_ai: PydanticAISettings = PydanticAISettings()
+    psq: PsqSettings = PsqSettings()
     ragq: RagqSettings = RagqSettings()
 
     @model_validator(mode="after")

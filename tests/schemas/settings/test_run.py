@@ -45,11 +45,18 @@ DEFAULTS_OF_THE_SEEDS = {
     "CONSISTENCY_N_SAMPLES": 5,
     "CONSISTENCY_TEMPERATURE": 0.2,
     "PYDANTIC_AI_RETRIES": 5,
+    "PSQ_RETRIEVAL_GLOBAL_K": 300,
+    "PSQ_RETRIEVAL_PER_PHRASE_K": 10,
+    "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K": 1,
+    "PSQ_MIN_TAG_COUNT": 100,
+    "PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS": True,
 }
 DEFAULTS_OF_RAGQ = {
     "QUANTITATIVE_EVIDENCE_EXTRACTOR": "llm",
     "QUANTITATIVE_SIMILARITY_THRESHOLD": 0.7,
     "QUANTITATIVE_SIMILARITY_MAX_QUOTES": 3,
+    "PSQ_CONTEXT_WEIGHT": 0.5,
+    "PSQ_CONTEXT_TAG_WEIGHT": 1.0,
     "RAGQ_RETRIEVE_CANDIDATES": 50,
     "RAGQ_VALIDATION_MAX_CHARS": 4000,
     "RAGQ_DEDUPLICATE_REFERENCES": False,
@@ -88,6 +95,13 @@ def test_names_and_defaults_are_those_of_the_seeds() -> None:
         ("QUANTITATIVE_EVIDENCE_EXTRACTOR", ["llm", "similarity"], ["given"]),
         ("QUANTITATIVE_EVIDENCE_QUOTE_FUZZY_THRESHOLD", ["0.5", "1"], ["0.49", "1.01"]),
         ("QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_MODE", ["substring", "fuzzy"], ["exact"]),
+        ("PSQ_RETRIEVAL_GLOBAL_K", ["1"], ["0"]),
+        ("PSQ_RETRIEVAL_PER_PHRASE_K", ["1"], ["0"]),
+        ("PSQ_RETRIEVAL_PER_PHRASE_FINAL_K", ["1"], ["0"]),
+        ("PSQ_MIN_TAG_COUNT", ["0"], ["-1"]),
+        ("PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS", ["0", "1"], ["2"]),
+        ("PSQ_CONTEXT_WEIGHT", ["0", "1"], ["-0.1", "1.1", "nan"]),
+        ("PSQ_CONTEXT_TAG_WEIGHT", ["0", "7.5"], ["-1", "inf"]),
         ("RAGQ_RETRIES", ["0", "10"], ["-1", "11"]),
         ("RAGQ_RETRIEVE_CANDIDATES", ["2", "1000"], ["0", "1001"]),
     ],
@@ -151,7 +165,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "bfeb7e0e60ae6e00d024c4e0e4cb6500f2e9b5103f2cb3b20513532da4cdf324"
+    assert settings_hash(RunSettings()) == "78a6edf54b3383511e8a4cb915f93753122964672dc37aed3ddc0125b494796e"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -1,0 +1,27 @@
+"""PSQ_*: candidate tags for phrases."""
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from schemas.settings.base import SettingsGroup
+
+
+class PsqSettings(SettingsGroup):
+    """Candidate tags for phrases."""
+
+    model_config = SettingsConfigDict(env_prefix="PSQ_")
+
+    retrieval_global_k: int = Field(default=300, ge=1)
+    """Candidates that a request gets at most."""
+    retrieval_per_phrase_k: int = Field(default=10, ge=1)
+    """Nearest tokens that are looked at per phrase."""
+    retrieval_per_phrase_final_k: int = Field(default=1, ge=1)
+    """Tags kept per phrase; more where the phrase names more tags exactly."""
+    min_tag_count: int = Field(default=100, ge=0)
+    """Tags that were used less often are left out; a tag that nobody counted was used 0 times."""
+    skip_fasttext_for_exact_alias: bool = True
+    """Look for no neighbours of a phrase that names a tag exactly, by the tag's name or an alias."""
+    context_weight: float = Field(default=0.5, ge=0.0, le=1.0)
+    """Weight of the context in the combined score; the similarity has the rest."""
+    context_tag_weight: float = Field(default=1.0, ge=0.0)
+    """Weight of each context tag in the context, where a phrase counts 1."""
