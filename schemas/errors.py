@@ -11,8 +11,11 @@ RagqError
         EvidenceGroundingError  (ValueError)
         InputChangedError
             ReferenceTextError
+            WorkChangedError
+            ChunksGoneError
         LLMError
             LLMResponseParseError
+                ExpansionReplyError
                 ScoringSchemaError
                 ScoringRetriesExhausted
             LLMTimeoutError
@@ -23,6 +26,9 @@ RagqError
                 ReferenceIndexMissingError
                 ReferenceIndexReplacedError
         ReferenceLeakError
+        TemplateError  (ValueError)
+        TokenVectorsMissingError
+        NothingRelevantError
         VocabularyError
             VocabularyMissingError
             VocabularyModelsError
@@ -32,6 +38,7 @@ No message holds text of a transcript, a quote, a prompt or a reply: messages re
 really said stays in attributes, which the worker's frame stores in Postgres alone.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 
@@ -81,6 +88,28 @@ class ReferenceTextError(InputChangedError):
         )
 
 
+class WorkChangedError(InputChangedError):
+    """The stored markdown of a work is not the one that a chunk's lines belong to."""
+
+    def __init__(self, work_id: int) -> None:
+        self.work_id = work_id
+        super().__init__(
+            f"Work {work_id} has changed since it was cut into chunks or read; import it again and retry the job from "
+            "stage 'retrieve'."
+        )
+
+
+class ChunksGoneError(InputChangedError):
+    """Chunks that a stage works on are no longer stored."""
+
+    def __init__(self, chunk_ids: Sequence[int]) -> None:
+        self.chunk_ids = tuple(chunk_ids)
+        super().__init__(
+            f"{len(self.chunk_ids)} retrieved chunks are no longer stored, chunk {self.chunk_ids[0]} first; "
+            "retry the job from stage 'retrieve'."
+        )
+
+
 class EvidenceSchemaError(DomainError, ValueError):
     """An extraction reply has the wrong shape. `violations` maps keys to what was found there."""
 
@@ -118,6 +147,14 @@ class LLMResponseParseError(LLMError):
         self.raw_response = raw_response
         self.parse_error = parse_error
         super().__init__(f"The model's reply cannot be used: {parse_error}")
+
+
+class ExpansionReplyError(LLMResponseParseError):
+    """A model's or a pasted expansion is an object of the wrong shape. `violations` maps keys to what is wrong."""
+
+    def __init__(self, raw_response: str, violations: dict[str, str]) -> None:
+        self.violations = violations
+        super().__init__(raw_response, "; ".join(f"{key}: {wrong}" for key, wrong in violations.items()))
 
 
 class ScoringSchemaError(LLMResponseParseError):
@@ -231,3 +268,29 @@ class TagContractError(DomainError):
     def __init__(self, violations: tuple[str, ...]) -> None:
         self.violations = violations
         super().__init__(f"The candidates break their contract: {'; '.join(violations)}.")
+
+
+class TemplateError(DomainError, ValueError):
+    """A prompt template cannot be filled in: braces that do not pair, placeholders that are unknown or missing."""
+
+
+class TokenVectorsMissingError(DomainError):
+    """Late interaction was asked for, and chunks have no token vectors."""
+
+    def __init__(self, chunk_ids: Sequence[int]) -> None:
+        self.chunk_ids = tuple(chunk_ids)
+        super().__init__(
+            f"{len(self.chunk_ids)} chunks have no token vectors, chunk {self.chunk_ids[0]} first; "
+            "embed the corpus with token vectors, or choose another ranker in the preset."
+        )
+
+
+class NothingRelevantError(DomainError):
+    """No chunk is left that the answer could rest on."""
+
+    def __init__(self, judged: int) -> None:
+        self.judged = judged
+        super().__init__(
+            f"None of {judged} judged chunks was accepted; loosen the preset, or let it pass with "
+            "`validation.allow_empty`."
+        )
