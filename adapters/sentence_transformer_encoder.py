@@ -1,6 +1,5 @@
 """An embedding model of sentence-transformers, inside this process."""
 
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapters.packaged import PACKAGED_EMBEDDER, embedder_folder, sha256_of
+from adapters.packaged import PACKAGED_EMBEDDER, embedder_folder
+from adapters.weights import cached_folder, local_folder, weights_digest
 from stages.ports import Vectors
 
 if TYPE_CHECKING:
@@ -112,22 +112,11 @@ class SentenceTransformerEncoder:
     def _local_folder(self) -> Path | None:
         if self._name == PACKAGED_EMBEDDER:
             return embedder_folder()
-        folder = Path(self._name).expanduser()
-        return folder if folder.is_dir() else None
+        return local_folder(self._name)
 
     @cached_property
     def _digest(self) -> str:
-        folder = self._local_folder or self._hub_folder()
-        files = sorted(folder.rglob("*.safetensors")) or sorted(folder.rglob("*.bin"))
-        if not files:
-            raise FileNotFoundError(f"The model folder {folder} holds no *.safetensors and no *.bin file.")
-        if len(files) == 1:
-            return sha256_of(files[0])
-        sums = "".join(f"{sha256_of(file)}  {file.relative_to(folder).as_posix()}\n" for file in files)
-        return hashlib.sha256(sums.encode()).hexdigest()
-
-    def _hub_folder(self) -> Path:
-        from huggingface_hub import snapshot_download
-
+        if (folder := self._local_folder) is not None:
+            return weights_digest(folder)
         _ = self._model  # Loading fetches what the hub's cache does not hold yet.
-        return Path(snapshot_download(self._name, local_files_only=True))
+        return weights_digest(cached_folder(self._name))

@@ -234,6 +234,10 @@ class ReferenceIndexReplacedError(EmbeddingArtifactMismatchError):
         )
 
 
+class RerankError(DomainError):
+    """A cross-encoder cannot be used, or gave something else than a finite score per passage."""
+
+
 class ReferenceLeakError(DomainError):
     """The tested participant came back as their own reference."""
 

@@ -49,6 +49,8 @@ class FailureCategory(StrEnum):
     #: Found at import and at submission, where it is refused: no stage raises it.
     REFERENCE_TAG_MISMATCH = "reference_tag_mismatch"
     REFERENCE_LEAK = "reference_leak"
+    RERANK_ERROR = "rerank_error"
+    RERANK_TIMEOUT = "rerank_timeout"
     VALIDATION_JSON_PARSE = "validation_json_parse"
     VALIDATION_LLM_TIMEOUT = "validation_llm_timeout"
     SCORING_JSON_PARSE = "scoring_json_parse"
@@ -95,6 +97,7 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.EmbeddingDimensionMismatchError, FailureCategory.EMBEDDING_DIMENSION_MISMATCH),
     (errors.ReferenceIndexMissingError, FailureCategory.REFERENCE_ARTIFACT_MISSING),
     (errors.EmbeddingArtifactMismatchError, FailureCategory.REFERENCE_ARTIFACT_MISMATCH),
+    (errors.RerankError, FailureCategory.RERANK_ERROR),
     (errors.ReferenceLeakError, FailureCategory.REFERENCE_LEAK),
     (errors.ScoringRetriesExhausted, FailureCategory.SCORING_RETRY_EXHAUSTED),
     (errors.ScoringSchemaError, FailureCategory.SCORING_SCHEMA_INVALID),
@@ -116,6 +119,7 @@ _PARSE_BY_STAGE: Final = {
 _TIMEOUT_BY_STAGE: Final = {
     "extract": FailureCategory.EVIDENCE_LLM_TIMEOUT,
     "embed": FailureCategory.EMBEDDING_TIMEOUT,
+    "rerank": FailureCategory.RERANK_TIMEOUT,
     "validate": FailureCategory.VALIDATION_LLM_TIMEOUT,
     "score": FailureCategory.SCORING_LLM_TIMEOUT,
 }

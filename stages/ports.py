@@ -74,6 +74,32 @@ class Embedder(Protocol):
         ...
 
 
+class PairScorer(Protocol):
+    """Who says how well each passage fits a query, reading both together: a cross-encoder."""
+
+    @property
+    def name(self) -> str:
+        """The model as settings name it."""
+        ...
+
+    async def digest(self) -> str:
+        """What identifies the weights exactly."""
+        ...
+
+    async def score_pairs(
+        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int = 8, max_tokens: int = 512
+    ) -> list[float]:
+        """One raw logit per passage, in order; higher fits better, and there are no bounds.
+
+        `batch_size` pairs go through the model at a time. A pair beyond `max_tokens`, or beyond what the model
+        takes, is cut, the longer of the two texts first. The same call gives the same logits. No passage gives an
+        empty list without asking anyone. Raises LLMTimeoutError with `timeout_s` when the logits are not there in
+        time, after which no further batch runs, and RerankError when the model cannot score pairs or a logit is not
+        a finite number.
+        """
+        ...
+
+
 class ChatModel(Protocol):
     """Who answers a chat call."""
 

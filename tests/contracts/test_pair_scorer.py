@@ -1,0 +1,78 @@
+"""What every PairScorer does. A new one joins the list."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from adapters.cross_encoder import CrossEncoderScorer
+from schemas.errors import LLMTimeoutError
+from stages.ports import PairScorer
+from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
+from tests.fakes.pair_scorer import FakePairScorer
+
+QUERY = "i sleep badly"
+ROUNDING = 1e-3
+"""Who shares a batch shows in the last digits."""
+PASSAGES = ["i wake up at four every night", "we went fishing", "nothing tastes good", "i sleep badly every night"]
+
+
+@pytest.fixture(params=["fake", "cross-encoder"])
+async def scorer(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[PairScorer]:
+    if request.param == "fake":
+        yield FakePairScorer()
+        return
+    made = CrossEncoderScorer(str(tiny_cross_encoder(tmp_path)), threads=1)
+    yield made
+    await made.close()
+
+
+@pytest.fixture(params=["fake", "cross-encoder"])
+async def slow_scorer(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[PairScorer]:
+    if request.param == "fake":
+        yield FakePairScorer(delay_s=60)
+        return
+    # A folder is read in more than the nanosecond that the tests give it.
+    made = CrossEncoderScorer(str(tiny_cross_encoder(tmp_path)), threads=1)
+    yield made
+    await made.close()
+
+
+async def test_there_is_one_logit_per_passage_in_order(scorer: PairScorer) -> None:
+    logits = await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60)
+    backwards = await scorer.score_pairs(QUERY, PASSAGES[::-1], timeout_s=60)
+    assert (len(logits), {type(logit) for logit in logits}) == (4, {float})
+    assert backwards[::-1] == pytest.approx(logits, abs=ROUNDING)
+    assert len(set(logits)) > 1
+
+
+async def test_the_same_call_gives_the_same_logits(scorer: PairScorer) -> None:
+    first, second = [await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=2) for _ in range(2)]
+    assert first == second
+
+
+async def test_the_size_of_a_batch_changes_nothing(scorer: PairScorer) -> None:
+    one, many = [await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=size) for size in (1, 8)]
+    assert one == pytest.approx(many, abs=ROUNDING)
+
+
+async def test_no_passage_asks_nobody(slow_scorer: PairScorer) -> None:
+    assert await slow_scorer.score_pairs(QUERY, [], timeout_s=1e-9) == []
+
+
+async def test_a_time_out_names_its_seconds(slow_scorer: PairScorer) -> None:
+    with pytest.raises(LLMTimeoutError) as caught:
+        await slow_scorer.score_pairs(QUERY, PASSAGES, timeout_s=1e-9)
+    assert caught.value.timeout_seconds == 1e-9
+
+
+async def test_calls_at_the_same_time_get_their_own_logits(scorer: PairScorer) -> None:
+    calls = [scorer.score_pairs(QUERY, [passage], timeout_s=60) for passage in PASSAGES]
+    together = [logit for (logit,) in await asyncio.gather(*calls)]
+    assert together == pytest.approx(await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60), abs=ROUNDING)
+
+
+async def test_the_name_and_the_digest_stay_the_same(scorer: PairScorer) -> None:
+    assert scorer.name
+    assert await scorer.digest() == await scorer.digest() != ""
