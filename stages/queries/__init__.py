@@ -1,0 +1,1 @@
+"""The stages of a query job: from a question to an answer with sources."""

@@ -1,0 +1,119 @@
+"""Prompt templates: which there are, what their first version says, and how their placeholders are filled in.
+
+A placeholder is a name in braces, `{query}`. A brace that is meant as such is doubled.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from enum import StrEnum
+from importlib import resources
+from string import Formatter
+from typing import Final, NamedTuple
+
+from schemas.errors import TemplateError
+
+
+class TemplateTag(StrEnum):
+    """What a template is for."""
+
+    QUERY_EXPANSION = "query_expansion"
+    RAG_AUGMENTATION = "rag_augmentation"
+    CHUNK_VALIDATION = "chunk_validation"
+
+
+class TemplateRules(NamedTuple):
+    """What a template of one tag may and must hold."""
+
+    title: str
+    variables: Mapping[str, str]
+    """What each placeholder stands for, by name; a template may use any of them, any number of times."""
+    required: tuple[frozenset[str], ...]
+    """Of each of these sets a template uses at least one, or the prompt would lack what it is about."""
+
+
+RULES: Final[Mapping[TemplateTag, TemplateRules]] = {
+    TemplateTag.QUERY_EXPANSION: TemplateRules(
+        "Query expansion",
+        {"query": "The question, fenced as data", "n": "How many search phrases to ask for"},
+        (frozenset({"query"}), frozenset({"n"})),
+    ),
+    TemplateTag.RAG_AUGMENTATION: TemplateRules(
+        "Answer from sources",
+        {
+            "user_question": "The question",
+            "context_blocks": "The [S#] blocks, each fenced as data",
+            "intent": "One of the six intents, or GENERAL",
+            "entities_str": "The entities, separated by commas, or 'None specified'",
+            "query": "The same as user_question",
+            "contexts": "The same as context_blocks",
+            "entities": "The same as entities_str",
+        },
+        (frozenset({"user_question", "query"}), frozenset({"context_blocks", "contexts"})),
+    ),
+    TemplateTag.CHUNK_VALIDATION: TemplateRules(
+        "Relevance of a chunk",
+        {"query": "The question, fenced as data", "chunk": "The passage with its headings, fenced as data"},
+        (frozenset({"query"}), frozenset({"chunk"})),
+    ),
+}
+
+
+def default_template(tag: TemplateTag) -> str:
+    """The text of version 1."""
+    return (resources.files("stages.queries") / "default_templates" / f"{tag}.txt").read_text("utf-8")
+
+
+def check_template(tag: TemplateTag, template: str) -> None:
+    """Raise TemplateError, with everything that is wrong, for a text that cannot be a template of this tag."""
+    rules = RULES[tag]
+    used = placeholders(template)
+    problems = [*_unknown(used, rules.variables), *_missing(used, rules.required)]
+    if problems:
+        raise TemplateError(f"The template of {tag} cannot be used: {'; '.join(problems)}.")
+
+
+def render(template: str, values: Mapping[str, str]) -> str:
+    """The template with its placeholders filled in. Braces in the values are left as they are.
+
+    Raises TemplateError for a placeholder that has no value. Values that no placeholder asks for are not used.
+
+    >>> render('{{"query": "{query}"}}', {"query": "{n}", "n": "3"})
+    '{"query": "{n}"}'
+    """
+    unknown = list(_unknown(placeholders(template), values))
+    if unknown:
+        raise TemplateError(f"The template cannot be filled in: {'; '.join(unknown)}.")
+    return "".join(literal + (values[name] if name is not None else "") for literal, name in _parts(template))
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """The names of the placeholders, each once, in order of first use. Raises TemplateError for a broken template."""
+    return tuple(dict.fromkeys(name for _, name in _parts(template) if name is not None))
+
+
+def _parts(template: str) -> Iterator[tuple[str, str | None]]:
+    """Literal texts, each with the placeholder that follows it; None at the end or after a doubled brace."""
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError as error:
+        raise TemplateError(f"The template's braces do not pair ({error}); double those that are meant as such.") from (
+            None
+        )
+    for literal, name, form, conversion in parts:
+        if name is not None and (not name.isidentifier() or form or conversion):
+            raise TemplateError(
+                "The template holds braces that are no placeholder: a placeholder is a plain name, {query}; "
+                "double braces that are meant as such."
+            )
+        yield literal, name
+
+
+def _unknown(used: Collection[str], known: Collection[str]) -> Iterator[str]:
+    for name in used:
+        if name not in known:
+            yield f"{{{name}}} is unknown; there are {', '.join(f'{{{variable}}}' for variable in known)}"
+
+
+def _missing(used: Collection[str], required: tuple[frozenset[str], ...]) -> Iterator[str]:
+    for names in required:
+        if names.isdisjoint(used):
+            yield f"{' or '.join(f'{{{name}}}' for name in sorted(names))} is missing"

@@ -1,0 +1,66 @@
+"""Prompt templates and their placeholders."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.errors import TemplateError
+from stages.queries.templates import RULES, TemplateTag, check_template, default_template, placeholders, render
+
+
+@pytest.mark.parametrize("tag", TemplateTag)
+def test_the_default_templates_are_templates_and_use_known_placeholders_alone(tag: TemplateTag) -> None:
+    check_template(tag, default_template(tag))
+
+    assert set(placeholders(default_template(tag))) <= set(RULES[tag].variables)
+
+
+def test_the_default_expansion_shows_the_form_of_the_reply_with_single_braces() -> None:
+    prompt = render(default_template(TemplateTag.QUERY_EXPANSION), {"query": "Why?", "n": "3"})
+
+    assert '{"queries": ["..."], "hyde_answer": "...", "intent": "DEFINITION", "entities": ["..."]}' in prompt
+    assert "exactly 3 search phrases" in prompt
+
+
+@pytest.mark.parametrize(
+    ("template", "wrong"),
+    [
+        ("{query} {number}", r"\{number\} is unknown; there are \{query\}, \{n\}; \{n\} is missing"),
+        ("{n}", r"\{query\} is missing"),
+        ("{query} {n} {", "do not pair"),
+        ("{query} {n} }", "do not pair"),
+        ("{query.__class__} {n}", "no placeholder"),
+        ("{query[0]} {n}", "no placeholder"),
+        ("{query!r} {n}", "no placeholder"),
+        ("{query:>10} {n}", "no placeholder"),
+        ("{} {n}", "no placeholder"),
+        ('{"a": 1} {query} {n}', "no placeholder"),
+    ],
+)
+def test_a_text_that_is_no_template_is_refused_with_what_is_wrong(template: str, wrong: str) -> None:
+    with pytest.raises(TemplateError, match=wrong):
+        check_template(TemplateTag.QUERY_EXPANSION, template)
+
+
+@pytest.mark.parametrize(
+    "template", ["{user_question}{context_blocks}", "{query}{contexts}", "{contexts}{user_question}"]
+)
+def test_an_augmentation_template_may_use_either_name(template: str) -> None:
+    check_template(TemplateTag.RAG_AUGMENTATION, template)
+
+
+def test_an_augmentation_template_without_the_sources_is_refused() -> None:
+    with pytest.raises(TemplateError, match=r"\{context_blocks\} or \{contexts\} is missing"):
+        check_template(TemplateTag.RAG_AUGMENTATION, "{query} {intent}")
+
+
+def test_a_placeholder_without_a_value_is_an_error() -> None:
+    with pytest.raises(TemplateError, match=r"\{n\} is unknown; there are \{query\}"):
+        render("{query} {n}", {"query": "q"})
+
+
+@given(st.text(), st.text())
+def test_values_come_in_as_they_are(before: str, value: str) -> None:
+    template = before.replace("{", "{{").replace("}", "}}") + "{query}"
+
+    assert render(template, {"query": value}) == before + value
