@@ -26,6 +26,7 @@ RagqError
                 ReferenceIndexMissingError
                 ReferenceIndexReplacedError
         ReferenceLeakError
+        CorpusMissingError
         TemplateError  (ValueError)
         TokenVectorsMissingError
         NothingRelevantError
@@ -272,6 +273,14 @@ class TagContractError(DomainError):
     def __init__(self, violations: tuple[str, ...]) -> None:
         self.violations = violations
         super().__init__(f"The candidates break their contract: {'; '.join(violations)}.")
+
+
+class CorpusMissingError(DomainError):
+    """The corpus of a query is not stored any more."""
+
+    def __init__(self, corpus_id: int) -> None:
+        self.corpus_id = corpus_id
+        super().__init__(f"Corpus {corpus_id} is not stored; import its works again and submit anew.")
 
 
 class TemplateError(DomainError, ValueError):
