@@ -12,13 +12,14 @@ from stages.participants.splits import TRAINING_SPLITS
 from store import references
 from store.database import Connection
 from store.references import StoredIndex
+from workers.submissions.chunk_scores import PlannedScores, plan_chunk_scores
 from workers.submissions.references import plan_references
 from workers.submissions.submit import Submitted, submit
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def index() -> None:
-    """Build and list reference indexes.
+    """Build, score and list reference indexes.
 
     \b
     Example:
@@ -78,6 +79,70 @@ def references_command(
         click.echo(f"r{submitted.run_id}")
 
 
+@index.command("chunk-scores")
+@click.argument("name", required=False)
+@click.option("--scorer-model", required=True, metavar="MODEL", help="Language model that scores, at temperature 0.")
+@click.option(
+    "--allow-same-model",
+    is_flag=True,
+    help="Let MODEL_QUANTITATIVE_MODEL score: it is shown its own labels as examples then, and every run says so.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Only the first N chunks, as a trial: their scores stay invisible."
+)
+@settings_options
+@click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same chunks were scored before.")
+@click.option("--wait", is_flag=True, help="Follow the run until it comes to rest.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def chunk_scores_command(
+    name: str | None,
+    scorer_model: str,
+    allow_same_model: bool,
+    limit: int | None,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    always_new: bool,
+    wait: bool,
+    as_json: bool,
+) -> None:
+    """Let a language model score every chunk of an index by itself, as a run of one job per chunk.
+
+    NAME is EMBEDDING_EMBEDDINGS_FILE unless it is given. EMBEDDING_REFERENCE_SCORE_SOURCE=chunk shows these scores with
+    the references. They become visible in one step when every chunk has been scored; a reply that cannot be used
+    fails the job of its chunk. The same command again, or `ragq retry`, goes on with the chunks that are missing, and
+    no answer is paid for twice.
+
+    \b
+    Example:
+        ragq index chunk-scores --scorer-model gemma3:12b --wait
+        ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --limit 20 --wait
+    """
+    settings = effective_settings(profile, assignments)
+    app = application()
+
+    async def store(connection: Connection) -> tuple[Submitted, PlannedScores]:
+        planned = await plan_chunk_scores(
+            connection,
+            name,
+            settings,
+            scorer_model=scorer_model,
+            allow_same_model=allow_same_model,
+            limit=limit,
+        )
+        return await submit(connection, app, planned.run, always_new=always_new), planned
+
+    submitted, planned = with_database(store)
+    tell(submitted, profile=settings.profile, why=settings.profile_source)
+    if submitted.jobs < planned.chunks:
+        click.echo(f"A trial of {submitted.jobs} of {planned.chunks} chunks: no run will see these scores.", err=True)
+    if wait:
+        follow(submitted.run_id, as_json=as_json)
+    elif as_json:
+        print_json({"run": f"r{submitted.run_id}", **submitted._asdict()})
+    else:
+        click.echo(f"r{submitted.run_id}")
+
+
 @index.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(as_json: bool) -> None:
@@ -98,7 +163,17 @@ def _print(indexes: list[StoredIndex], as_json: bool) -> None:
         notices().print("No index is built yet. `ragq index references --split paper-train` builds one.")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("name", "split", "participants", "chunks", "model", "dimension", "chunking", "published"):
+    for column in (
+        "name",
+        "split",
+        "participants",
+        "chunks",
+        "model",
+        "dimension",
+        "chunking",
+        "chunk scores",
+        "published",
+    ):
         table.add_column(column)
     for one in indexes:
         table.add_row(
@@ -109,6 +184,14 @@ def _print(indexes: list[StoredIndex], as_json: bool) -> None:
             one.model,
             str(one.dimension),
             f"{one.chunk_size} lines every {one.chunk_step}",
+            _scorer(one),
             f"{one.published_at:%Y-%m-%d %H:%M}",
         )
     console().print(table)
+
+
+def _scorer(one: StoredIndex) -> str:
+    if one.chunk_scores_meta is None:
+        return ""
+    scorer = one.chunk_scores_meta.get("scorer_model") or "unknown scorer"
+    return f"{scorer} (the assessing model)" if one.chunk_scores_meta.get("allow_same_model") else scorer

@@ -25,6 +25,9 @@ DEMO_NOTICE = (
     "The verdicts show the machinery, not quality."
 )
 
+#: Said in the head of every run whose references show scores that the assessing model itself has given.
+CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: it is shown its own labels as examples."
+
 
 def run_table(view: RunView) -> RenderableType:
     """Head, one line per job, and the errors of jobs that did not get through.
@@ -55,6 +58,8 @@ def _head(view: RunView) -> RenderableType:
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
     if overview.profile == "demo":
         lines.append(Text(DEMO_NOTICE, style="yellow"))
+    if (overview.request.get("chunk_scores") or {}).get("is_circular"):
+        lines.append(Text(CIRCULAR_NOTICE, style="yellow"))
     chosen = {name: setting["value"] for name, setting in view.settings.items() if setting["source"] != "default"}
     lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
     return Group(*lines)

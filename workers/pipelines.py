@@ -11,6 +11,7 @@ PIPELINES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("participant", "few_shot"): ("extract", "embed", "retrieve", "rerank", "validate", "assemble", "score"),
     ("participant", "zero_shot"): ("extract", "assemble", "score"),
     ("index", "references"): ("chunk", "embed", "publish"),
+    ("index", "chunk_scores"): ("score", "publish"),
 }
 
 STAGES: Final[tuple[str, ...]] = tuple(dict.fromkeys(stage for stages in PIPELINES.values() for stage in stages))

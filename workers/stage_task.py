@@ -8,7 +8,7 @@ from celery.exceptions import Ignore
 
 from workers import process
 from workers.frame import Ending
-from workers.work import StageFunction
+from workers.work import Result, StageFunction, Work
 
 #: Every stage that has a task, with its functions.
 FUNCTIONS: dict[str, Mapping[str, StageFunction]] = {}
@@ -17,6 +17,15 @@ FUNCTIONS: dict[str, Mapping[str, StageFunction]] = {}
 def define_stage(name: str, **functions: StageFunction) -> None:
     """Give a stage its function per kind of job: `define_stage("embed", participant=..., index=...)`."""
     FUNCTIONS[name] = functions
+
+
+def by_mode(functions: Mapping[str, StageFunction]) -> StageFunction:
+    """One function for a kind whose modes do different work in a stage: `by_mode({"references": ...})`."""
+
+    async def of_mode(work: Work) -> Result:
+        return await functions[work.claim.mode](work)
+
+    return of_mode
 
 
 def run_stage(task: Any, stage: str, job_id: int) -> None:

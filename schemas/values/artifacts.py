@@ -61,6 +61,10 @@ class ChunkScoresMeta(Sidecar):
     prompt_hash: str
     """First 12 hex digits of the SHA-256 of the scorer's prompt."""
     scorer_model: str | None = None
+    scorer_model_digest: str | None = None
+    """Identifies the scorer's weights. Only ragq writes it."""
+    allow_same_model: bool | None = None
+    """True where the scorer was MODEL_QUANTITATIVE_MODEL itself, and that was allowed. Only ragq writes it."""
     scorer_backend: str | None = None
     temperature: float | None = None
     generated_at: str | None = None

@@ -6,6 +6,7 @@ from schemas.errors import Refused, ScoringSchemaError
 from schemas.values.chat import ChatCall
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ITEM_SCORES, ChunkScores
+from stages.model_aliases import canonical_model
 from stages.participants.chunk_scores_prompt import CHUNK_SCORES_JSON_SCHEMA, PROMPT_HASH, chunk_scores_messages
 from stages.participants.whole_reply import whole_reply
 from stages.ports import ChatModel
@@ -70,9 +71,18 @@ def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, i
     return {item: reply[item.evidence_key] for item in PHQ8Item}
 
 
+def is_circular(scorer_model: str, *, quantitative_model: str) -> bool:
+    """Whether a model is shown its own labels as examples; two names of one model are equal.
+
+    >>> is_circular("google/gemma-3-27b-it", quantitative_model="gemma3:27b")
+    True
+    """
+    return canonical_model(scorer_model) == canonical_model(quantitative_model)
+
+
 def refuse_circular_scoring(scorer_model: str, *, quantitative_model: str, allow_same_model: bool = False) -> None:
     """Raise Refused when a model would make the labels that it is then shown as examples."""
-    if scorer_model == quantitative_model and not allow_same_model:
+    if is_circular(scorer_model, quantitative_model=quantitative_model) and not allow_same_model:
         raise Refused(
             f"'{scorer_model}' would score the chunks and is MODEL_QUANTITATIVE_MODEL too: it would be shown its own "
             "labels as examples. Choose another scorer, or allow it with --allow-same-model."

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import NamedTuple
 
-from schemas.errors import Refused
 from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild, Sidecar
 from stages.participants.artifacts.load import load_artifact
 from stages.participants.artifacts.meta import describe
@@ -16,6 +15,7 @@ from store import interviews, references
 from store.database import Connection
 from store.interviews import SplitHashes
 from store.references import IndexPlan, StoredIndex
+from workers.submissions.indexes import current_index
 
 
 class Imported(NamedTuple):
@@ -69,12 +69,12 @@ async def import_artifact(
             "chunks take places among the references and are not shown. `ragq import participants DIR` first, then "
             "import the index again."
         )
-    return Imported(await _named(connection, index_name), tuple(warnings))
+    return Imported(await current_index(connection, index_name), tuple(warnings))
 
 
 async def export_artifact(connection: Connection, name: str, *, file_name: str) -> dict[ArtifactFile, bytes]:
     """The files of the current index of a name. Raises Refused when there is none."""
-    index = await _named(connection, name)
+    index = await current_index(connection, name)
     participants = await references.content(connection, index.id)
     meta = describe(
         None if index.artifact_meta is None else ArtifactMeta.from_document(index.artifact_meta),
@@ -101,14 +101,6 @@ async def export_artifact(connection: Connection, name: str, *, file_name: str) 
         ),
         partial=None if index.partial is None else PartialBuild.from_document(index.partial),
     )
-
-
-async def _named(connection: Connection, name: str) -> StoredIndex:
-    stored = {index.name: index for index in await references.current(connection)}
-    if name not in stored:
-        known = ", ".join(stored) or "none yet"
-        raise Refused(f"There is no reference index '{name}'. There are: {known}.")
-    return stored[name]
 
 
 def _document(sidecar: Sidecar | None) -> dict[str, object] | None:

@@ -1,7 +1,9 @@
 """Stage `retrieve`: the nearest references per item."""
 
+from schemas.errors import InputChangedError
 from schemas.values.participants import EmbeddedEvidence
 from stages.participants.retrieve import retrieve_references
+from store import chunk_scores
 from workers.stage_task import define_stage
 from workers.work import Result, Work
 
@@ -11,18 +13,31 @@ async def retrieve_of_participant(work: Work) -> Result:
     embedded = await work.output("embed", EmbeddedEvidence)
     index_id: int = work.claim.inputs["index_id"]
     work.read["index"] = index_id
-    return Result(
-        await retrieve_references(
-            embedded,
-            await work.vectors("embed"),
-            search=work.references,
-            index_id=index_id,
-            participant_id=work.participant_id,
-            candidates=work.settings.ragq.retrieve_candidates,
-            tagged_only=work.settings.embedding.enable_item_tag_filter,
-            score_source=work.settings.embedding.reference_score_source,
-        )
+    retrieved = await retrieve_references(
+        embedded,
+        await work.vectors("embed"),
+        search=work.references,
+        index_id=index_id,
+        participant_id=work.participant_id,
+        candidates=work.settings.ragq.retrieve_candidates,
+        tagged_only=work.settings.embedding.enable_item_tag_filter,
+        score_source=work.settings.embedding.reference_score_source,
     )
+    # After the search: scores that were stored during it are noticed too.
+    await _refuse_other_scores(work, index_id)
+    return Result(retrieved)
+
+
+async def _refuse_other_scores(work: Work, index_id: int) -> None:
+    submitted_on = work.claim.inputs.get("chunk_scores")
+    if submitted_on is None:
+        return
+    found = await work.database.steadily(lambda connection: chunk_scores.scored_by(connection, index_id))
+    if found != submitted_on:
+        raise InputChangedError(
+            f"The chunks of reference index {index_id} were scored anew since run r{work.claim.run_id} was submitted; "
+            "submit it again, so that all its participants see the same scores."
+        )
 
 
 define_stage("retrieve", participant=retrieve_of_participant)

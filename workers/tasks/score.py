@@ -1,8 +1,13 @@
-"""Stage `score`: the eight items, scored by a language model."""
+"""Stage `score`: the eight items of a participant, or of a chunk by itself, scored by a language model."""
 
+from schemas.errors import InputChangedError
 from schemas.values.participants import AssembledPrompt, ExtractedEvidence
+from stages.participants.chunk_scores import score_chunk
+from stages.participants.chunk_scores_prompt import PROMPT_HASH
 from stages.participants.consistency import score_by_consistency
 from stages.participants.score import ScoringPlan, score_participant
+from store import chunk_scores
+from store.chunk_scores import ChunkIdentity
 from workers.stage_task import define_stage
 from workers.work import Result, Work
 
@@ -36,4 +41,24 @@ async def score_of_participant(work: Work) -> Result:
     )
 
 
-define_stage("score", participant=score_of_participant)
+async def score_of_index(work: Work) -> Result:
+    """By one reply about one chunk, as long as its index is the current one of its name."""
+    inputs = work.claim.inputs
+    if inputs["prompt_hash"] != PROMPT_HASH:
+        raise InputChangedError(
+            f"Run r{work.claim.run_id} was submitted to score with the prompt {inputs['prompt_hash']}, and this worker "
+            f"asks by the prompt {PROMPT_HASH}; submit it again with the ragq that the workers run."
+        )
+    chunk = ChunkIdentity(int(work.claim.subject), inputs["chunk_hash"])
+    work.read["chunk"] = chunk.chunk_hash
+    text = await work.database.steadily(
+        lambda connection: chunk_scores.text_to_score(connection, inputs["index_id"], chunk)
+    )
+    return Result(
+        await score_chunk(
+            text, chat=work.chat, model=inputs["scorer_model"], timeout_s=work.settings.ollama.timeout_seconds
+        )
+    )
+
+
+define_stage("score", participant=score_of_participant, index=score_of_index)

@@ -16,6 +16,10 @@ from stages.replies.strict import json_type
 Scores = dict[int, tuple[dict[PHQ8Item, int | None], ...]]
 
 REMEDY = "score these chunks again, or leave the scores out (--no-chunk-scores)"
+PROMPT_REMEDY = (
+    "score the chunks again, or accept the scores as they are with "
+    "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true"
+)
 
 
 def parse_chunk_scores(data: bytes, *, file: str, chunks: Mapping[int, int]) -> Parsed[Scores]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from schemas.values.artifacts import ChunkScoresMeta
 from stages.participants.artifacts import chunk_scores, tags
-from stages.participants.artifacts.chunk_scores import Scores, other_prompt, parse_chunk_scores
+from stages.participants.artifacts.chunk_scores import PROMPT_REMEDY, Scores, other_prompt, parse_chunk_scores
 from stages.participants.artifacts.documents import parse_sidecar
 from stages.participants.artifacts.findings import Findings
 from stages.participants.artifacts.names import ArtifactFile
@@ -13,10 +13,6 @@ from stages.participants.artifacts.rules import LoadRules
 from stages.participants.artifacts.tags import Tags, parse_tags
 
 _ABSENT = "was asked for and is missing"
-_PROMPT = (
-    "score the chunks again, or accept the scores as they are with "
-    "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true"
-)
 
 
 class ScoredChunks(NamedTuple):
@@ -69,7 +65,7 @@ def _load_meta(
     if other and rules.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
         findings.warn(file, f"{other}; the scores are taken all the same")
     elif other:
-        findings.refuse(file, other, _PROMPT)
+        findings.refuse(file, other, PROMPT_REMEDY)
     if meta is not None and meta.source_embeddings not in (None, f"{name}{ArtifactFile.VECTORS}"):
         findings.warn(file, "the scores were made for an artifact of another name; make sure it had the same chunks")
     return meta

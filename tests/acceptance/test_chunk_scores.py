@@ -1,0 +1,190 @@
+"""The chunks of an index are scored by real workers: all of them or none, and runs show those scores."""
+
+import json
+from typing import Any
+
+import pytest
+
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.harness import Installation
+from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+
+NAME = "huggingface_all_minilm_l6_v2_paper_train"
+CHUNKS = 81
+SCORED = "SELECT count(*) FROM reference_chunk WHERE scores IS NOT NULL"
+BY_CHUNK = (
+    *("--few-shot-only", "--set", "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk"),
+    *("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false"),
+)
+
+
+def scores_reply(**scores: int | None) -> str:
+    """A usable reply: every item null but those given by name."""
+    return json.dumps({item.evidence_key: scores.get(item) for item in PHQ8Item})
+
+
+@pytest.fixture
+def scorer(ollama: ScriptedOllama) -> ScriptedModel:
+    """A model that reads every chunk as a 2 for NoInterest and as silent on the rest."""
+    return ollama.model(lambda prompt: Say(scores_reply(NoInterest=2)))
+
+
+def score_chunks(installation: Installation, model: str, *options: str) -> int:
+    """Submit the scoring of every chunk. The run's number."""
+    done = installation.ragq("index", "chunk-scores", "--scorer-model", model, "--json", *options)
+    assert done.exit_code == 0, done.stderr
+    run_id: int = done.json["run_id"]
+    return run_id
+
+
+def meta_of(installation: Installation) -> Any:
+    (index,) = installation.ragq("index", "list", "--json").json
+    return index["chunk_scores_meta"]
+
+
+def jobs_of(installation: Installation, run_id: int) -> Any:
+    return installation.ragq("show", f"r{run_id}", "--json").json["jobs"]
+
+
+def test_a_scored_index_shows_its_own_scores_and_survives_its_files(
+    fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    fresh.start_worker()
+    run_id = score_chunks(fresh, scorer.name)
+    assert fresh.wait_for(run_id) == {"succeeded": CHUNKS}
+    meta = meta_of(fresh)
+    assert (meta.pop("generated_at")[:2], meta) == (
+        "20",
+        {
+            "scorer_model": scorer.name,
+            "scorer_model_digest": f"sha256:{scorer.name}",
+            "scorer_backend": "ollama",
+            "allow_same_model": False,
+            "temperature": 0.0,
+            "prompt_hash": PROMPT_HASH,
+            "source_embeddings": f"{NAME}.npz",
+            "total_chunks": CHUNKS,
+        },
+    )
+
+    by_chunk = fresh.submit(*evidence({316: 2}), *BY_CHUNK)
+
+    assert fresh.wait_for(by_chunk) == {"succeeded": 1}
+    items = fresh.inspect(by_chunk, "retrieve")[0]["output"]["items"]
+    assert {item: {found["score"] for found in references} for item, references in items.items() if references} == {
+        "NoInterest": {2},
+        "Depressed": {None},
+    }
+    assert fresh.ragq("references", "export", NAME, "--directory", "out").exit_code == 0
+    again = fresh.ragq("references", "import", f"out/{NAME}.npz", "--chunk-scores", "--tags")
+    assert (again.exit_code, again.stderr) == (0, "")
+    assert fresh.value("SELECT count(*) FROM reference_index WHERE replaced_at IS NOT NULL") == 1
+    assert {**meta_of(fresh), "generated_at": ""} == {**meta, "generated_at": ""}
+
+
+def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_one_alone(
+    fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    scorer.answer = lambda prompt: Say("no score at all" if scorer.calls == 40 else scores_reply())
+    fresh.start_worker()
+    run_id = score_chunks(fresh, scorer.name)
+    assert fresh.wait_for(run_id) == {"failed": 1, "succeeded": CHUNKS - 1}
+    (failed,) = [job for job in jobs_of(fresh, run_id) if job["error"]]
+    assert (failed["error"]["category"], failed["subject"].isdigit()) == ("scoring_json_parse", True)
+    assert "no score at all" not in fresh.logs
+    attempt = fresh.ragq("inspect", f"j{failed['job_id']}", "score", "--json").json["attempts"][0]
+    assert attempt["error_details"]["raw_response"] == "no score at all"
+    assert (fresh.value(SCORED), meta_of(fresh)) == (0, None)
+    assert fresh.ragq("submit", *evidence({316: 1}), *BY_CHUNK).exit_code == 1
+
+    assert score_chunks(fresh, scorer.name) == run_id
+
+    assert fresh.wait_for(run_id) == {"succeeded": CHUNKS}
+    assert sorted(scorer.calls_per_prompt.values()) == [1] * (CHUNKS - 1) + [2]
+    assert fresh.value(SCORED) == CHUNKS
+
+
+def test_a_trial_of_some_chunks_shows_nothing_and_is_paid_for_once(fresh: Installation, scorer: ScriptedModel) -> None:
+    fresh.start_worker()
+    trial = fresh.ragq("index", "chunk-scores", NAME, "--scorer-model", scorer.name, "--limit", "5", "--wait")
+    assert (trial.exit_code, scorer.calls, fresh.value(SCORED)) == (0, 5, 0)
+    assert f"A trial of 5 of {CHUNKS} chunks: no run will see these scores." in trial.stderr
+
+    run_id = score_chunks(fresh, scorer.name)
+
+    assert fresh.wait_for(run_id) == {"succeeded": CHUNKS}
+    assert (set(scorer.calls_per_prompt.values()), fresh.value(SCORED)) == ({1}, CHUNKS)
+
+
+def test_an_index_that_was_replaced_meanwhile_keeps_its_scorers_from_paying(
+    fresh: Installation, scorer: ScriptedModel
+) -> None:
+    run_id = score_chunks(fresh, scorer.name)
+    fresh.ragq("references", "export", NAME, "--directory", "out")
+    assert fresh.ragq("references", "import", f"out/{NAME}.npz").exit_code == 0
+
+    fresh.start_worker()
+
+    assert fresh.wait_for(run_id) == {"failed": CHUNKS}
+    errors = {job["error"]["message"].partition(" ")[2] for job in jobs_of(fresh, run_id)}
+    assert (scorer.calls, fresh.value(SCORED), len(errors)) == (0, 0, 1)
+    assert f"`ragq index chunk-scores {NAME}`" in errors.pop()
+    assert score_chunks(fresh, scorer.name) != run_id
+
+
+def test_a_scorer_that_assesses_too_is_refused_or_shown_with_every_run(
+    fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    same = ("--scorer-model", scorer.name, "--set", f"MODEL_QUANTITATIVE_MODEL={scorer.name}")
+    refused = fresh.ragq("index", "chunk-scores", *same)
+    assert (refused.exit_code, "--allow-same-model" in refused.stderr) == (1, True)
+    assert fresh.value("SELECT count(*) FROM run WHERE request ? 'scorer_model'") == 0
+
+    fresh.start_worker()
+    allowed = fresh.ragq("index", "chunk-scores", *same, "--allow-same-model", "--json")
+
+    run_id = allowed.json["run_id"]
+    assert fresh.wait_for(run_id) == {"succeeded": CHUNKS}
+    assert fresh.value("SELECT request -> 'allow_same_model' FROM run WHERE id = $1", run_id) is True
+    assert meta_of(fresh)["allow_same_model"] is True
+    assert "(the assessing model)" in fresh.ragq("index", "list").stdout
+    circular = fresh.submit(*evidence({316: 1}), *BY_CHUNK, *same[2:])
+    assert fresh.wait_for(circular) == {"succeeded": 1}
+    assert "it is shown its own labels" in fresh.ragq("show", f"r{circular}").stdout
+
+
+def test_scores_by_another_prompt_are_refused_at_submission_unless_that_is_allowed(
+    fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    fresh.start_worker()
+    fresh.wait_for(score_chunks(fresh, scorer.name))
+    work = (*evidence({316: 1}), *BY_CHUNK)
+    other = """UPDATE reference_index SET chunk_scores_meta = chunk_scores_meta || '{"prompt_hash": "000000000000"}'"""
+    fresh.rows(f"{other} RETURNING id")
+
+    refused = fresh.ragq("submit", *work)
+
+    assert (refused.exit_code, "prompt_hash: the scores were made with the prompt 000000000000" in refused.stderr) == (
+        1,
+        True,
+    )
+    allowed = fresh.submit(*work, "--set", "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true")
+    assert fresh.wait_for(allowed) == {"succeeded": 1}
+
+
+def test_a_run_whose_index_is_scored_anew_before_its_search_fails(
+    fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    second = ollama.model(lambda prompt: Say(scores_reply(NoInterest=1)))
+    scoring = fresh.start_worker(stages=("score", "publish"))
+    fresh.wait_for(score_chunks(fresh, scorer.name))
+    run_id = fresh.submit(*evidence({316: 1}), *BY_CHUNK)
+    fresh.wait_for(score_chunks(fresh, second.name))
+    scoring.stop()
+
+    fresh.start_worker()
+
+    assert fresh.wait_for(run_id) == {"failed": 1}
+    assert "were scored anew since" in fresh.ragq("show", f"r{run_id}").stdout
