@@ -11,8 +11,10 @@ from store.runs import NewJob, NewRun, Stored
 STAGES = ("extract", "embed", "assemble")
 
 
-def new_run(subjects: tuple[str, ...] = ("316",), settings_hash: str = "s" * 64) -> NewRun:
-    """A run of three stages for each subject."""
+def new_run(
+    subjects: tuple[str, ...] = ("316",), settings_hash: str = "s" * 64, stages: tuple[str, ...] = STAGES
+) -> NewRun:
+    """A run of these stages for each subject."""
     return NewRun(
         kind="participant",
         profile="demo",
@@ -20,16 +22,16 @@ def new_run(subjects: tuple[str, ...] = ("316",), settings_hash: str = "s" * 64)
         settings_hash=settings_hash,
         request={"split": "paper-test"},
         version="0",
-        jobs=[NewJob(mode="few_shot", subject=subject, inputs={"n": 1}, stages=STAGES) for subject in subjects],
+        jobs=[NewJob(mode="few_shot", subject=subject, inputs={"n": 1}, stages=stages) for subject in subjects],
     )
 
 
 @pytest.fixture
 def store_run(database: Database) -> Callable[..., Awaitable[Stored]]:
-    """Stores a run of three stages for each subject."""
+    """Stores a run for each subject, of three stages unless others are named."""
 
-    async def store(*subjects: str) -> Stored:
+    async def store(*subjects: str, stages: tuple[str, ...] = STAGES) -> Stored:
         async with database.connection() as connection:
-            return await runs.store(connection, new_run(subjects or ("316",)), always_new=True)
+            return await runs.store(connection, new_run(subjects or ("316",), stages=stages), always_new=True)
 
     return store
