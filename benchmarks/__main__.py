@@ -5,10 +5,12 @@ from typing import Final
 import click
 
 from benchmarks.hop import hop
+from benchmarks.paper_test import paper_test
 from benchmarks.recovery import recovery
 
 BENCHMARKS: Final[dict[str, click.Command]] = {
     "hop": hop,
+    "paper-test": paper_test,
     "recovery": recovery,
 }
 

@@ -1,0 +1,211 @@
+"""The main job whole: the participants of `paper-test` in both modes, on embedded servers and models."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.contestants import PROJECT
+from benchmarks.machine import this_machine
+
+PACKAGES: Final = ("ragq", "celery", "torch", "xllamacpp")
+SERVERS: Final = ("DATABASE_URL", "REDIS_URL", "OLLAMA_HOST", "OLLAMA_PORT", "RAGQ_OPENAI_BASE_URL")
+_SAMPLE_SECONDS = 2.0
+
+
+class Passes(NamedTuple):
+    """What the embedding model did for the evidence of some participants."""
+
+    participants: int
+    calls: int
+    """Of the embedder by stage `embed`: one for each participant with evidence."""
+    texts: int
+    forward_passes: int
+
+
+class Whole(NamedTuple):
+    """One submission from its first message to its last row."""
+
+    jobs: int
+    succeeded: int
+    wall_s: float
+    llm_paid: int
+    llm_reused: int
+    peak_mb: float
+    """Resident memory of all parts of the stack together, at its highest."""
+
+
+@click.command("paper-test", short_help="The main job whole: wall time, model calls, memory")
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first N participants.")
+@click.option("--passes-only", is_flag=True, help="Leave the language model out.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+def paper_test(limit: int | None, passes_only: bool, json_file: Path | None) -> None:
+    """Run `ragq submit --split paper-test` on demo data, then the same again as a new run that pays nothing.
+
+    With all 41 participants the embedded language model works for an hour or two.
+
+    Example:
+
+    \b
+        python -m benchmarks paper-test --limit 3
+        python -m benchmarks paper-test --passes-only
+    """
+    machine = this_machine(PACKAGES)
+    with stack() as running:
+        passes = _count_passes(running, limit)
+        runs = {} if passes_only else {"first": _whole(running, limit), "again": _whole(running, limit)}
+    console = Console(width=110)
+    console.print(machine.sentence(), highlight=False)
+    console.print(
+        f"{passes.participants} participants: {passes.texts} texts in {passes.calls} calls of the embedder and "
+        f"{passes.forward_passes} forward passes of its model",
+        highlight=False,
+    )
+    if runs:
+        console.print(_table(runs))
+    if json_file is not None:
+        content = {"machine": machine._asdict(), "passes": passes._asdict()}
+        content |= {name: run._asdict() for name, run in runs.items()}
+        json_file.write_text(json.dumps(content, indent=2) + "\n")
+
+
+class Stack:
+    """A running stack with demo data and a reference index in it, spoken to as a user would."""
+
+    def __init__(self, home: Path) -> None:
+        kept = {name: value for name, value in os.environ.items() if name not in SERVERS}
+        self._environment: Mapping[str, str] = kept | {"RAGQ_HOME": str(home), "RAGQ_PROFILE": "demo"}
+        self._log = home / "logs" / "worker-model.log"
+
+    def ragq(self, *arguments: str) -> str:
+        """What a command printed. Its exit code is 0."""
+        ran = subprocess.run(
+            [Path(sys.executable).with_name("ragq"), *arguments],
+            cwd=PROJECT,
+            env=dict(self._environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if ran.returncode:
+            raise click.ClickException(f"ragq {' '.join(arguments)} ended with {ran.returncode}:\n{ran.stderr}")
+        return ran.stdout
+
+    def asked(self, *arguments: str) -> Any:
+        """What a command printed as JSON."""
+        return json.loads(self.ragq(*arguments, "--json"))
+
+    def encoded(self) -> list[dict[str, Any]]:
+        """The log's lines about texts that went through the embedding model, so far."""
+        lines = (line for line in self._log.read_text().splitlines() if line.startswith("{"))
+        return [event for event in map(json.loads, lines) if event["event"] == "texts_encoded"]
+
+
+@contextmanager
+def stack() -> Iterator[Stack]:
+    """A stack of its own, until the block ends."""
+    with tempfile.TemporaryDirectory(prefix="ragq-benchmark-") as name:
+        folder = Path(name)
+        # Postgres does not run as root: another account has to reach its folder.
+        folder.chmod(0o711)
+        running = Stack(folder / "home")
+        running.ragq("up", "--no-flower")
+        try:
+            running.ragq("demo-data", str(folder / "data"))
+            running.ragq("import", "participants", str(folder / "data"))
+            running.ragq("index", "references", "--split", "paper-train")
+            yield running
+        finally:
+            running.ragq("down")
+
+
+def _count_passes(running: Stack, limit: int | None) -> Passes:
+    """Evidence is found first and given to a run of its own, in which the model sees nothing else."""
+    asked = ["--split", "paper-test", "--few-shot-only", "--wait", *_limit(limit)]
+    found = running.asked("submit", *asked, "--until", "extract")
+    quotes = {}
+    for job in running.asked("show", f"r{found['run_id']}")["jobs"]:
+        attempt = running.asked("inspect", f"j{job['job_id']}", "extract")["attempts"][-1]
+        quotes[job["subject"]] = attempt["output"]["quotes"]
+    before = len(running.encoded())
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as evidence:
+        json.dump(quotes, evidence)
+        evidence.flush()
+        embedded = running.asked("submit", *asked, "--until", "embed", "--evidence", evidence.name)
+    jobs = running.asked("show", f"r{embedded['run_id']}")["jobs"]
+    calls = sum(
+        running.asked("inspect", f"j{job['job_id']}", "embed")["attempts"][-1]["output"]["embedding_calls"]
+        for job in jobs
+    )
+    seen = running.encoded()[before:]
+    return Passes(
+        participants=len(jobs),
+        calls=calls,
+        texts=sum(event["texts"] for event in seen),
+        forward_passes=sum(event["passes"] for event in seen),
+    )
+
+
+def _whole(running: Stack, limit: int | None) -> Whole:
+    with _Memory(running) as memory:
+        started = time.monotonic()
+        submitted = running.asked("submit", "--split", "paper-test", "--new", "--wait", *_limit(limit))
+        wall_s = time.monotonic() - started
+    jobs = running.asked("show", f"r{submitted['run_id']}")["jobs"]
+    return Whole(
+        jobs=len(jobs),
+        succeeded=sum(job["status"] == "succeeded" for job in jobs),
+        wall_s=wall_s,
+        llm_paid=sum(job["llm_paid"] for job in jobs),
+        llm_reused=sum(job["llm_reused"] for job in jobs),
+        peak_mb=memory.peak_mb,
+    )
+
+
+class _Memory:
+    """Looks at the memory of a stack, again and again, while a block runs."""
+
+    def __init__(self, running: Stack) -> None:
+        self.peak_mb = 0.0
+        self._running = running
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> "_Memory":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(_SAMPLE_SECONDS):
+            parts = self._running.asked("ps")
+            self.peak_mb = max(self.peak_mb, sum(part["rss_mb"] or 0.0 for part in parts))
+
+
+def _limit(limit: int | None) -> list[str]:
+    return [] if limit is None else ["--limit", str(limit)]
+
+
+def _table(runs: Mapping[str, Whole]) -> Table:
+    table = Table(title="ragq submit --split paper-test, both modes")
+    for heading in ("", "jobs", "succeeded", "wall s", "calls paid", "calls reused", "peak MB"):
+        table.add_column(heading, justify="right")
+    for name, run in runs.items():
+        numbers = (run.jobs, run.succeeded, f"{run.wall_s:.0f}", run.llm_paid, run.llm_reused, f"{run.peak_mb:.0f}")
+        table.add_row(name, *map(str, numbers))
+    return table
