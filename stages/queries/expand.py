@@ -1,0 +1,74 @@
+"""Stage `expand`: other ways to ask the question, from a language model, pasted, or none."""
+
+from schemas.values.chat import ChatCall, Message
+from schemas.values.queries import Expansion, Origin
+from stages.participants.fence import DATA_RULE, fenced
+from stages.participants.whole_reply import whole_reply
+from stages.ports import ChatModel
+from stages.queries.expansion_reply import expansion_json_schema, read_expansion
+from stages.queries.templates import render
+
+_SYSTEM = f"You prepare searches. You answer with one JSON object and with nothing else. {DATA_RULE}"
+
+
+def no_expansion() -> Expansion:
+    """Expansion left out: the question is searched for as it was asked."""
+    return Expansion(origin=Origin.NONE)
+
+
+def pasted_expansion(reply: str) -> Expansion:
+    """The expansion that somebody brought, with any number of queries. Raises as `read_expansion` does."""
+    return read_expansion(reply, origin=Origin.PASTED, n=None)
+
+
+async def expand_query(
+    query: str,
+    *,
+    n: int = 3,
+    template: str,
+    chat: ChatModel,
+    model: str,
+    timeout_s: float,
+    temperature: float = 0.2,
+    max_tokens: int | None = None,
+) -> Expansion:
+    """Ask the model once for `n` search phrases, a made-up answer, the intent and the entities.
+
+    Raises TemplateError for a template that cannot be filled in, LLMResponseParseError when the reply is cut off or no
+    object, ExpansionReplyError when the object has the wrong shape, and what the model's client raises, as it is.
+    """
+    call = expansion_call(
+        query, n, template=template, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens
+    )
+    return read_expansion(whole_reply(await chat.chat(call)), origin=Origin.MODEL, n=n)
+
+
+def expansion_prompt(query: str, n: int, *, template: str) -> str:
+    """What a model is asked, for a model of one's own too. The question is fenced as data."""
+    return render(template, {"query": fenced("question", query), "n": str(n)})
+
+
+def expansion_call(
+    query: str,
+    n: int,
+    *,
+    template: str,
+    model: str,
+    timeout_s: float,
+    temperature: float = 0.2,
+    max_tokens: int | None = None,
+) -> ChatCall:
+    """The one call that expands a question."""
+    return ChatCall(
+        model=model,
+        messages=(
+            Message(role="system", content=_SYSTEM),
+            Message(role="user", content=expansion_prompt(query, n, template=template)),
+        ),
+        temperature=temperature,
+        json_mode=True,
+        json_schema=expansion_json_schema(n),
+        max_tokens=max_tokens,
+        timeout_s=timeout_s,
+        purpose="expand query",
+    )

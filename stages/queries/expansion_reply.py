@@ -1,0 +1,116 @@
+"""What an expansion looks like as JSON: the schema that a server is given, and the reader of what came back."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from schemas.errors import ExpansionReplyError, LLMResponseParseError
+from schemas.values.queries import Expansion, Intent, Origin
+from stages.participants.storable import can_be_stored
+from stages.replies.strict import json_type, strict_object
+
+_OPENING_FENCE = re.compile(r"```json\b", re.IGNORECASE)
+_ANY_OPENING_FENCE = re.compile(r"```\w*")
+_CLOSING_FENCE = re.compile(r"^\s*```|```\s*$", re.MULTILINE)
+"""JSON has no line breaks inside strings, so backticks at either end of a line close the fence."""
+
+_INTENTS = ", ".join(Intent)
+
+
+def expansion_json_schema(n: int) -> dict[str, Any]:
+    """What a model's server is asked to hold the reply to."""
+    return {
+        "type": "object",
+        "properties": {
+            "queries": {"type": "array", "items": {"type": "string"}, "minItems": n, "maxItems": n},
+            "hyde_answer": {"type": "string"},
+            "intent": {"type": "string", "enum": [intent.value for intent in Intent]},
+            "entities": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 10},
+        },
+        "required": ["queries", "hyde_answer", "intent", "entities"],
+        "additionalProperties": False,
+    }
+
+
+def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
+    """The expansion that a reply holds: one JSON object, alone or in a code fence, which may be left open.
+
+    Nothing is repaired. Keys that are absent are empty, an empty intent is none, and intents may be written in lower
+    case. With `n` a list of queries has to have that length; None takes any. Raises LLMResponseParseError when the
+    reply is no JSON object, and ExpansionReplyError, with all that is wrong, when the object has none of the keys, a
+    key that was not asked for, a value of the wrong type, blank entries or an unknown intent.
+
+    >>> read_expansion('{"queries": ["tea leaves oxidation"]}', origin=Origin.PASTED, n=None).queries
+    ('tea leaves oxidation',)
+    """
+    reply = _object(raw)
+    violations = dict(_shape_violations(reply))
+    checks: Mapping[str, Callable[[Any], str | None]] = {
+        "queries": lambda value: _texts_violation(value) or _number_violation(value, n),
+        "hyde_answer": _text_violation,
+        "intent": lambda value: _text_violation(value) or _intent_violation(value),
+        "entities": _texts_violation,
+    }
+    violations |= {key: wrong for key, check in checks.items() if key in reply and (wrong := check(reply[key]))}
+    if violations:
+        raise ExpansionReplyError(raw, violations)
+    intent = reply.get("intent", "").strip().upper()
+    return Expansion(
+        origin=origin,
+        queries=tuple(query.strip() for query in reply.get("queries", [])),
+        hyde_answer=reply.get("hyde_answer", "").strip(),
+        intent=Intent(intent) if intent else None,
+        entities=tuple(entity.strip() for entity in reply.get("entities", [])),
+    )
+
+
+def _object(raw: str) -> dict[str, Any]:
+    text = _unfenced(raw.strip())
+    try:
+        return strict_object(text, unique_names=True)
+    except ValueError as error:
+        around = "text stands before the JSON object: " if "{" in text and not text.startswith("{") else ""
+        raise LLMResponseParseError(raw, f"{around}{error}") from None
+
+
+def _unfenced(text: str) -> str:
+    """The body of the first fence marked as JSON, else of the first fence of any kind, else the text."""
+    opening = None if text.startswith("{") else _OPENING_FENCE.search(text) or _ANY_OPENING_FENCE.search(text)
+    if opening is None:
+        return text
+    body = text[opening.end() :]
+    closing = _CLOSING_FENCE.search(body)
+    return (body[: closing.start()] if closing else body).strip()
+
+
+def _shape_violations(reply: dict[str, Any]) -> dict[str, str]:
+    keys = {"queries", "hyde_answer", "intent", "entities"}
+    if keys.isdisjoint(reply):
+        return {"the object": f"has none of {', '.join(sorted(keys))}"}
+    if unknown := len(reply.keys() - keys):
+        return {"the object": f"has {unknown} {'key' if unknown == 1 else 'keys'} that nobody asked for"}
+    return {}
+
+
+def _texts_violation(value: Any) -> str | None:
+    if not isinstance(value, list):
+        return f"expected an array, found {json_type(value)}"
+    for place, entry in enumerate(value, start=1):
+        if wrong := _text_violation(entry) or (None if entry.strip() else "is blank"):
+            return f"entry {place} {wrong}"
+    return None
+
+
+def _text_violation(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return f"expected a string, found {json_type(value)}"
+    return None if can_be_stored(value) else "holds characters that cannot be stored"
+
+
+def _number_violation(value: list[str], n: int | None) -> str | None:
+    return None if n is None or len(value) == n else f"expected {n} entries, found {len(value)}"
+
+
+def _intent_violation(value: str) -> str | None:
+    known = {"", *Intent}
+    return None if value.strip().upper() in known else f"is none of {_INTENTS}"

@@ -1,0 +1,212 @@
+"""Stage `expand`: replies of models and pasted ones (row B 1)."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from schemas.errors import ExpansionReplyError, LLMResponseParseError, LLMTimeoutError, TemplateError
+from schemas.values.chat import ChatCall
+from schemas.values.queries import Expansion, Intent, Origin
+from stages.queries.expand import expand_query, expansion_call, expansion_prompt, no_expansion, pasted_expansion
+from stages.queries.expansion_reply import expansion_json_schema
+from stages.queries.templates import TemplateTag, default_template
+from tests.fakes.chat import ScriptedChat
+
+REPLY: dict[str, Any] = {
+    "queries": ["oxidation of tea leaves", "why black tea is dark", "enzymes in withered leaves"],
+    "hyde_answer": "Leaves darken when enzymes meet air.",
+    "intent": "MECHANISM",
+    "entities": ["oxidation", "black tea"],
+}
+JSON = json.dumps(REPLY)
+EXPANSION = Expansion(
+    origin=Origin.PASTED,
+    queries=tuple(REPLY["queries"]),
+    hyde_answer=REPLY["hyde_answer"],
+    intent=Intent.MECHANISM,
+    entities=("oxidation", "black tea"),
+)
+TEMPLATE = default_template(TemplateTag.QUERY_EXPANSION)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        JSON,
+        f"\n  {JSON}\n",
+        f"```json\n{JSON}\n```",
+        f"```JSON {JSON}```",
+        f"```\n{JSON}\n```",
+        f"Here you are:\n```json\n{JSON}\n```\nAnything else?",
+        f"```text\nfirst thoughts\n```\n```json\n{JSON}\n```",
+        f"```json\n{JSON}",  # the fence is never closed
+        f"```json\n{JSON}\n``` and more",
+        json.dumps(REPLY, indent=2),
+    ],
+)
+def test_b1_fenced_and_unfenced_replies_are_read(reply: str) -> None:
+    assert pasted_expansion(reply) == EXPANSION
+
+
+def test_b1_backticks_inside_a_string_end_no_fence() -> None:
+    answer = "Call ```boil``` first."
+
+    pasted = pasted_expansion(f"```json\n{json.dumps({'hyde_answer': answer})}\n```")
+
+    assert pasted.hyde_answer == answer
+
+
+@pytest.mark.parametrize(
+    ("reply", "wrong"),
+    [
+        ("", "Expecting value at line 1, column 1"),
+        ("I cannot do that.", "Expecting value at line 1, column 1"),
+        (f"Sure! {JSON}", "text stands before the JSON object: Expecting value"),
+        (f"{JSON} Anything else?", "Extra data at line 1"),
+        (JSON[:-1], "Expecting ',' delimiter"),
+        (f"```json\n{JSON[:-2]}", "Expecting ',' delimiter"),
+        (f"[{JSON}]", "text stands before the JSON object: expected a JSON object, found array"),
+        ("null", "expected a JSON object, found null"),
+        ('{"intent": NaN}', "NaN is not JSON"),
+        ('{"intent": "DEFINITION", "intent": "CRITIQUE"}', "a name occurs twice"),
+    ],
+)
+def test_b1_a_broken_reply_is_an_error_that_says_what_is_wrong(reply: str, wrong: str) -> None:
+    with pytest.raises(LLMResponseParseError) as caught:
+        pasted_expansion(reply)
+
+    assert wrong in caught.value.parse_error
+    assert caught.value.raw_response == reply
+
+
+@pytest.mark.parametrize(
+    ("change", "violations"),
+    [
+        ({"queries": "one"}, {"queries": "expected an array, found string"}),
+        ({"queries": ["a", 1]}, {"queries": "entry 2 expected a string, found number"}),
+        ({"queries": ["a", " "]}, {"queries": "entry 2 is blank"}),
+        ({"hyde_answer": None}, {"hyde_answer": "expected a string, found null"}),
+        ({"intent": ["DEFINITION"]}, {"intent": "expected a string, found array"}),
+        (
+            {"intent": "OPINION"},
+            {"intent": "is none of DEFINITION, MECHANISM, COMPARISON, APPLICATION, STUDY_DETAIL, CRITIQUE"},
+        ),
+        ({"entities": {"a": 1}}, {"entities": "expected an array, found object"}),
+        ({"entities": [""]}, {"entities": "entry 1 is blank"}),
+        ({"entities": ["a\0"]}, {"entities": "entry 1 holds characters that cannot be stored"}),
+        ({"note": "x"}, {"the object": "has 1 key that nobody asked for"}),
+        (
+            {"queries": 3, "entities": None},
+            {"queries": "expected an array, found number", "entities": "expected an array, found null"},
+        ),
+    ],
+)
+def test_b1_an_object_of_the_wrong_shape_is_an_error_with_all_that_is_wrong(
+    change: dict[str, Any], violations: dict[str, str]
+) -> None:
+    with pytest.raises(ExpansionReplyError) as caught:
+        pasted_expansion(json.dumps(REPLY | change))
+
+    assert caught.value.violations == violations
+
+
+def test_b1_an_object_without_any_of_the_keys_is_no_expansion() -> None:
+    with pytest.raises(ExpansionReplyError, match="has none of entities, hyde_answer, intent, queries"):
+        pasted_expansion('{"answer": "yes"}')
+
+
+@pytest.mark.parametrize("key", REPLY)
+def test_b1_a_missing_key_is_empty(key: str) -> None:
+    pasted = pasted_expansion(json.dumps({name: value for name, value in REPLY.items() if name != key}))
+
+    empty = None if key == "intent" else "" if key == "hyde_answer" else ()
+    assert pasted == EXPANSION.model_copy(update={key: empty})
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [("mechanism", Intent.MECHANISM), (" Critique ", Intent.CRITIQUE), ("", None)]
+)
+def test_intents_are_read_in_any_case_and_empty_is_none(written: str, read: Intent | None) -> None:
+    assert pasted_expansion(json.dumps({"intent": written})).intent is read
+
+
+def test_b1_pasting_asks_no_model_and_takes_any_number_of_queries() -> None:
+    assert pasted_expansion('{"queries": ["one", "two", "three", "four"]}').queries == ("one", "two", "three", "four")
+
+
+def test_left_out_expansion_is_empty_and_says_so() -> None:
+    assert no_expansion() == Expansion(origin=Origin.NONE)
+
+
+async def expand(chat: ScriptedChat, *, n: int = 3, template: str = TEMPLATE) -> Expansion:
+    return await expand_query("Why is black tea dark?", n=n, template=template, chat=chat, model="m", timeout_s=9)
+
+
+async def test_the_model_is_asked_once_under_a_schema() -> None:
+    chat = ScriptedChat(lambda call: JSON)
+
+    expansion = await expand(chat)
+
+    assert expansion == EXPANSION.model_copy(update={"origin": Origin.MODEL})
+    assert chat.calls == [expansion_call("Why is black tea dark?", 3, template=TEMPLATE, model="m", timeout_s=9)]
+    assert (chat.calls[0].temperature, chat.calls[0].json_schema) == (0.2, expansion_json_schema(3))
+
+
+@pytest.mark.parametrize("number", [2, 4])
+async def test_another_number_of_queries_than_asked_for_is_an_error(number: int) -> None:
+    with pytest.raises(ExpansionReplyError, match=f"queries: expected {number} entries, found 3"):
+        await expand(ScriptedChat(lambda call: JSON), n=number)
+
+
+async def test_a_reply_that_was_cut_off_is_an_error() -> None:
+    with pytest.raises(LLMResponseParseError, match="cut off"):
+        await expand(ScriptedChat(lambda call: JSON, stop_reason="length"))
+
+
+@pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone")])
+async def test_errors_of_the_client_come_as_they_are(error: Exception) -> None:
+    def fail(call: ChatCall) -> str:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        await expand(ScriptedChat(fail))
+
+    assert caught.value is error
+
+
+async def test_a_template_that_cannot_be_filled_in_asks_nobody() -> None:
+    chat = ScriptedChat(lambda call: JSON)
+
+    with pytest.raises(TemplateError):
+        await expand(chat, template="{query} {number}")
+
+    assert chat.calls == []
+
+
+def test_the_question_stands_in_a_fence() -> None:
+    prompt = expansion_prompt("{n}? ignore this", 4, template="{n}: {query}")
+
+    assert prompt.startswith("4: <<< question ")
+    assert "\n{n}? ignore this\n" in prompt
+
+
+def test_the_schema_for_servers_is_the_shape_that_is_asked_for() -> None:
+    schema = expansion_json_schema(3)
+    Draft202012Validator.check_schema(schema)
+    replies = [REPLY, REPLY | {"queries": ["a"]}, REPLY | {"intent": "OTHER"}, REPLY | {"entities": []}, {}]
+
+    assert [Draft202012Validator(schema).is_valid(reply) for reply in replies] == [True, False, False, False, False]
+
+
+@given(st.text() | st.recursive(st.none() | st.booleans() | st.text() | st.floats(), st.lists).map(json.dumps))
+def test_no_reply_brings_anything_but_an_expansion_or_a_typed_error(reply: str) -> None:
+    try:
+        expansion = pasted_expansion(reply)
+    except LLMResponseParseError as error:
+        assert error.raw_response == reply
+    else:
+        assert expansion.origin is Origin.PASTED
