@@ -1,0 +1,87 @@
+"""The search over chunks in memory: exact cosines, and full text over words as they stand, without stemming."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from schemas.errors import CorpusMissingError, EmbeddingDimensionMismatchError
+from schemas.values.queries import Hit
+from stages.ports import Vectors
+from tests.store.small_corpora import SearchableChunk
+
+K1, B = 0.9, 0.4
+
+
+@dataclass
+class InMemoryChunkSearch:
+    """A ChunkSearch over chunks by corpus id. `round_trips` counts the calls that had to look."""
+
+    corpora: dict[int, list[SearchableChunk]]
+    round_trips: int = 0
+
+    async def dense(self, corpus_id: int, vectors: Vectors, *, limit: int) -> list[list[Hit]]:
+        if not len(vectors) or not limit:
+            return [[] for _ in vectors]
+        chunks = self._chunks(corpus_id)
+        if not chunks:
+            return [[] for _ in vectors]
+        rows = np.stack([chunk.vector for chunk in chunks]).astype(np.float64)
+        if vectors.shape[1] != rows.shape[1]:
+            raise EmbeddingDimensionMismatchError(expected=rows.shape[1], actual=vectors.shape[1])
+        lengths = np.linalg.norm(rows, axis=1)
+        cosines = [rows @ vector / (lengths * np.linalg.norm(vector)) for vector in vectors.astype(np.float64)]
+        return [_ranked({chunk.id: row[n] for n, chunk in enumerate(chunks)}, limit) for row in cosines]
+
+    async def lexical(self, corpus_id: int, texts: Sequence[str], *, limit: int, scorer: str) -> list[list[Hit]]:
+        score = {"bm25": _bm25, "websearch": _all_terms, "cover_density": _any_term}.get(scorer)
+        if score is None:
+            raise ValueError(f"{scorer!r} is not a full-text scorer.")
+        if not texts or not limit:
+            return [[] for _ in texts]
+        words = {
+            chunk.id: _words(f"{chunk.heading_breadcrumbs or ''} {chunk.content}") for chunk in self._chunks(corpus_id)
+        }
+        return [_ranked(score(words, _words(text)), limit) for text in texts]
+
+    def _chunks(self, corpus_id: int) -> list[SearchableChunk]:
+        self.round_trips += 1
+        if corpus_id not in self.corpora:
+            raise CorpusMissingError(corpus_id)
+        return self.corpora[corpus_id]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _ranked(scores: dict[int, float], limit: int) -> list[Hit]:
+    best = sorted(scores.items(), key=lambda found: (-found[1], found[0]))
+    return [Hit(chunk_id=chunk_id, score=float(score)) for chunk_id, score in best[:limit]]
+
+
+def _bm25(chunks: dict[int, list[str]], asked: list[str]) -> dict[int, float]:
+    mean = sum(map(len, chunks.values())) / max(len(chunks), 1)
+    holding = {term: sum(term in words for words in chunks.values()) for term in asked}
+    scores: dict[int, float] = {}
+    for chunk_id, words in chunks.items():
+        counts = Counter(words)
+        for term in asked:
+            if frequency := counts[term]:
+                idf = log(1 + (len(chunks) - holding[term] + 0.5) / (holding[term] + 0.5))
+                weight = idf * frequency / (frequency + K1 * (1 - B + B * len(words) / mean))
+                scores[chunk_id] = scores.get(chunk_id, 0.0) + weight
+    return scores
+
+
+def _any_term(chunks: dict[int, list[str]], asked: list[str]) -> dict[int, float]:
+    counted = {chunk_id: sum(word in asked for word in words) / 10 for chunk_id, words in chunks.items()}
+    return {chunk_id: score for chunk_id, score in counted.items() if score}
+
+
+def _all_terms(chunks: dict[int, list[str]], asked: list[str]) -> dict[int, float]:
+    matching = {chunk_id: words for chunk_id, words in chunks.items() if asked and set(asked) <= set(words)}
+    return _any_term(matching, asked)
