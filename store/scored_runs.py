@@ -13,7 +13,7 @@ from store.troubles import troubles
 RUN = """
 SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings,
        EXISTS (SELECT FROM job AS j JOIN stage_run AS s ON s.job_id = j.id
-               WHERE j.run_id = r.id AND s.stage = 'score') AS has_scores
+               WHERE j.run_id = r.id AND j.kind = 'participant' AND s.stage = 'score') AS has_scores
 FROM run AS r WHERE r.id = $1
 """
 
@@ -45,7 +45,7 @@ SELECT DISTINCT j.subject::integer AS participant_id, p.items
 FROM job AS j
 JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
 LEFT JOIN participant AS p ON p.id = j.subject::integer
-WHERE j.run_id = $1
+WHERE j.run_id = $1 AND j.kind = 'participant'
 """
 
 ATTEMPTS = """
@@ -65,7 +65,7 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
             return None
         if not run["has_scores"]:
             raise Refused(
-                f"No job of run r{run_id} has a stage `score`, so there is nothing to report. "
+                f"No job of run r{run_id} scores a participant, so there is nothing to report. "
                 f"`ragq show r{run_id}` shows what it did."
             )
         calls = await ledger.counts(connection, run_id)

@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from schemas.values.failures import Failure, FailureContext, FailureCounts, FailureList, FailureSummary
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, Troubles
 from stages.failures import FailureCategory, FailureSeverity
 from stages.reports.ground_truth import ground_truth
 
 _MOST_FAILING = 10
 
+#: The modes whose jobs have a participant's number as their subject.
+_ABOUT_A_PARTICIPANT = frozenset({*AssessmentMode, "references"})
 
 Labels = Mapping[int, Mapping[str, Any] | None]
 """What is stored as the item labels of participants, by their number."""
@@ -83,7 +85,7 @@ def _of_attempt(attempt: FailedAttempt) -> Failure:
         category=attempt.category,
         severity=FailureCategory(attempt.category).severity,
         message=attempt.message,
-        participant_id=int(attempt.subject),
+        participant_id=int(attempt.subject) if attempt.mode in _ABOUT_A_PARTICIPANT else None,
         phq8_item=attempt.evidence_key and PHQ8Item.from_evidence_key(attempt.evidence_key).value,
         stage=attempt.stage,
         timestamp=attempt.ended_at,

@@ -103,7 +103,7 @@ async def test_a_run_without_scores_is_refused(database: Database) -> None:
     async with database.connection() as connection:
         stored = await runs.store(connection, new_run())
 
-        with pytest.raises(Refused, match=f"No job of run r{stored.run_id} has a stage `score`"):
+        with pytest.raises(Refused, match=f"No job of run r{stored.run_id} scores a participant"):
             await scored_runs.scored_run(connection, stored.run_id)
 
 

@@ -47,6 +47,14 @@ def test_a_failure_says_where_to_look() -> None:
     )
 
 
+def test_a_failure_of_a_chunk_is_nobody_in_particular() -> None:
+    about_chunk = VALIDATION.model_copy(update={"mode": "chunk_scores", "subject": "5000000001"})
+
+    (found,) = failure_list(TROUBLES.model_copy(update={"failed": (about_chunk,), "hallucinated": ()}), {}).failures
+
+    assert (found.participant_id, found.context.job) == (None, "j3")
+
+
 def test_the_summary_counts_all_of_them() -> None:
     assert failure_list(TROUBLES, LABELS).summary == FailureSummary(
         run_id="r12",
