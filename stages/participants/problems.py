@@ -17,13 +17,15 @@ class Parsed(NamedTuple, Generic[T_co]):
 
 
 class ProblemsFound(Refused):
-    """Files that cannot be imported; `problems` holds each one, the message has a line for each."""
+    """Files that cannot be used; `problems` holds each one, the message has a line for each."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(
+        self, problems: Iterable[Problem], *, of: str = "data set", consequence: str = "nothing was imported"
+    ) -> None:
         self.problems = tuple(problems)
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
         lines = "\n".join(f"  {problem}" for problem in self.problems)
-        super().__init__(f"The data set has {count}; nothing was imported.\n{lines}")
+        super().__init__(f"The {of} has {count}; {consequence}.\n{lines}")
 
 
 def accept(parsed: Parsed[T_co]) -> T_co:

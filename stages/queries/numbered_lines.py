@@ -1,0 +1,19 @@
+"""The lines of a text file, with their numbers."""
+
+from schemas.values.interviews import Problem
+from stages.participants.problems import Parsed
+
+
+def numbered_lines(data: bytes, *, file: str) -> Parsed[tuple[tuple[int, str], ...]]:
+    r"""Every line that is not blank, and its number from 1. A byte order mark is tolerated.
+
+    >>> numbered_lines(b"one\r\n\ntwo", file="a.txt").value
+    ((1, 'one'), (3, 'two'))
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return Parsed((), (Problem(file=file, line=line, found="is not UTF-8", what_to_do="save it as UTF-8"),))
+    lines = enumerate(text.split("\n"), start=1)
+    return Parsed(tuple((number, line.rstrip("\r")) for number, line in lines if line.strip()))

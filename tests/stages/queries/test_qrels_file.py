@@ -1,0 +1,57 @@
+"""Relevance judgements."""
+
+import pytest
+
+from stages.queries.qrels_file import parse_qrels
+
+
+def test_the_files_of_beir_are_read() -> None:
+    data = b"query-id\tcorpus-id\tscore\r\nq 1\td1\t1\r\n\r\nq2\td2\t0\r\n"
+
+    judgements, problems = parse_qrels(data, file="qrels.tsv")
+
+    assert problems == ()
+    assert [tuple(one.model_dump().values()) for one in judgements] == [("q 1", "d1", 1), ("q2", "d2", 0)]
+
+
+def test_the_files_of_trec_are_read() -> None:
+    judgements, problems = parse_qrels(b"301 0 FBIS-1 1\n301\t0\tFBIS-2\t-2\n", file="qrels.txt")
+
+    assert problems == ()
+    assert [tuple(one.model_dump().values()) for one in judgements] == [("301", "FBIS-1", 1), ("301", "FBIS-2", -2)]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("q1\td2", "has 2 columns and not 3"),
+        ("q1\td2\t1\tx", "has 4 columns and not 3"),
+        ("q1\t\t1", "has a blank id"),
+        ("q1\td\0\t1", "holds a NUL character, which Postgres cannot store"),
+        ("q1\td2\tyes", "has a relevance that is no whole number"),
+        ("q1\td2\t0.5", "has a relevance that is no whole number"),
+        ("q1\td1\t0", "judges the query and the document of line 2 again"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_named(line: str, found: str) -> None:
+    data = f"query-id\tcorpus-id\tscore\nq1\td1\t1\n{line}\nq9\td9\t1\n".encode()
+
+    judgements, problems = parse_qrels(data, file="qrels.tsv")
+
+    assert [(problem.line, problem.found) for problem in problems] == [(3, found)]
+    assert len(judgements) == 2
+
+
+def test_columns_without_a_header_are_refused_and_told_how() -> None:
+    _, (problem,) = parse_qrels(b"q1\td1\t1\n", file="qrels.tsv")
+
+    assert str(problem) == (
+        "qrels.tsv:1: has 3 columns and not 4; write a query, a document and a whole number: "
+        "a line of TREC, or query-id corpus-id score in TABs as the first line"
+    )
+
+
+def test_an_empty_file_is_a_problem() -> None:
+    _, problems = parse_qrels(b"\n", file="qrels.tsv")
+
+    assert [problem.found for problem in problems] == ["has no judgement"]
