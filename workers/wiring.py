@@ -7,7 +7,7 @@ from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
 from stages.model_aliases import resolved_model
-from stages.ports import ChatModel, Embedder, ReferenceSearch
+from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch
 from store.database import Database
 from store.references import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
@@ -29,6 +29,7 @@ class Wiring:
         self._is_crowded = is_crowded
         self._embedders: dict[tuple[str, str], Embedder] = {}
         self._chats: dict[str, ChatModel] = {}
+        self._pair_scorers: dict[str, PairScorer] = {}
         self._open = AsyncExitStack()
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
 
@@ -46,6 +47,19 @@ class Wiring:
         if backend not in self._chats:
             self._chats[backend] = self._build_chat(backend)
         return self._chats[backend]
+
+    def pair_scorer(self, settings: RunSettings) -> PairScorer:
+        """The cross-encoder of a run, a model in this process. Raises Refused when the run has none."""
+        model = settings.ragq.reranker_model
+        if settings.ragq.reranker != "cross_encoder":
+            raise Refused("The run has no cross-encoder: RAGQ_RERANKER is not cross_encoder.")
+        if model not in self._pair_scorers:
+            from adapters.cross_encoder import CrossEncoderScorer
+
+            scorer = CrossEncoderScorer(model, threads=self._process.ragq_torch_threads or None)
+            self._open.push_async_callback(scorer.close)
+            self._pair_scorers[model] = scorer
+        return self._pair_scorers[model]
 
     async def close(self) -> None:
         """End the batchers' threads and close the connections to servers."""

@@ -12,7 +12,7 @@ from schemas.settings.run import RunSettings
 from schemas.values.base import Value
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.ports import ChatModel, Embedder, ReferenceSearch
+from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch
 from store import attempts, interviews, references
 from store.database import Connection, Database
 from store.interviews import StoredTranscript
@@ -51,6 +51,11 @@ class Work:
     def embedder(self) -> Embedder:
         """The embedder that the run's settings mean."""
         return self._wiring.embedder(self.settings)
+
+    @property
+    def pair_scorer(self) -> PairScorer:
+        """The cross-encoder that the run's settings mean."""
+        return self._wiring.pair_scorer(self.settings)
 
     @property
     def chat(self) -> ChatModel:

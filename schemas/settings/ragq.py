@@ -1,9 +1,11 @@
 """RAGQ_* settings of a run: what is new in ragq. The process's own RAGQ_* stand in process.py."""
 
-from pydantic import Field
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from schemas.settings.base import SettingsGroup
+from schemas.settings.base import SettingsGroup, disagreement
 
 
 class RagqSettings(SettingsGroup):
@@ -13,6 +15,16 @@ class RagqSettings(SettingsGroup):
 
     retrieve_candidates: int = Field(default=50, ge=1, le=1000)
     """Nearest chunks per item that the search hands on to ranking; at least EMBEDDING_TOP_K_REFERENCES."""
+    reranker: Literal["similarity", "cross_encoder"] = "similarity"
+    """What orders the references: their similarity, or a cross-encoder that reads evidence and reference together."""
+    reranker_model: str = ""
+    """Folder or hub id of the cross-encoder; needed by RAGQ_RERANKER=cross_encoder."""
+    reranker_batch_size: int = Field(default=8, ge=1, le=32)
+    """Pairs that go through the cross-encoder at a time."""
+    reranker_max_tokens: int = Field(default=512, ge=128, le=1024)
+    """Tokens of a pair that the cross-encoder sees; the rest is cut."""
+    reranker_timeout_seconds: int = Field(default=300, ge=1)
+    """Seconds that the cross-encoder may take for the references of one item."""
     validation_max_chars: int = Field(default=4000, ge=100, le=100_000)
     """Characters of a passage that the judging prompt shows; the rest is cut."""
     deduplicate_references: bool = False
@@ -23,3 +35,13 @@ class RagqSettings(SettingsGroup):
     """Characters that RAGQ_SCORE_SCHEMA lets each evidence and reason get; 0 sets no bound."""
     retries: int = Field(default=0, ge=0, le=10)
     """Times a stage is tried again by itself after a transport error, and after no other error."""
+
+    @model_validator(mode="after")
+    def _a_cross_encoder_has_a_name(self) -> Self:
+        if self.reranker == "cross_encoder" and not self.reranker_model:
+            raise disagreement(
+                "RAGQ_RERANKER=cross_encoder needs a model; set RAGQ_RERANKER_MODEL to a folder or hub id",
+                "RAGQ_RERANKER",
+                "RAGQ_RERANKER_MODEL",
+            )
+        return self

@@ -61,6 +61,8 @@ class Reference(Value):
     chunk_hash: str
     """First 12 hex digits of the SHA-256 of the text."""
     chunk_chars: int
+    rerank_score: float | None = None
+    """The cross-encoder's logit for evidence and chunk, without bounds; None where it was not asked."""
 
 
 class RetrievedReferences(Value):
@@ -75,6 +77,9 @@ class RankedReferences(Value):
     """Stage `rerank`: what is left per item after threshold, top-k and budget, in order."""
 
     ranker: str
+    """What ordered the references: `similarity`, or `cross_encoder` and its model."""
+    ranker_digest: str = ""
+    """Identifies the weights of the ranker; empty where it has none, or was not asked."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     dropped: dict[PHQ8Item, dict[str, int]]
     """How many references each guard took: `threshold`, `duplicate`, `top_k`, `budget`.

@@ -18,6 +18,11 @@ class Guarded(NamedTuple):
     dropped: dict[str, int]
 
 
+def fit(reference: Reference) -> float:
+    """What references are ordered by, higher first: the cross-encoder's score where there is one, else similarity."""
+    return reference.similarity if reference.rerank_score is None else reference.rerank_score
+
+
 def rank_references(
     retrieved: RetrievedReferences,
     *,
@@ -48,14 +53,15 @@ def guard_references(
     max_chars: int,
     repeats: Repeats = nothing_repeats,
 ) -> Guarded:
-    """The most similar references that reach the threshold, are among the first `top_k` and fit the budget.
+    """The best references that reach the threshold, are among the first `top_k` and fit the budget.
 
-    Equal similarities are ordered by participant, then by place in the transcript. A threshold of 0 drops none. The
-    budget counts characters of chunk text and ends at the first reference beyond it, even if a later one would fit;
-    0 is no budget. References without a score take their place among the `top_k` like all others. A reference
-    that `repeats` a better one leaves its place among them to the next.
+    The threshold is one of similarity, whatever the references are ordered by, and 0 drops none. Equal references are
+    ordered by participant, then by place in the transcript. The budget counts characters of chunk text and ends at
+    the first reference beyond it, even if a later one would fit; 0 is no budget. References without a score take
+    their place among the `top_k` like all others. A reference that `repeats` a better one leaves its place among them
+    to the next.
     """
-    ranked = sorted(references, key=lambda ref: (-ref.similarity, ref.participant_id, ref.ordinal))
+    ranked = sorted(references, key=lambda ref: (-fit(ref), ref.participant_id, ref.ordinal))
     similar = [reference for reference in ranked if reference.similarity >= min_similarity]
     top, replaced = first_distinct(similar, limit=top_k, repeats=repeats)
     spent = accumulate(reference.chunk_chars for reference in top)

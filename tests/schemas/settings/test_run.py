@@ -58,6 +58,11 @@ DEFAULTS_OF_RAGQ = {
     "PSQ_CONTEXT_WEIGHT": 0.5,
     "PSQ_CONTEXT_TAG_WEIGHT": 1.0,
     "RAGQ_RETRIEVE_CANDIDATES": 50,
+    "RAGQ_RERANKER": "similarity",
+    "RAGQ_RERANKER_MODEL": "",
+    "RAGQ_RERANKER_BATCH_SIZE": 8,
+    "RAGQ_RERANKER_MAX_TOKENS": 512,
+    "RAGQ_RERANKER_TIMEOUT_SECONDS": 300,
     "RAGQ_VALIDATION_MAX_CHARS": 4000,
     "RAGQ_DEDUPLICATE_REFERENCES": False,
     "RAGQ_SCORE_SCHEMA": False,
@@ -127,6 +132,16 @@ def test_a_step_beyond_the_chunk_is_refused() -> None:
     )
 
 
+def test_a_cross_encoder_without_a_model_is_refused() -> None:
+    assert run_settings({"RAGQ_RERANKER": "cross_encoder"}, origins=ORIGINS) == (
+        None,
+        [
+            "RAGQ_RERANKER=cross_encoder needs a model; set RAGQ_RERANKER_MODEL to a folder or hub id "
+            "(RAGQ_RERANKER: test; RAGQ_RERANKER_MODEL: test)."
+        ],
+    )
+
+
 def test_fewer_candidates_than_references_are_refused() -> None:
     _, (problem,) = run_settings({"RAGQ_RETRIEVE_CANDIDATES": "1"}, origins=ORIGINS)
 
@@ -165,7 +180,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "78a6edf54b3383511e8a4cb915f93753122964672dc37aed3ddc0125b494796e"
+    assert settings_hash(RunSettings()) == "4db39582eadb536199a183cf590dad5a48bcc49657415701c2d96d2ec58eae17"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -1,0 +1,121 @@
+"""Stage `rerank` with a cross-encoder."""
+
+import pytest
+
+from schemas.errors import LLMTimeoutError, ReferenceTextError, RerankError
+from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder
+from tests.fakes.pair_scorer import FakePairScorer
+from tests.stages.participants.builders import evidence, reference
+
+SLEEP = PHQ8Item.SLEEP
+EVIDENCE = evidence({SLEEP: ("i wake up at four", "i sleep badly")})
+TEXTS = {1: "we went fishing", 2: "i sleep badly at four", 3: "i wake up"}
+NEAR, NEARER, FAR = (reference(TEXTS[at], chunk_id=at, similarity=near) for at, near in ((2, 0.7), (1, 0.9), (3, 0.2)))
+
+
+def retrieved(*references: Reference) -> RetrievedReferences:
+    items = {item: references if item is SLEEP else () for item in PHQ8Item}
+    return RetrievedReferences(index_id=7, excluded_participant=300, items=items)
+
+
+async def test_references_are_ordered_by_the_cross_encoder_and_keep_both_scores() -> None:
+    scorer = FakePairScorer()
+
+    ranked = await rerank_by_cross_encoder(
+        retrieved(NEARER, NEAR), extracted=EVIDENCE, chunk_texts=TEXTS, scorer=scorer, timeout_s=60
+    )
+
+    # The evidence shares i, sleep, badly, at and four with chunk 2, and nothing with chunk 1.
+    kept = NEAR.model_copy(update={"rerank_score": 4.0}), NEARER.model_copy(update={"rerank_score": -1.0})
+    assert ranked == RankedReferences(
+        ranker="cross_encoder fake-cross-encoder",
+        ranker_digest="digest of fake-cross-encoder",
+        items={item: kept if item is SLEEP else () for item in PHQ8Item},
+        dropped={},
+    )
+    assert scorer.calls == [("i wake up at four\ni sleep badly", [TEXTS[1], TEXTS[2]])]
+
+
+async def test_the_threshold_is_before_and_top_k_and_budget_are_behind_the_cross_encoder() -> None:
+    scorer = FakePairScorer()
+
+    ranked = await rerank_by_cross_encoder(
+        retrieved(NEARER, NEAR, FAR),
+        extracted=EVIDENCE,
+        chunk_texts=TEXTS,
+        scorer=scorer,
+        timeout_s=60,
+        min_similarity=0.5,
+        top_k=1,
+    )
+    too_long = await rerank_by_cross_encoder(
+        retrieved(NEARER, NEAR), extracted=EVIDENCE, chunk_texts=TEXTS, scorer=scorer, timeout_s=60, max_chars=20
+    )
+
+    assert scorer.calls[0][1] == [TEXTS[1], TEXTS[2]]
+    assert [ref.chunk_id for ref in ranked.items[SLEEP]] == [2]
+    assert ranked.dropped == {SLEEP: {"threshold": 1, "top_k": 1}}
+    assert too_long.dropped == {SLEEP: {"budget": 2}}
+
+
+async def test_a_reference_without_a_score_takes_its_place() -> None:
+    unscored = NEAR.model_copy(update={"score": None})
+
+    ranked = await rerank_by_cross_encoder(
+        retrieved(NEARER, unscored),
+        extracted=EVIDENCE,
+        chunk_texts=TEXTS,
+        scorer=FakePairScorer(),
+        timeout_s=60,
+        top_k=1,
+    )
+
+    assert [(ref.chunk_id, ref.score) for ref in ranked.items[SLEEP]] == [(2, None)]
+
+
+async def test_without_references_nobody_is_asked() -> None:
+    scorer = FakePairScorer()
+
+    ranked = await rerank_by_cross_encoder(retrieved(), extracted=EVIDENCE, chunk_texts={}, scorer=scorer, timeout_s=60)
+
+    assert (ranked.ranker_digest, scorer.calls) == ("", [])
+
+
+async def test_equal_scores_are_ordered_by_participant() -> None:
+    ranked = await rerank_by_cross_encoder(
+        retrieved(NEAR, NEARER),
+        extracted=EVIDENCE,
+        chunk_texts=TEXTS,
+        scorer=FakePairScorer(score_of=lambda query, passage: 0.0),
+        timeout_s=60,
+    )
+
+    assert [ref.chunk_id for ref in ranked.items[SLEEP]] == [1, 2]
+
+
+@pytest.mark.parametrize("error", [RerankError("broken weights"), RuntimeError("no memory")])
+async def test_errors_of_the_cross_encoder_come_as_they_are(error: Exception) -> None:
+    def fail(query: str, passage: str) -> float:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        await rerank_by_cross_encoder(
+            retrieved(NEAR), extracted=EVIDENCE, chunk_texts=TEXTS, scorer=FakePairScorer(fail), timeout_s=60
+        )
+    assert caught.value is error
+
+
+async def test_a_time_out_names_the_seconds_of_the_setting() -> None:
+    with pytest.raises(LLMTimeoutError, match="after 30s"):
+        await rerank_by_cross_encoder(
+            retrieved(NEAR), extracted=EVIDENCE, chunk_texts=TEXTS, scorer=FakePairScorer(delay_s=60), timeout_s=30
+        )
+
+
+async def test_a_text_that_changed_is_not_scored() -> None:
+    with pytest.raises(ReferenceTextError, match="another text"):
+        await rerank_by_cross_encoder(
+            retrieved(NEAR), extracted=EVIDENCE, chunk_texts={2: "x"}, scorer=FakePairScorer(), timeout_s=60
+        )
