@@ -1,0 +1,197 @@
+"""Queries, their judgements, and their answers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from schemas.values.queries import Answer, Source
+from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from store.database import Connection
+
+KEEP = """
+INSERT INTO queries (job_id, corpus_id, external_id, original_query)
+SELECT j.id, $2, n.external_id, n.text
+FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS n (external_id, text, ordinal)
+JOIN job AS j ON j.run_id = $1 AND j.ordinal = n.ordinal - 1
+"""
+
+JUDGE = """
+INSERT INTO query_judgement (query_id, document, relevance)
+SELECT q.id, n.document, n.relevance
+FROM unnest($2::text[], $3::text[], $4::integer[]) AS n (external_id, document, relevance)
+JOIN queries AS q ON q.external_id = n.external_id
+JOIN job AS j ON j.id = q.job_id AND j.run_id = $1
+"""
+
+QUERY = """
+SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.external_id, q.original_query, q.created_at, q.updated_at
+FROM queries AS q JOIN job AS j ON j.id = q.job_id
+WHERE q.id = $1 OR q.job_id = $2
+"""
+
+REWRITE = "UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1"
+
+LINES = """
+SELECT q.id, q.job_id, j.run_id, q.original_query, q.created_at, j.status AS job_status,
+       CASE WHEN s.stages ->> 'embed' = 'failed' THEN 'vec_err'
+            WHEN s.stages ->> 'embed' IS DISTINCT FROM 'done' THEN 'needs_embeddings'
+            WHEN s.stages ->> 'rerank' IS DISTINCT FROM 'done' THEN 'needs_retrieval'
+            WHEN s.stages ->> 'consolidate' IS DISTINCT FROM 'done' THEN 'needs_consolidation'
+            ELSE 'ready' END AS status,
+       e.output ->> 'intent' AS intent, coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities,
+       (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results
+FROM queries AS q
+JOIN job AS j ON j.id = q.job_id
+JOIN LATERAL (
+    SELECT jsonb_object_agg(stage, status) AS stages FROM stage_run WHERE job_id = q.job_id
+) AS s ON true
+LEFT JOIN LATERAL (
+    SELECT a.output
+    FROM stage_run AS r
+    JOIN stage_attempt AS a ON a.job_id = r.job_id AND a.stage = r.stage AND a.number = r.attempts
+    WHERE r.job_id = q.job_id AND r.stage = 'expand' AND r.status = 'done'
+) AS e ON true
+WHERE $1::bigint IS NULL OR q.id = $1
+ORDER BY q.created_at DESC, q.id DESC LIMIT $2
+"""
+
+ADD_RESULT = """
+INSERT INTO results
+    (query_id, attempt_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+RETURNING id
+"""
+
+RESULTS = """
+SELECT id, query_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations, created_at,
+       updated_at
+FROM results WHERE query_id = $1 ORDER BY created_at DESC, id DESC
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredQuery:
+    """A question and the job that answers it."""
+
+    id: int
+    job_id: int
+    run_id: int
+    corpus_id: int
+    external_id: str | None
+    original_query: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryLine:
+    """A question in one line, with how far it has come.
+
+    `status` is `needs_embeddings`, `needs_retrieval`, `needs_consolidation` or `ready`; `vec_err` when its embedding
+    failed and can be retried.
+    """
+
+    id: int
+    job_id: int
+    run_id: int
+    original_query: str
+    created_at: datetime
+    job_status: str
+    status: str
+    intent: str | None
+    entities: int
+    results: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredResult:
+    """An answer."""
+
+    id: int
+    query_id: int
+    response_text: str
+    origin: str
+    model: str | None
+    prompt_hash: str
+    preset: str | None
+    sources: list[dict[str, Any]]
+    unknown_citations: list[str]
+    created_at: datetime
+    updated_at: datetime
+
+
+async def keep(
+    connection: Connection,
+    run_id: int,
+    corpus_id: int,
+    queries: Sequence[SubmittedQuery],
+    judgements: Sequence[RelevanceJudgement] = (),
+) -> None:
+    """Store the questions of a run, one per job in the order of its jobs, and what is known about their answers."""
+    await connection.execute(
+        KEEP, run_id, corpus_id, [query.external_id for query in queries], [query.text for query in queries]
+    )
+    if judgements:
+        await connection.execute(
+            JUDGE,
+            run_id,
+            [judgement.query_id for judgement in judgements],
+            [judgement.document for judgement in judgements],
+            [judgement.relevance for judgement in judgements],
+        )
+
+
+async def by_id(connection: Connection, query_id: int) -> StoredQuery | None:
+    """A question by its number; None when there is none."""
+    return _query(await connection.fetchrow(QUERY, query_id, None))
+
+
+async def of_job(connection: Connection, job_id: int) -> StoredQuery | None:
+    """The question of a job; None when the job has none."""
+    return _query(await connection.fetchrow(QUERY, None, job_id))
+
+
+async def rewrite(connection: Connection, query_id: int, text: str) -> None:
+    """Ask something else. What was computed for the old question is the caller's to invalidate."""
+    await connection.execute(REWRITE, query_id, text)
+
+
+async def lines(connection: Connection, *, query_id: int | None = None, limit: int = 50) -> list[QueryLine]:
+    """The newest questions, newest first; or one of them."""
+    return [QueryLine(**dict(row)) for row in await connection.fetch(LINES, query_id, limit)]
+
+
+async def add_result(
+    connection: Connection,
+    query_id: int,
+    answer: Answer,
+    sources: Sequence[Source],
+    *,
+    attempt_id: int | None,
+    preset: str | None,
+) -> int:
+    """Store an answer beside those that the question has; its number."""
+    result_id: int = await connection.fetchval(
+        ADD_RESULT,
+        query_id,
+        attempt_id,
+        answer.text,
+        answer.origin,
+        answer.model,
+        answer.prompt_hash,
+        preset,
+        json.dumps([source.model_dump(mode="json") for source in sources]),
+        json.dumps(answer.unknown),
+    )
+    return result_id
+
+
+async def results(connection: Connection, query_id: int) -> list[StoredResult]:
+    """The answers to a question, newest first."""
+    return [StoredResult(**dict(row)) for row in await connection.fetch(RESULTS, query_id)]
+
+
+def _query(row: Mapping[str, Any] | None) -> StoredQuery | None:
+    return None if row is None else StoredQuery(**dict(row))

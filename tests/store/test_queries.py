@@ -1,0 +1,124 @@
+"""Questions and answers as rows."""
+
+import json
+
+import pytest
+
+from schemas.values.queries import Answer, Origin, Source
+from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from store import attempts, edits, queries, runs, stages
+from store.database import Connection, Database
+from store.runs import NewJob, NewRun, Stored
+
+CHAIN = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
+SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
+
+
+async def corpus(connection: Connection) -> int:
+    corpus_id: int = await connection.fetchval(
+        "INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms) "
+        "VALUES ('small', 'huggingface', 'tiny', 2, true, 0, 0) RETURNING id"
+    )
+    return corpus_id
+
+
+async def kept(connection: Connection, *texts: str) -> tuple[Stored, int]:
+    corpus_id = await corpus(connection)
+    asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
+    jobs = [NewJob(mode="answer", subject=query.external_id, inputs={}, stages=CHAIN) for query in asked]
+    run = NewRun(kind="query", profile="demo", settings={}, settings_hash="s" * 64, request={}, version="0", jobs=jobs)
+    stored = await runs.store(connection, run, always_new=True)
+    judgements = [RelevanceJudgement(query_id="q1", document="tea", relevance=2)]
+    await queries.keep(connection, stored.run_id, corpus_id, asked, judgements)
+    return stored, corpus_id
+
+
+async def carry_out(connection: Connection, job_id: int, name: str, **output: object) -> None:
+    claim = await stages.claim(connection, job_id, name, "worker", 60)
+    assert claim is not None, name
+    assert await stages.commit(connection, claim, inputs={}, output=output) is not None
+
+
+async def test_every_job_has_its_question_and_its_judgements(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, corpus_id = await kept(connection, "How is tea made?", "What is a bridge?")
+
+        found = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
+
+        assert [(query.external_id, query.original_query, query.corpus_id) for query in found if query] == [
+            ("q1", "How is tea made?", corpus_id),
+            ("q2", "What is a bridge?", corpus_id),
+        ]
+        first = found[0]
+        assert first is not None and await queries.by_id(connection, first.id) == first
+        assert await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", first.id)
+        assert await queries.by_id(connection, 999) is None
+
+
+@pytest.mark.parametrize(
+    ("done", "status"),
+    [
+        ((), "needs_embeddings"),
+        (("expand",), "needs_embeddings"),
+        (("expand", "embed"), "needs_retrieval"),
+        (("expand", "embed", "retrieve"), "needs_retrieval"),
+        (("expand", "embed", "retrieve", "rerank", "validate"), "needs_consolidation"),
+        (("expand", "embed", "retrieve", "rerank", "validate", "consolidate"), "ready"),
+    ],
+)
+async def test_the_status_says_what_a_question_needs_next(
+    database: Database, done: tuple[str, ...], status: str
+) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        for stage in done:
+            await carry_out(connection, stored.job_ids[0], stage)
+
+        (line,) = await queries.lines(connection)
+
+        assert line.status == status
+
+
+async def test_a_failed_embedding_shows_as_vec_err_and_goes_away_with_a_retry(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        await carry_out(connection, stored.job_ids[0], "expand")
+        claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
+        assert claim is not None
+        await stages.fail(connection, claim, stages.Failure("a.B", "broke", "unknown", {}), inputs={})
+        assert [line.status for line in await queries.lines(connection)] == ["vec_err"]
+
+        await runs.retry(connection, run_id=stored.run_id)
+
+        assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
+
+
+async def test_a_line_counts_entities_and_answers_and_forgets_stale_ones(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        job_id = stored.job_ids[0]
+        await carry_out(connection, job_id, "expand", intent="MECHANISM", entities=["tea", "leaf"])
+        (line,) = await queries.lines(connection)
+        assert (line.intent, line.entities, line.results) == ("MECHANISM", 2, 0)
+
+        await edits.redo(connection, job_id, "expand")
+
+        (line,) = await queries.lines(connection, query_id=line.id)
+        assert (line.intent, line.entities) == (None, 0)
+        assert await attempts.output(connection, job_id, "expand") is None
+
+
+async def test_a_question_has_several_answers_newest_first(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        query = await queries.of_job(connection, stored.job_ids[0])
+        assert query is not None
+        for text in ("By steeping [S1].", "With water [S9]."):
+            answer = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text=text, cited=(), unknown=("S9",))
+            await queries.add_result(connection, query.id, answer, [SOURCE], attempt_id=None, preset="Default")
+
+        found = await queries.results(connection, query.id)
+
+        assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
+        assert (found[0].unknown_citations, found[0].preset) == (["S9"], "Default")
+        assert json.loads(json.dumps(found[0].sources)) == [SOURCE.model_dump(mode="json")]
