@@ -59,7 +59,8 @@ WITH size AS (
     WHERE d.chunks > 0
 ), posting AS MATERIALIZED (
     SELECT t.term, p.chunk_id,
-           t.idf * p.frequency / (p.frequency + $4 * (1 - $5 + $5 * p.length / t.mean_length)) AS weight
+           t.idf * p.frequency
+               / (p.frequency + $4::float8 * (1 - $5::float8 + $5::float8 * p.length / t.mean_length)) AS weight
     FROM term AS t
     CROSS JOIN LATERAL (
         SELECT chunk_id, frequency, length FROM chunk_term WHERE corpus_id = $1 AND term = t.term
