@@ -55,6 +55,30 @@ def test_an_index_is_published_once_however_often_its_workers_die(breakable: Bre
     assert vectors == index["chunks"]
 
 
+def test_a_scoring_that_was_killed_is_invisible_and_goes_on_where_it_stopped(
+    breakable: BreakableInstallation, ollama: ScriptedOllama
+) -> None:
+    reply = json.dumps({item.evidence_key: None for item in PHQ8Item})
+    scorer = ollama.model(lambda prompt: Say(reply, delay_s=60 if scorer.calls > 20 else 0))
+    (index,) = breakable.ragq("index", "list", "--json").json
+    command = ("index", "chunk-scores", "--scorer-model", scorer.name, "--json")
+    worker = breakable.start_worker()
+    run_id = breakable.ragq(*command).json["run_id"]
+    eventually(lambda: scorer.calls > 20)
+
+    worker.kill()
+
+    assert breakable.value("SELECT count(*) FROM reference_chunk WHERE scores IS NOT NULL") == 0
+    scorer.answer = lambda prompt: Say(reply)
+    again = breakable.ragq(*command).json
+    breakable.start_worker()
+    assert (again["run_id"], again["is_new"]) == (run_id, False)
+    breakable.assert_survived(run_id, jobs=index["chunks"])
+    assert breakable.value("SELECT count(*) FROM reference_chunk WHERE scores IS NOT NULL") == index["chunks"]
+    # Those that were being asked when the worker died are asked again, and no others.
+    assert scorer.calls - index["chunks"] <= 8
+
+
 def test_only_the_call_that_was_not_answered_is_asked_again(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
