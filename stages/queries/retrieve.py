@@ -1,0 +1,52 @@
+"""Stage `retrieve`: what dense and full-text search find for the texts of a query, and both fused."""
+
+from schemas.values.queries import EmbeddedQuery, Expansion, Leg, QueryText, RankedList, RetrievedChunks
+from stages.ports import ChunkSearch, Vectors
+from stages.queries.embed import query_texts
+from stages.queries.fusion import FusionSettings, fuse
+
+
+async def retrieve_chunks(
+    query: str,
+    expansion: Expansion,
+    embedded: EmbeddedQuery,
+    vectors: Vectors,
+    *,
+    search: ChunkSearch,
+    corpus_id: int,
+    dense_limit: int = 19,
+    lexical_limit: int = 5,
+    lexical: str = "bm25",
+    fusion: str = "rrf",
+    rrf_k: int = 50,
+    dense_weight: float = 0.5,
+    top_k: int = 75,
+) -> RetrievedChunks:
+    """One dense list per vector, one lexical list per text but the made-up answer, and the first `top_k` of both fused.
+
+    The lists keep the order of the texts, dense ones first. A limit of 0 switches its leg off: it is not asked and
+    has no lists. Raises ValueError for a fusion or a scorer that does not exist, and what the search raises, as it is.
+    """
+    dense_lists, lexical_lists = [], []
+    if dense_limit:
+        found = await search.dense(corpus_id, vectors, limit=dense_limit)
+        dense_lists = [
+            RankedList(leg=Leg.DENSE, text=kind, hits=tuple(hits))
+            for kind, hits in zip(embedded.texts, found, strict=True)
+        ]
+    if lexical_limit:
+        texts = [(kind, text) for kind, text in query_texts(query, expansion) if kind is not QueryText.HYDE]
+        found = await search.lexical(corpus_id, [text for _, text in texts], limit=lexical_limit, scorer=lexical)
+        lexical_lists = [
+            RankedList(leg=Leg.LEXICAL, text=kind, hits=tuple(hits))
+            for (kind, _), hits in zip(texts, found, strict=True)
+        ]
+    lists = (*dense_lists, *lexical_lists)
+    settings = FusionSettings(rrf_k=rrf_k, dense_weight=dense_weight, lexical_limit=lexical_limit)
+    return RetrievedChunks(
+        corpus_id=corpus_id,
+        fusion=fusion,
+        lexical=lexical,
+        lists=lists,
+        fused=fuse(lists, fusion=fusion, settings=settings)[:top_k],
+    )

@@ -1,0 +1,78 @@
+"""Stage `embed`: one call for all texts of a query."""
+
+import numpy as np
+import pytest
+
+from schemas.errors import (
+    EmbeddingArtifactMismatchError,
+    EmbeddingDimensionMismatchError,
+    EmbeddingValidationError,
+    LLMTimeoutError,
+)
+from schemas.values.queries import EmbeddedQuery, Expansion, Origin, QueryText
+from stages.queries.embed import EmbeddedTexts, embed_query
+from stages.queries.expand import no_expansion
+from tests.fakes.embedder import FakeEmbedder
+
+EXPANSION = Expansion(origin=Origin.MODEL, queries=("first phrase", "second phrase"), hyde_answer="An answer.")
+
+
+async def embed(
+    expansion: Expansion, embedder: FakeEmbedder, *, dimension: int = 8, digest: str = "digest of fake"
+) -> EmbeddedTexts:
+    return await embed_query(
+        "The question?", expansion, embedder=embedder, dimension=dimension, digest=digest, timeout_s=9
+    )
+
+
+async def test_all_texts_travel_in_one_call_in_order() -> None:
+    embedder = FakeEmbedder()
+
+    embedded, vectors = await embed(EXPANSION, embedder)
+
+    assert embedder.calls == [["The question?", "first phrase", "second phrase", "An answer."]]
+    assert embedded == EmbeddedQuery(
+        model="fake",
+        model_digest="digest of fake",
+        dimension=8,
+        texts=(QueryText.ORIGINAL, QueryText.MQE, QueryText.MQE, QueryText.HYDE),
+    )
+    assert vectors.shape == (4, 8)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
+
+
+async def test_without_expansion_the_question_alone_is_embedded() -> None:
+    embedder = FakeEmbedder()
+
+    embedded, _ = await embed(no_expansion(), embedder)
+
+    assert (embedder.calls, embedded.texts) == ([["The question?"]], (QueryText.ORIGINAL,))
+
+
+async def test_other_weights_than_the_corpus_was_embedded_with_are_refused_without_a_call() -> None:
+    embedder = FakeEmbedder()
+
+    with pytest.raises(EmbeddingArtifactMismatchError, match="embedded by abcdef and model 'fake' is now digest of fa"):
+        await embed(EXPANSION, embedder, digest="abcdef")
+
+    assert embedder.calls == []
+
+
+async def test_a_digest_that_is_not_known_is_not_compared() -> None:
+    assert len((await embed(EXPANSION, FakeEmbedder(), digest="")).vectors) == 4
+
+
+async def test_a_shorter_vector_than_the_corpus_has_is_an_error() -> None:
+    with pytest.raises(EmbeddingDimensionMismatchError):
+        await embed(EXPANSION, FakeEmbedder(), dimension=9)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 0.0])
+async def test_a_vector_that_points_nowhere_is_an_error(number: float) -> None:
+    with pytest.raises(EmbeddingValidationError):
+        await embed(EXPANSION, FakeEmbedder(lambda text: [number] * 8))
+
+
+async def test_a_time_out_comes_as_it_is() -> None:
+    with pytest.raises(LLMTimeoutError):
+        await embed(EXPANSION, FakeEmbedder(delay_s=99))
