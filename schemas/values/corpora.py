@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from pydantic import Field
+
 from schemas.values.base import Value
 
 
@@ -57,3 +59,16 @@ class CorpusChunk(Value):
     """1-based line of the work's stored markdown."""
     end_line: int
     """Inclusive."""
+
+
+class CutChunk(Value):
+    """A piece of a work as it is cut, before it has an id."""
+
+    parent: int | None
+    """Place, in the list that it stands in, of the heading chunk around it; parents stand before their children."""
+    level: str
+    content: str = Field(repr=False)
+    heading_breadcrumbs: str | None = Field(repr=False)
+    start_line: int
+    end_line: int
+    vector_status: VectorStatus

@@ -1,0 +1,1 @@
+"""How works become chunks, and chunks become vectors."""

@@ -1,0 +1,67 @@
+"""What a work says about itself: its front matter, or its first heading."""
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from schemas.errors import Refused
+from schemas.values.corpora import Bibliography
+from stages.corpora.blocks import BlockKind, Document
+
+
+def bibliography(document: Document, *, given: Mapping[str, Any], file_name: str) -> Bibliography:
+    """What is known of a work: what was given, before its front matter.
+
+    Its title is then the first heading of level 1, else the file's name without its ending. Keys of the front matter
+    that are no field of Bibliography are passed over; `author` is read as `authors`, and a list of authors is joined
+    by commas. Raises Refused when the front matter is no YAML mapping, or a value is of no use.
+    """
+    fields = {**_front_matter(document.front_matter, file_name), **given}
+    if not fields.get("title"):
+        fields["title"] = _first_heading(document) or PurePath(file_name).stem
+    try:
+        return Bibliography.model_validate(fields)
+    except ValidationError as error:
+        wrong = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors(include_input=False))
+        raise Refused(f"{file_name}: its front matter cannot be used: {wrong}.") from None
+
+
+def _front_matter(text: str, file_name: str) -> dict[str, Any]:
+    try:
+        # Every scalar as it is written: an ISBN is no number, and least of all an octal one.
+        found = yaml.load(text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = "" if mark is None else f":{mark.line + 2}"
+        raise Refused(
+            f"{file_name}{place}: the front matter is not YAML; correct it, or put a blank line before a first line of "
+            "dashes that is not meant as one."
+        ) from None
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise Refused(
+            f"{file_name}:1: the front matter is no list of `key: value` lines; correct it, or put a blank line before "
+            "a first line of dashes that is not meant as one."
+        )
+    fields = {name: _value(value) for name, value in found.items() if name in Bibliography.model_fields}
+    if "author" in found and "authors" not in fields:
+        fields["authors"] = _value(found["author"])
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _value(value: Any) -> Any:
+    match value:
+        case list():
+            return ", ".join(map(str, value))
+        case str():
+            return value.strip() or None
+    return value
+
+
+def _first_heading(document: Document) -> str | None:
+    headings = (block.text for block in document.blocks if block.kind is BlockKind.HEADING and block.level == 1)
+    return next(filter(None, headings), None)

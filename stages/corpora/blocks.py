@@ -1,0 +1,150 @@
+"""Markdown in blocks: headings, text, tables and figures, each with its lines."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+from stages.corpora.lines import lines_of, passage
+
+#: Headings of a deeper level are text.
+DEEPEST_HEADING = 5
+
+
+class BlockKind(Enum):
+    """What a block is."""
+
+    HEADING = auto()
+    TEXT = auto()
+    TABLE = auto()
+    FIGURE = auto()
+
+
+class Block(NamedTuple):
+    """A block. Lines are 1-based and inclusive."""
+
+    kind: BlockKind
+    start_line: int
+    end_line: int
+    text: str
+    """A heading without its markup; markdown for everything else. Text comes as written, without list bullets and
+    quote marks; its lines are those of the block when there are as many."""
+    level: int = 0
+    """1 to 5 for a heading, else 0."""
+
+
+class Document(NamedTuple):
+    """A work as it was read."""
+
+    front_matter: str
+    """The text between the marks; empty when there is none."""
+    blocks: tuple[Block, ...]
+    lines: tuple[str, ...]
+
+
+def read_markdown(markdown: str) -> Document:
+    """The blocks of a work in order. What stands in code is text; so is every line that markdown gives no meaning to.
+
+    Paragraphs, list items and quotes are blocks of their own. A figure is a paragraph of images and nothing else.
+    """
+    lines = lines_of(markdown)
+    tokens = _parser().parse(markdown)
+    blocks: list[Block] = []
+    covered = 0
+    front_matter = ""
+    for token, inner in _top_level(tokens):
+        start, end = _lines(token, lines)
+        blocks += _left_over(lines, covered + 1, start - 1)
+        covered = max(covered, end)
+        if token.type == "front_matter":
+            front_matter = token.content
+        elif token.type != "hr":
+            blocks += _blocks(token, inner, start, end, lines)
+    blocks += _left_over(lines, covered + 1, len(lines))
+    return Document(front_matter, tuple(blocks), tuple(lines))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+
+
+def _top_level(tokens: Sequence[Token]) -> Iterator[tuple[Token, Sequence[Token]]]:
+    """Each block of the outermost level with the tokens inside it."""
+    opened = 0
+    for place, token in enumerate(tokens):
+        if token.level:
+            continue
+        if token.nesting == 0:
+            yield token, ()
+        elif token.nesting == 1:
+            opened = place
+        else:
+            yield tokens[opened], tokens[opened + 1 : place]
+
+
+def _blocks(token: Token, inner: Sequence[Token], start: int, end: int, lines: Sequence[str]) -> list[Block]:
+    match token.type:
+        case "heading_open" if int(token.tag[1]) <= DEEPEST_HEADING:
+            return [Block(BlockKind.HEADING, start, end, _plain(inner[0]), int(token.tag[1]))]
+        case "table_open":
+            return [Block(BlockKind.TABLE, start, end, passage(lines, start, end))]
+        case "paragraph_open" if _is_figure(inner[0]):
+            return [Block(BlockKind.FIGURE, start, end, passage(lines, start, end))]
+        case "bullet_list_open" | "ordered_list_open" | "blockquote_open":
+            parts = [part for part in inner if part.content.strip()]
+            if parts:
+                return _tiled([_text(part, lines) for part in parts], start, end)
+    return [Block(BlockKind.TEXT, start, end, passage(lines, start, end))]
+
+
+def _text(token: Token, lines: Sequence[str]) -> Block:
+    start, end = _lines(token, lines)
+    return Block(BlockKind.TEXT, start, end, token.content.strip("\n"))
+
+
+def _tiled(parts: Sequence[Block], start: int, end: int) -> list[Block]:
+    """The parts of a list or quote, stretched so that every line of it belongs to one."""
+    starts = [start, *(part.start_line for part in parts[1:])]
+    ends = [max(start, following - 1) for start, following in pairwise(starts)]
+    return [
+        part._replace(start_line=first, end_line=max(last, part.end_line))
+        for part, first, last in zip(parts, starts, [*ends, end], strict=True)
+    ]
+
+
+def _left_over(lines: Sequence[str], start: int, end: int) -> list[Block]:
+    """Lines that belong to no block, such as definitions of links."""
+    return [
+        Block(BlockKind.TEXT, number, number, lines[number - 1])
+        for number in range(start, end + 1)
+        if lines[number - 1].strip()
+    ]
+
+
+def _lines(token: Token, lines: Sequence[str]) -> tuple[int, int]:
+    assert token.map is not None
+    start, end = token.map[0] + 1, min(token.map[1], len(lines))
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    return start, end
+
+
+def _is_figure(inline: Token) -> bool:
+    inside = [child for child in inline.children or () if child.content.strip() or child.type == "image"]
+    return bool(inside) and all(child.type == "image" for child in inside)
+
+
+def _plain(inline: Token) -> str:
+    """The words of a heading. Its headings' path is joined by ` > `, so a mark like that gives way."""
+    words = "".join(
+        " " if child.type in ("softbreak", "hardbreak") else child.content
+        for child in inline.children or ()
+        if child.type in ("text", "code_inline", "image", "softbreak", "hardbreak", "html_inline")
+    )
+    return " ".join(words.replace(" > ", " › ").split())

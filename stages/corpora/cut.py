@@ -1,0 +1,73 @@
+"""A work, cut: a chunk per section, which holds its lines, and chunks of content under it, which are searched."""
+
+from schemas.values.corpora import CutChunk, VectorStatus
+from stages.corpora.blocks import Block, BlockKind, Document
+from stages.corpora.lines import passage
+from stages.corpora.packing import ChunkSize, pack
+from stages.corpora.sections import Section, sections
+from stages.corpora.sentences import Sentence, sentences
+
+_UNSEARCHED = {BlockKind.TABLE: VectorStatus.TABLE, BlockKind.FIGURE: VectorStatus.FIGURE}
+
+
+def cut_work(document: Document, *, title: str, size: ChunkSize = ChunkSize()) -> list[CutChunk]:  # noqa: B008
+    """The chunks of a work: each section's heading chunk, followed by its own content in the order of lines.
+
+    A heading chunk has the lines of its section, deeper sections included, and the next heading chunk around it as
+    parent. A content chunk has sentences of one section, joined by spaces; tables and figures are chunks by
+    themselves. An empty work gives no chunks.
+    """
+    chunks: list[CutChunk] = []
+    places: list[int] = []
+    for section in sections(document, title=title):
+        places.append(len(chunks))
+        chunks.append(_heading_chunk(document, section, None if section.parent is None else places[section.parent]))
+        chunks += sorted(_content_chunks(section, places[-1], size), key=lambda chunk: chunk.start_line)
+    return chunks
+
+
+def _heading_chunk(document: Document, section: Section, parent: int | None) -> CutChunk:
+    return CutChunk(
+        parent=parent,
+        level=f"H{section.level}",
+        content=passage(document.lines, section.start_line, section.end_line),
+        heading_breadcrumbs=section.breadcrumbs,
+        start_line=section.start_line,
+        end_line=section.end_line,
+        vector_status=VectorStatus.NO_VEC,
+    )
+
+
+def _content_chunks(section: Section, parent: int, size: ChunkSize) -> list[CutChunk]:
+    text = [
+        sentence
+        for block in section.own
+        if block.kind is BlockKind.TEXT
+        for sentence in sentences(block, max_words=size.most)
+    ]
+    packed = [_text_chunk(section, parent, chunk) for chunk in pack(text, size)]
+    return packed + [_block_chunk(section, parent, block) for block in section.own if block.kind in _UNSEARCHED]
+
+
+def _text_chunk(section: Section, parent: int, chunk: tuple[Sentence, ...]) -> CutChunk:
+    return CutChunk(
+        parent=parent,
+        level=f"H{section.level}-chunk",
+        content=" ".join(sentence.text for sentence in chunk),
+        heading_breadcrumbs=section.breadcrumbs,
+        start_line=min(sentence.start_line for sentence in chunk),
+        end_line=max(sentence.end_line for sentence in chunk),
+        vector_status=VectorStatus.TO_VEC,
+    )
+
+
+def _block_chunk(section: Section, parent: int, block: Block) -> CutChunk:
+    return CutChunk(
+        parent=parent,
+        level=f"H{section.level}-chunk",
+        content=block.text,
+        heading_breadcrumbs=section.breadcrumbs,
+        start_line=block.start_line,
+        end_line=block.end_line,
+        vector_status=_UNSEARCHED[block.kind],
+    )

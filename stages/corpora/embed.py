@@ -1,0 +1,29 @@
+"""Stage `embed` of a corpus: a batch of chunks as vectors."""
+
+from collections.abc import Sequence
+
+from schemas.values.corpora import CorpusChunk
+from stages.participants.vectors import unit_rows
+from stages.ports import Embedder, Vectors
+
+
+def embedded_text(chunk: CorpusChunk, *, embeds_headings: bool) -> str:
+    """What stands for a chunk in the vector index: its content, under the path of headings where the corpus has it so.
+
+    >>> from schemas.values.corpora import CorpusChunk
+    >>> chunk = CorpusChunk(id=1, work_id=1, parent_id=None, level="H2-chunk", content="Steep it.",
+    ...                     heading_breadcrumbs="Tea > Brewing", start_line=3, end_line=3)
+    >>> embedded_text(chunk, embeds_headings=True)
+    'Tea > Brewing\\nSteep it.'
+    """
+    if not (embeds_headings and chunk.heading_breadcrumbs):
+        return chunk.content
+    return f"{chunk.heading_breadcrumbs}\n{chunk.content}"
+
+
+async def embed_chunks(
+    chunks: Sequence[CorpusChunk], *, embedder: Embedder, dimension: int, embeds_headings: bool, timeout_s: float
+) -> Vectors:
+    """One row of length 1 per chunk, in one call. Raises as `unit_rows` and the embedder do."""
+    texts = [embedded_text(chunk, embeds_headings=embeds_headings) for chunk in chunks]
+    return unit_rows(await embedder.embed_batch(texts, timeout_s=timeout_s), rows=len(texts), dimension=dimension)

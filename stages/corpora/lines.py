@@ -1,0 +1,25 @@
+"""What a line of a work is: line numbers are 1-based, inclusive, and mean the stored markdown."""
+
+import re
+from collections.abc import Sequence
+
+_LINE_END = re.compile(r"\r\n?|\n")
+
+
+def lines_of(markdown: str) -> list[str]:
+    """The lines without their ends, as markdown counts them. After the last line end no empty line is counted.
+
+    >>> lines_of("# Tea\\n\\nLeaves.\\n")
+    ['# Tea', '', 'Leaves.']
+    """
+    lines = _LINE_END.split(markdown)
+    return lines if lines[-1] else lines[:-1]
+
+
+def passage(lines: Sequence[str], start_line: int, end_line: int) -> str:
+    """The lines from `start_line` to `end_line`, joined by line feeds; those beyond the last one are not there.
+
+    >>> passage(["# Tea", "", "Leaves."], 1, 2)
+    '# Tea\\n'
+    """
+    return "\n".join(lines[max(start_line - 1, 0) : end_line])

@@ -1,0 +1,58 @@
+"""A work says who it is."""
+
+from typing import Any
+
+import pytest
+
+from schemas.errors import Refused
+from schemas.values.corpora import Bibliography
+from stages.corpora.bibliography import bibliography
+from stages.corpora.blocks import read_markdown
+
+
+def of(markdown: str, **given: Any) -> Bibliography:
+    return bibliography(read_markdown(markdown), given=given, file_name="works/green-tea.md")
+
+
+def test_front_matter_is_read_and_its_other_keys_are_passed_over() -> None:
+    markdown = "---\ntitle: Green tea\nauthors: [A. Leaf, B. Pot]\nyear: 2019\nisbn: 0306406152\ntags: x\n---\n# Tea\n"
+
+    assert of(markdown) == Bibliography(title="Green tea", authors="A. Leaf, B. Pot", year=2019, isbn="0306406152")
+
+
+def test_what_is_given_goes_before_the_front_matter() -> None:
+    assert of("---\ntitle: Green tea\nyear: 2019\n---\n", title="Tea", authors="C. Cup") == Bibliography(
+        title="Tea", authors="C. Cup", year=2019
+    )
+
+
+@pytest.mark.parametrize(
+    ("markdown", "title"),
+    [
+        ("---\nyear: 2019\n---\nHello.\n\n## Second\n\n# First\n", "First"),
+        ("---\ntitle:\n---\n# First\n", "First"),
+        ("## Second\n", "green-tea"),
+    ],
+)
+def test_a_work_without_a_title_is_called_by_its_first_heading_or_its_file(markdown: str, title: str) -> None:
+    assert of(markdown).title == title
+
+
+def test_one_author_may_be_called_so() -> None:
+    assert of("---\nauthor: A. Leaf\n---\n").authors == "A. Leaf"
+
+
+@pytest.mark.parametrize(
+    ("front_matter", "message"),
+    [
+        ("title: Tea\nyear: [", "works/green-tea.md:3: the front matter is not YAML"),
+        ("just words", "works/green-tea.md:1: the front matter is no list"),
+        ("year: soon", "works/green-tea.md: its front matter cannot be used: year: Input should be a valid integer"),
+        ("title: {a: b}", "works/green-tea.md: its front matter cannot be used: title: Input should be a valid string"),
+    ],
+)
+def test_front_matter_that_cannot_be_used_is_refused_with_its_place(front_matter: str, message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        of(f"---\n{front_matter}\n---\n# Tea\n")
+
+    assert str(refused.value).startswith(message)

@@ -1,0 +1,80 @@
+"""Markdown in blocks, with the lines that an editor shows."""
+
+import pytest
+
+from stages.corpora.blocks import BlockKind, read_markdown
+
+HEADING, TEXT, TABLE, FIGURE = BlockKind.HEADING, BlockKind.TEXT, BlockKind.TABLE, BlockKind.FIGURE
+
+
+def seen(markdown: str) -> list[tuple[BlockKind, int, int, str]]:
+    """Kind, lines and text of every block."""
+    return [(block.kind, block.start_line, block.end_line, block.text) for block in read_markdown(markdown).blocks]
+
+
+def test_headings_come_in_both_spellings_and_without_their_markup() -> None:
+    blocks = read_markdown("# Green *tea* `Sencha` [x](http://y)\n\nLeaves\n------\n##### Deep #####\n").blocks
+
+    assert [(block.text, block.level, block.start_line, block.end_line) for block in blocks] == [
+        ("Green tea Sencha x", 1, 1, 1),
+        ("Leaves", 2, 3, 4),
+        ("Deep", 5, 5, 5),
+    ]
+
+
+def test_a_heading_of_level_6_is_text() -> None:
+    assert seen("###### Small\n") == [(TEXT, 1, 1, "###### Small")]
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~"])
+def test_what_looks_like_a_heading_in_code_is_text(fence: str) -> None:
+    code = f"{fence}\n# no heading\n{fence}"
+
+    assert seen(code) == [(TEXT, 1, 3, code)]
+
+
+def test_a_heading_in_a_quote_or_a_list_is_text() -> None:
+    assert seen("> # Said\n\n- # Listed\n") == [(TEXT, 1, 1, "Said"), (TEXT, 3, 3, "Listed")]
+
+
+def test_every_item_of_a_list_is_text_of_its_own_without_its_bullet() -> None:
+    assert seen("- one\n  more\n\n- two\n  1. deep\n") == [
+        (TEXT, 1, 3, "one\nmore"),
+        (TEXT, 4, 4, "two"),
+        (TEXT, 5, 5, "deep"),
+    ]
+
+
+def test_a_table_keeps_its_lines() -> None:
+    table = "| leaf | minutes |\n|---|---|\n| green | 2 |"
+
+    assert seen(f"Before.\n{table}\n\nAfter.\n") == [
+        (TEXT, 1, 1, "Before."),
+        (TABLE, 2, 4, table),
+        (TEXT, 6, 6, "After."),
+    ]
+
+
+def test_images_alone_are_a_figure_and_an_image_in_a_sentence_is_not() -> None:
+    assert seen("![pot](pot.png)\n\nThe ![pot](pot.png) is hot.\n") == [
+        (FIGURE, 1, 1, "![pot](pot.png)"),
+        (TEXT, 3, 3, "The ![pot](pot.png) is hot."),
+    ]
+
+
+def test_lines_without_meaning_for_markdown_are_text_and_rules_are_nothing() -> None:
+    assert seen("[x]: http://y\n\n---\n\n> [z]: http://y\n") == [
+        (TEXT, 1, 1, "[x]: http://y"),
+        (TEXT, 5, 5, "> [z]: http://y"),
+    ]
+
+
+def test_front_matter_is_no_block_and_moves_no_line() -> None:
+    document = read_markdown("---\ntitle: Tea\n---\n# Tea\n")
+
+    assert document.front_matter == "title: Tea"
+    assert [(block.text, block.start_line) for block in document.blocks] == [("Tea", 4)]
+
+
+def test_the_mark_of_a_path_gives_way_inside_a_heading() -> None:
+    assert seen("# Hot > cold\n") == [(HEADING, 1, 1, "Hot › cold")]

@@ -1,0 +1,46 @@
+"""A batch of chunks as vectors."""
+
+import numpy as np
+import pytest
+
+from schemas.errors import EmbeddingDimensionMismatchError
+from schemas.values.corpora import CorpusChunk
+from stages.corpora.embed import embed_chunks
+from tests.fakes.embedder import FakeEmbedder
+
+
+def chunk(number: int, breadcrumbs: str | None) -> CorpusChunk:
+    return CorpusChunk(
+        id=number,
+        work_id=1,
+        parent_id=None,
+        level="H1-chunk",
+        content=f"Text {number}.",
+        heading_breadcrumbs=breadcrumbs,
+        start_line=1,
+        end_line=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("embeds_headings", "texts"),
+    [(True, ["Tea > Leaves\nText 1.", "Text 2."]), (False, ["Text 1.", "Text 2."])],
+)
+async def test_all_chunks_go_in_one_call_under_their_headings_or_alone(embeds_headings: bool, texts: list[str]) -> None:
+    embedder = FakeEmbedder()
+
+    vectors = await embed_chunks(
+        [chunk(1, "Tea > Leaves"), chunk(2, None)],
+        embedder=embedder,
+        dimension=8,
+        embeds_headings=embeds_headings,
+        timeout_s=30,
+    )
+
+    assert embedder.calls == [texts]
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
+
+
+async def test_a_model_of_another_dimension_is_an_error() -> None:
+    with pytest.raises(EmbeddingDimensionMismatchError):
+        await embed_chunks([chunk(1, None)], embedder=FakeEmbedder(), dimension=9, embeds_headings=True, timeout_s=30)

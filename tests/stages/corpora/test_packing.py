@@ -1,0 +1,67 @@
+"""Sentences packed: full chunks, small ends, shared sentences."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.corpora.packing import ChunkSize, pack
+from stages.corpora.sentences import Sentence
+
+
+def of(*words: int) -> list[Sentence]:
+    """Sentences of so many words, each on a line of its own."""
+    return [Sentence(f"s{place}", place, place, count) for place, count in enumerate(words)]
+
+
+def packed(*words: int, size: ChunkSize = ChunkSize()) -> list[list[int]]:  # noqa: B008
+    """The places of the sentences of each chunk."""
+    return [[sentence.start_line for sentence in chunk] for chunk in pack(of(*words), size)]
+
+
+def test_a_chunk_is_full_at_the_target_and_the_next_begins_with_its_last_three_sentences() -> None:
+    assert packed(*[40] * 9) == [[0, 1, 2, 3, 4], [2, 3, 4, 5, 6], [4, 5, 6, 7, 8]]
+
+
+def test_a_sentence_that_would_make_a_chunk_too_long_begins_the_next() -> None:
+    assert packed(150, 160, 60) == [[0], [1, 2]]
+
+
+def test_a_small_end_joins_the_chunk_before_it() -> None:
+    assert packed(100, 110, 49) == [[0, 1, 2]]
+
+
+def test_a_small_end_that_does_not_fit_stays_alone() -> None:
+    assert packed(140, 155, 49) == [[0, 1], [2]]
+
+
+def test_a_section_of_a_few_words_is_a_chunk() -> None:
+    assert packed(5) == [[0]]
+
+
+def test_nothing_to_pack_is_no_chunk() -> None:
+    assert packed() == []
+
+
+def test_without_overlap_no_sentence_repeats() -> None:
+    assert packed(*[50] * 8, size=ChunkSize(overlap=0)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+SIZES = st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(0, 30), st.integers(0, 4)).map(
+    lambda drawn: ChunkSize(target=drawn[0], most=drawn[0] + drawn[1], least=drawn[2], overlap=drawn[3])
+)
+
+
+@given(st.lists(st.integers(0, 120)), SIZES)
+def test_every_sentence_is_packed_in_order_and_chunks_stay_within_their_bounds(
+    words: list[int], size: ChunkSize
+) -> None:
+    words = [min(count, size.most) for count in words]
+    chunks = pack(of(*words), size)
+    new: list[list[int]] = []
+    for chunk in chunks:
+        places = [sentence.start_line for sentence in chunk]
+        assert places == list(range(places[0], places[-1] + 1))
+        assert sum(sentence.words for sentence in chunk) <= size.most
+        new.append([place for place in places if not new or place > new[-1][-1]])
+
+    assert [place for places in new for place in places] == list(range(len(words)))
+    assert all(new)

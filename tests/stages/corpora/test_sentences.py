@@ -1,0 +1,42 @@
+"""Sentences with their lines, and how many words they have."""
+
+import pytest
+
+from stages.corpora.blocks import Block, BlockKind
+from stages.corpora.sentences import Sentence, count_words, sentences
+
+
+def block(text: str, *, start: int = 1, end: int | None = None) -> Block:
+    return Block(BlockKind.TEXT, start, start + text.count("\n") if end is None else end, text)
+
+
+def test_abbreviations_end_no_sentence_and_each_sentence_knows_its_lines() -> None:
+    found = list(sentences(block("Dr. Leaf steeps\nit, e.g. at noon. Then\nhe waits.", start=7), max_words=300))
+
+    assert found == [Sentence("Dr. Leaf steeps it, e.g. at noon.", 7, 8, 7), Sentence("Then he waits.", 8, 9, 3)]
+
+
+def test_sentences_have_all_lines_of_a_block_whose_text_has_others() -> None:
+    found = list(sentences(block("Steep. Wait.", start=3, end=5), max_words=300))
+
+    assert [(sentence.start_line, sentence.end_line) for sentence in found] == [(3, 5), (3, 5)]
+
+
+def test_a_sentence_that_no_chunk_could_hold_comes_in_pieces() -> None:
+    found = list(sentences(block("leaf " * 7), max_words=3))
+
+    assert [sentence.text for sentence in found] == ["leaf leaf leaf", "leaf leaf leaf", "leaf"]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "words"),
+    [
+        ("", 0),
+        ("| --- | --- |", 0),
+        ("**Steep** the _leaves_ - briefly.", 4),
+        ('a [very long](http://example.org/a "a title of its own") link', 4),
+        ("don't re-steep 2 cups", 4),
+    ],
+)
+def test_markup_and_link_targets_are_no_words(markdown: str, words: int) -> None:
+    assert count_words(markdown) == words
