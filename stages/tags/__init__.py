@@ -1,0 +1,1 @@
+"""Candidate tags for free phrases, out of a closed vocabulary."""

@@ -1,0 +1,116 @@
+"""The whole chain of a tags job as one function, in the shapes that its callers know."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from schemas.values.tags import Candidate, PhraseReport
+from stages.tags.context import ContextModel
+from stages.tags.embed import embed_phrases
+from stages.tags.ports import NeighbourSearch, TagLexicon, TokenVectors, Vector
+from stages.tags.rerank import rank_tags
+from stages.tags.retrieve import retrieve_tags
+from stages.tags.validate import validate_tags
+
+ContextRows: TypeAlias = Callable[[Collection[str]], Awaitable[Mapping[str, Vector]]]
+"""Gives the context rows of those of the tags that have one."""
+
+Shape: TypeAlias = (
+    list[Candidate]
+    | tuple[list[Candidate], list[PhraseReport]]
+    | tuple[list[Candidate], dict[str, int]]
+    | tuple[list[Candidate], list[PhraseReport], dict[str, int]]
+)
+
+
+class SearchedVocabulary(NamedTuple):
+    """A vocabulary with everything that a request asks of it."""
+
+    vocabulary_id: int
+    lexicon: TagLexicon
+    search: NeighbourSearch
+    tokens: TokenVectors
+    context_model: ContextModel
+    context_rows: ContextRows
+
+
+async def candidates_from_phrases(
+    vocabulary: SearchedVocabulary,
+    rewrite_phrases: Sequence[str],
+    *,
+    allow_nsfw_tags: bool,
+    context_tags: Sequence[str] | None = None,
+    context_tag_weight: float = 1.0,
+    context_weight: float = 0.5,
+    per_phrase_k: int = 50,
+    per_phrase_final_k: int = 1,
+    global_k: int = 300,
+    min_tag_count: int = 0,
+    skip_exact: bool = True,
+    verbose: bool = False,
+    return_phrase_ranks: bool = False,
+) -> Shape:
+    """The candidates for some phrases, best first: embed, retrieve, rerank and validate in a row.
+
+    The defaults are those of the library; a run takes the service's from PSQ_*. Raises as the stages do.
+    """
+    embedded = embed_phrases(
+        rewrite_phrases,
+        tokens=vocabulary.tokens,
+        context_model=vocabulary.context_model,
+        context_tags=context_tags or (),
+        context_tag_weight=context_tag_weight,
+    )
+    retrieved = await retrieve_tags(
+        embedded.phrases,
+        embedded.vectors,
+        lexicon=vocabulary.lexicon,
+        search=vocabulary.search,
+        vocabulary_id=vocabulary.vocabulary_id,
+        allow_nsfw_tags=allow_nsfw_tags,
+        per_phrase_k=per_phrase_k,
+        min_tag_count=min_tag_count,
+        skip_exact=skip_exact,
+    )
+    ranked = rank_tags(
+        retrieved,
+        context=embedded.phrases.context,
+        rows=await vocabulary.context_rows(retrieved.tags),
+        context_weight=context_weight,
+        per_phrase_final_k=per_phrase_final_k,
+        global_k=global_k,
+    )
+    tags = [candidate.tag for candidate in ranked.candidates]
+    validated = validate_tags(
+        ranked,
+        retrieved=retrieved,
+        lexicon=await vocabulary.lexicon.look_up(vocabulary.vocabulary_id, tags),
+        allow_nsfw_tags=allow_nsfw_tags,
+        min_tag_count=min_tag_count,
+        global_k=global_k,
+    )
+    return shaped(
+        validated.candidates,
+        ranked.phrase_reports,
+        validated.phrase_rank_by_tag,
+        verbose=verbose,
+        return_phrase_ranks=return_phrase_ranks,
+    )
+
+
+def shaped(
+    candidates: Sequence[Candidate],
+    phrase_reports: Sequence[PhraseReport],
+    phrase_rank_by_tag: Mapping[str, int],
+    *,
+    verbose: bool,
+    return_phrase_ranks: bool,
+) -> Shape:
+    """The candidates alone, or with the reports, the ranks, or both in this order."""
+    match verbose, return_phrase_ranks:
+        case True, True:
+            return list(candidates), list(phrase_reports), dict(phrase_rank_by_tag)
+        case True, False:
+            return list(candidates), list(phrase_reports)
+        case False, True:
+            return list(candidates), dict(phrase_rank_by_tag)
+    return list(candidates)

@@ -1,0 +1,33 @@
+"""The lists of all phrases as one."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from schemas.values.tags import Candidate, PhraseCandidate
+from stages.tags.order import best_first
+
+
+def merge(lists: Iterable[tuple[str, Sequence[PhraseCandidate]]], *, global_k: int) -> tuple[Candidate, ...]:
+    """One candidate per tag, best first, `global_k` at most. A list is a normalised phrase and its candidates.
+
+    Each score is the best of its own over the lists: a combined score need not be that of the other two.
+    """
+    by_tag: dict[str, list[tuple[str, PhraseCandidate]]] = defaultdict(list)
+    for phrase, candidates in lists:
+        for candidate in candidates:
+            by_tag[candidate.tag].append((phrase, candidate))
+    merged = [_merged(tag, seen) for tag, seen in by_tag.items()]
+    return tuple(sorted(merged, key=best_first)[:global_k])
+
+
+def _merged(tag: str, seen: Sequence[tuple[str, PhraseCandidate]]) -> Candidate:
+    candidates = [candidate for _, candidate in seen]
+    contexts = [candidate.score_context for candidate in candidates if candidate.score_context is not None]
+    return Candidate(
+        tag=tag,
+        score_combined=max(candidate.score_combined for candidate in candidates),
+        score_fasttext=max(candidate.score_fasttext for candidate in candidates),
+        score_context=max(contexts, default=None),
+        count=candidates[0].count,
+        sources=tuple(dict.fromkeys(phrase for phrase, _ in seen)),
+    )

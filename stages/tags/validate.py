@@ -1,0 +1,77 @@
+"""Stage `validate`: whether the candidates keep their contract."""
+
+import math
+from collections.abc import Iterator
+
+from schemas.errors import TagContractError
+from schemas.values.tags import Candidate, Lexicon, RankedTags, RetrievedTags, ValidatedTags
+from stages.tags.order import best_first
+from stages.tags.policy import is_nsfw
+
+
+def validate_tags(
+    ranked: RankedTags,
+    *,
+    retrieved: RetrievedTags,
+    lexicon: Lexicon,
+    allow_nsfw_tags: bool,
+    min_tag_count: int = 0,
+    global_k: int = 300,
+) -> ValidatedTags:
+    """The candidates as they are, if they keep the contract.
+
+    `lexicon` is what the vocabulary says about them now, asked anew. A required tag may be absent only where the list
+    is full. Raises TagContractError with everything that is broken.
+    """
+    violations = tuple(
+        _violations(
+            ranked, retrieved, lexicon, allow_nsfw_tags=allow_nsfw_tags, min_tag_count=min_tag_count, global_k=global_k
+        )
+    )
+    if violations:
+        raise TagContractError(violations)
+    return ValidatedTags(candidates=ranked.candidates, phrase_rank_by_tag=ranked.phrase_rank_by_tag)
+
+
+def _violations(
+    ranked: RankedTags,
+    retrieved: RetrievedTags,
+    lexicon: Lexicon,
+    *,
+    allow_nsfw_tags: bool,
+    min_tag_count: int,
+    global_k: int,
+) -> Iterator[str]:
+    candidates = ranked.candidates
+    tags = [candidate.tag for candidate in candidates]
+    known = [lexicon.tags[tag] for tag in tags if tag in lexicon.tags]
+    if foreign := len(tags) - len(known):
+        yield f"{foreign} of {len(tags)} are not in the vocabulary"
+    if not allow_nsfw_tags and (unsafe := sum(map(is_nsfw, known))):
+        yield f"{unsafe} of {len(tags)} are not permitted"
+    if rare := sum((tag.count or 0) < min_tag_count for tag in known):
+        yield f"{rare} of {len(tags)} were used less than {min_tag_count} times"
+    if repeated := len(tags) - len(set(tags)):
+        yield f"{repeated} of {len(tags)} are repeated"
+    if len(tags) > global_k:
+        yield f"there are {len(tags)}, and {global_k} are allowed"
+    if list(candidates) != sorted(candidates, key=best_first):
+        yield "they are not in order"
+    if outside := sum(not _is_bounded(candidate) for candidate in candidates):
+        yield f"{outside} of {len(tags)} have a score that is not a number from -1 to 1"
+    phrases = {found.phrase.normalized for found in retrieved.phrases}
+    if sourceless := sum(
+        not candidate.sources or not phrases.issuperset(candidate.sources) for candidate in candidates
+    ):
+        yield f"{sourceless} of {len(tags)} name no phrase of the request"
+    if ranked.phrase_rank_by_tag.keys() != set(tags) or min(ranked.phrase_rank_by_tag.values(), default=1) < 1:
+        yield "their ranks are those of other tags"
+    required = {tag for found in retrieved.phrases for tag in found.required}
+    absent = required.difference(tags)
+    if absent and len(tags) < global_k:
+        yield f"{len(absent)} of {len(required)} required tags are absent"
+
+
+def _is_bounded(candidate: Candidate) -> bool:
+    scores = (candidate.score_combined, candidate.score_fasttext, candidate.score_context)
+    return all(score is None or (math.isfinite(score) and -1 <= score <= 1) for score in scores)

@@ -1,0 +1,129 @@
+"""Small vocabularies whose similarities are cosines of whole degrees."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from schemas.values.tags import (
+    Candidate,
+    FoundForPhrase,
+    FoundTag,
+    Phrase,
+    PhraseCandidate,
+    PhraseReport,
+    RetrievedTags,
+    Tag,
+)
+from stages.tags.candidates import SearchedVocabulary, candidates_from_phrases
+from stages.tags.context import ContextModel
+from stages.tags.phrases import lookup_of, normalise
+from stages.tags.ports import Vector
+from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary, unit
+
+NO_CONTEXT: Mapping[str, Vector] = {}
+
+
+def at(degrees: float) -> Vector:
+    """A unit vector at an angle: its cosine with `at(0)` is that of the angle."""
+    return unit(math.cos(math.radians(degrees)), math.sin(math.radians(degrees)))
+
+
+def context_model(terms: Mapping[str, Vector], idf: Mapping[str, float] | None = None) -> ContextModel:
+    """A context model that places each term at a vector."""
+    return ContextModel(
+        digest="context",
+        terms={term: place for place, term in enumerate(terms)},
+        idf=np.array([(idf or {}).get(term, 1.0) for term in terms]),
+        components=np.array(list(terms.values()), dtype=np.float64).reshape(len(terms), 2),
+    )
+
+
+def tags_of(counts: Mapping[str, int | None], nsfw: Mapping[str, float] | None = None) -> dict[str, Tag]:
+    """Tags by name, with counts and the probability of not being safe for work."""
+    ratings = nsfw or {}
+    return {name: Tag(name=name, count=count, nsfw_probability=ratings.get(name)) for name, count in counts.items()}
+
+
+def vocabulary(
+    counts: Mapping[str, int | None],
+    *,
+    aliases: Mapping[str, tuple[str, ...]] | None = None,
+    nsfw: Mapping[str, float] | None = None,
+    vectors: Mapping[str, Vector] | None = None,
+    lookups: Mapping[str, Vector] | None = None,
+    rows: Mapping[str, Vector] = NO_CONTEXT,
+    terms: Mapping[str, Vector] = NO_CONTEXT,
+    idf: Mapping[str, float] | None = None,
+) -> SearchedVocabulary:
+    """A vocabulary with everything. `lookups` are vectors of words outside of it; other words have none."""
+    inside = vectors or {}
+    stored = InMemoryVocabulary(tags_of(counts, nsfw), aliases or {}, inside, rows)
+    tokens = FakeTokenVectors({**inside, **(lookups or {})}, dimension=2, knows_all=False)
+    return SearchedVocabulary(1, stored, stored, tokens, context_model(terms, idf), stored.context_rows)
+
+
+def searches(searched: SearchedVocabulary) -> list[tuple[str, ...]]:
+    """The tokens of every search for neighbours so far."""
+    assert isinstance(searched.search, InMemoryVocabulary)
+    return searched.search.searched
+
+
+async def candidates(
+    searched: SearchedVocabulary,
+    *phrases: str,
+    allow_nsfw_tags: bool = True,
+    context_tags: tuple[str, ...] = (),
+    **options: Any,
+) -> list[Candidate]:
+    """The candidates for phrases, without reports."""
+    found = await candidates_from_phrases(
+        searched, phrases, allow_nsfw_tags=allow_nsfw_tags, context_tags=context_tags, **options
+    )
+    assert isinstance(found, list)
+    return found
+
+
+async def reports(searched: SearchedVocabulary, *phrases: str, **options: Any) -> list[PhraseReport]:
+    """What each final phrase led to."""
+    found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=True, verbose=True, **options)
+    told = found[1]
+    assert isinstance(told, list)
+    return told
+
+
+def names(found: list[Candidate]) -> list[str]:
+    """The tags, in order."""
+    return [candidate.tag for candidate in found]
+
+
+def seen(tag: str, combined: float, *, count: int | None = 1, context: float | None = None) -> PhraseCandidate:
+    """A tag as one phrase sees it, found by its own name."""
+    return PhraseCandidate(
+        tag=tag,
+        alias_token=tag,
+        score_fasttext=combined,
+        score_context=context,
+        score_combined=combined,
+        context_imputed=False,
+        count=count,
+    )
+
+
+def retrieved(similarities: Mapping[str, Mapping[str, float]], *, required: tuple[str, ...] = ()) -> RetrievedTags:
+    """What phrases led to: phrase -> tag -> similarity, each tag used once."""
+    return RetrievedTags(
+        vocabulary_id=1,
+        phrases=tuple(
+            FoundForPhrase(
+                phrase=Phrase(phrase=phrase, normalized=normalise(phrase), lookup=lookup_of(phrase)),
+                required=tuple(tag for tag in sorted(found) if tag in required),
+                asked_neighbours=True,
+                found=tuple(
+                    FoundTag(tag=tag, alias_token=tag, score_fasttext=found[tag], count=1) for tag in sorted(found)
+                ),
+            )
+            for phrase, found in similarities.items()
+        ),
+    )

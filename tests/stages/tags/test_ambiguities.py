@@ -1,0 +1,203 @@
+"""Where the contract leaves a choice, the choice; numbered as the ambiguities of the contract are."""
+
+from typing import Any
+
+import pytest
+
+from schemas.values.tags import Lexicon
+from stages.tags.candidates import candidates_from_phrases
+from stages.tags.fusion import imputed_context
+from stages.tags.policy import is_nsfw
+from stages.tags.projection import project
+from stages.tags.rerank import rank_tags
+from tests.stages.tags.builders import at, candidates, names, reports, retrieved, searches, tags_of, vocabulary
+
+WORD = {"word": at(0)}
+
+
+@pytest.mark.parametrize("phrase", ["lewd", "rude"])
+async def test_ambiguity_1_the_policy_holds_for_exact_matches_and_required_tags(phrase: str) -> None:
+    searched = vocabulary(
+        {"lewd": 5, "safe": 5},
+        aliases={"rude": ("lewd",)},
+        nsfw={"lewd": 1.0},
+        vectors={"lewd": at(0), "safe": at(1), "rude": at(0)},
+    )
+
+    assert await candidates(searched, phrase, allow_nsfw_tags=False) == []
+    # The phrase names a tag, so that its neighbours are not asked either: nothing stands in for what is not permitted.
+    assert searches(searched) == []
+
+
+async def test_ambiguity_2_a_phrase_with_more_required_tags_than_places_gets_them_all() -> None:
+    searched = vocabulary({"a": 1, "b": 2, "c": 3}, aliases={"abc": ("a", "b", "c")})
+
+    assert names(await candidates(searched, "abc", per_phrase_final_k=1)) == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize(("min_tag_count", "kept"), [(0, ["uncounted"]), (1, [])])
+async def test_ambiguity_3_a_tag_without_a_count_was_used_0_times(min_tag_count: int, kept: list[str]) -> None:
+    searched = vocabulary({"uncounted": None}, rows={"uncounted": at(0)})
+
+    found = await candidates(searched, "uncounted", min_tag_count=min_tag_count)
+
+    assert names(found) == kept
+    assert [tag.count for tag in found] == [None] * len(kept)
+
+
+def test_ambiguity_4_aliases_are_followed_once_and_targets_outside_the_vocabulary_drop_out() -> None:
+    lexicon = Lexicon(tags=tags_of({"tag": 1}), aliases={"near": ("tag", "gone"), "far": ("near",)})
+
+    assert [tag.name for tag in project("near", lexicon)] == ["tag"]
+    assert project("far", lexicon) == ()
+
+
+async def test_ambiguity_5_a_word_without_a_vector_has_no_neighbours() -> None:
+    searched = vocabulary({"tag": 1}, vectors={"tag": at(0)})
+
+    assert await candidates(searched, "unheard") == []
+    assert searches(searched) == []
+
+
+async def test_ambiguity_5_a_negative_similarity_stays_negative() -> None:
+    searched = vocabulary({"tag": 1}, vectors={"tag": at(120)}, lookups=WORD)
+
+    (found,) = await candidates(searched, "word")
+
+    assert found.score_combined == pytest.approx(-0.5)
+
+
+async def test_ambiguity_6_equal_scores_are_ordered_by_count_and_then_by_tag() -> None:
+    counts = {"d": None, "c": 5, "b": 5, "a": 0, "e": 9}
+    searched = vocabulary(counts, aliases={"all": tuple(counts)})
+
+    assert names(await candidates(searched, "all")) == ["e", "b", "c", "a", "d"]
+
+
+async def test_ambiguity_7_sources_are_normalised_phrases_first_seen_first() -> None:
+    searched = vocabulary({"shirt": 1}, aliases={"tee": ("shirt",)})
+
+    (found,) = await candidates(searched, "TEE", "plain_Shirt", "tee ", "Shirt")
+
+    assert found.sources == ("tee", "shirt")
+
+
+def test_ambiguity_8_the_percentile_is_between_two_scores_linearly() -> None:
+    # Rank .1 * 2 = .2 of the way from .2 to .4.
+    assert imputed_context([0.2, 0.4, 0.9]) == pytest.approx(0.24)
+
+
+async def test_ambiguity_8_the_percentile_is_taken_before_the_cut_and_counts_exact_matches() -> None:
+    searched = vocabulary(
+        {"named": 1, "near": 1, "far": 1, "rowless": 1},
+        vectors={"named": at(0), "near": at(10), "far": at(20), "rowless": at(30)},
+        rows={"named": at(0), "near": at(60), "far": at(90)},
+        terms={"named": at(0)},
+    )
+
+    (report,) = await reports(searched, "named", skip_exact=False, per_phrase_final_k=1)
+
+    (imputed,) = [row.score_context for row in report.candidates if row.context_imputed]
+    # Of 0, .5 and 1: .2 of the way from 0 to .5.
+    assert imputed == pytest.approx(0.1)
+
+
+async def test_ambiguity_9_heads_are_terms_and_weights_of_equal_terms_add_up() -> None:
+    searched = vocabulary(
+        {"tag": 1},
+        aliases={"big_shirt": ("tag",)},
+        rows={"tag": at(0)},
+        terms={"shirt": at(0), "hat": at(90)},
+        idf={"shirt": 3.0, "hat": 4.0},
+    )
+
+    (alone,) = await candidates(searched, "big shirt")
+    (with_hat,) = await candidates(searched, "big shirt", context_tags=("Hat",))
+    (weighed,) = await candidates(searched, "big shirt", context_tags=("hat", "shirt"), context_tag_weight=2)
+
+    assert alone.score_context == pytest.approx(1.0)
+    assert with_hat.score_context == pytest.approx(0.6)  # (3, 4) has the length 5
+    assert weighed.score_context == pytest.approx(9 / (9 * 9 + 8 * 8) ** 0.5)  # (1 + 2) * 3 and 2 * 4
+
+
+async def test_ambiguity_9_terms_that_are_unknown_are_told_and_count_nothing() -> None:
+    searched = vocabulary({"tag": 1}, aliases={"big_shirt": ("tag",)}, rows={"tag": at(0)}, terms={"shirt": at(0)})
+
+    told = await reports(searched, "big shirt")
+
+    assert [(report.lookup, report.tfidf_vocab, report.oov_terms) for report in told] == [
+        ("big_shirt", (), ("big_shirt",)),
+        ("shirt", ("shirt",), ()),
+    ]
+
+
+def test_ambiguity_10_the_merged_score_need_not_be_that_of_the_merged_parts() -> None:
+    # Context is the same for all phrases; what differs is what is imputed: .0 in the second phrase, .8 in the first.
+    found = retrieved({"one": {"rowless": 0.2, "near": 0.5}, "two": {"rowless": 0.9}})
+
+    ranked = rank_tags(found, context=(1.0, 0.0), rows={"near": at(36.8698976)}, per_phrase_final_k=2)
+
+    (rowless,) = [tag for tag in ranked.candidates if tag.tag == "rowless"]
+    # (.2 + .8) / 2 = .5 and (.9 + 0) / 2 = .45; the parts would give (.9 + .8) / 2.
+    assert (rowless.score_fasttext, round(rowless.score_combined, 6)) == (0.9, 0.5)
+    assert rowless.score_context == pytest.approx(0.8)
+
+
+def test_ambiguity_11_an_imputed_score_enters_the_merged_maximum() -> None:
+    ranked = rank_tags(retrieved({"one": {"rowless": 0.2}}), context=(1.0, 0.0), rows={})
+
+    assert ranked.candidates[0].score_context == 0.0
+    assert ranked.phrase_reports[0].candidates[0].context_imputed
+
+
+async def test_ambiguity_12_per_phrase_k_counts_tokens_and_not_tags() -> None:
+    searched = vocabulary(
+        {"near": 1, "far": 1},
+        aliases={"near1": ("near",), "near2": ("near",)},
+        vectors={"near": at(10), "near1": at(1), "near2": at(2), "far": at(20)},
+        lookups=WORD,
+    )
+
+    assert names(await candidates(searched, "word", per_phrase_k=3, per_phrase_final_k=9)) == ["near"]
+    assert names(await candidates(searched, "word", per_phrase_k=4, per_phrase_final_k=9)) == ["near", "far"]
+
+
+def test_ambiguity_13_a_rank_is_the_best_over_the_phrases_counted_from_1() -> None:
+    found = retrieved({"one": {"a": 0.9, "b": 0.8, "c": 0.7}, "two": {"b": 0.3, "c": 0.9}}, required=("c",))
+
+    ranked = rank_tags(found, context=None, rows={}, per_phrase_final_k=2)
+
+    assert ranked.phrase_rank_by_tag == {"a": 1, "c": 1, "b": 2}
+
+
+@pytest.mark.parametrize("options", [{"global_k": 0}, {"global_k": -1}, {"per_phrase_final_k": 0}, {"per_phrase_k": 0}])
+async def test_ambiguity_14_lists_without_a_place_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        await candidates(vocabulary({"tag": 1}), "tag", **options)
+
+
+@pytest.mark.parametrize("phrases", [(), ("",), (" _ ", "\t")])
+async def test_ambiguity_14_no_phrase_gives_no_candidate(phrases: tuple[str, ...]) -> None:
+    searched = vocabulary({"tag": 1}, rows={"tag": at(0)}, terms={"tag": at(0)})
+
+    found = await candidates_from_phrases(
+        searched,
+        phrases,
+        allow_nsfw_tags=True,
+        context_tags=["tag"],
+        verbose=True,
+        return_phrase_ranks=True,
+    )
+
+    assert found == ([], [], {})
+
+
+@pytest.mark.parametrize("context_weight", [-0.01, 1.01, float("nan")])
+async def test_ambiguity_15_a_weight_outside_of_0_to_1_is_refused(context_weight: float) -> None:
+    with pytest.raises(ValueError, match="context_weight has to be from 0 to 1"):
+        await candidates(vocabulary({"tag": 1}), "tag", context_weight=context_weight)
+
+
+@pytest.mark.parametrize(("probability", "nsfw"), [(0.95, True), (0.9499999, False), (1.0, True), (0.0, False)])
+def test_ambiguity_16_the_threshold_itself_is_not_safe(probability: float, nsfw: bool) -> None:
+    assert is_nsfw(tags_of({"a": 1}, {"a": probability})["a"]) is nsfw

@@ -1,0 +1,197 @@
+"""What a user of candidate tags checks first, row by row."""
+
+import pytest
+
+from schemas.values.tags import Candidate, PhraseReport
+from stages.tags.candidates import candidates_from_phrases
+from stages.tags.phrases import final_phrases
+from tests.stages.tags.builders import at, candidates, names, reports, searches, vocabulary
+
+SHIRTS = vocabulary(
+    {"big_shirt": 7, "shirt": 90, "tee": 30},
+    aliases={"t-shirt": ("shirt",)},
+    vectors={"big_shirt": at(20), "shirt": at(0), "tee": at(60), "t-shirt": at(10)},
+)
+
+
+def test_c1_one_phrase_however_it_is_written_and_its_head_once() -> None:
+    phrases = final_phrases(["big_shirt", "Big  Shirt", "wide shirt", "shirt", "sit in", "a tv"])
+
+    assert [phrase.normalized for phrase in phrases] == ["big shirt", "wide shirt", "shirt", "sit in", "a tv"]
+    assert [phrase.is_head for phrase in phrases] == [False] * 5
+    assert [phrase.normalized for phrase in final_phrases(["big_shirt", "Big  Shirt", "wide shirt"])] == [
+        "big shirt",
+        "wide shirt",
+        "shirt",
+    ]
+
+
+async def test_c2_an_exact_alias_is_its_target_at_1_without_asking_for_neighbours() -> None:
+    searched = SHIRTS._replace()
+    before = len(searches(searched))
+
+    (found,) = await candidates(searched, "T-Shirt", per_phrase_final_k=3)
+
+    assert (found.tag, found.score_fasttext, found.score_combined, found.sources) == ("shirt", 1.0, 1.0, ("t-shirt",))
+    assert len(searches(searched)) == before
+
+
+async def test_c2_an_exact_alias_asks_for_neighbours_when_skipping_is_off() -> None:
+    found = await candidates(SHIRTS, "t-shirt", skip_exact=False, per_phrase_final_k=3)
+
+    assert searches(SHIRTS)[-1] == ("t-shirt",)
+    # t-shirt lies at 10 degrees: cos 10 to big_shirt, cos 50 to tee.
+    assert [(tag.tag, round(tag.score_fasttext or 0, 6)) for tag in found] == [
+        ("shirt", 1.0),
+        ("big_shirt", 0.984808),
+        ("tee", 0.642788),
+    ]
+
+
+async def test_c3_an_unknown_phrase_drops_out() -> None:
+    assert await candidates(SHIRTS, "quux") == []
+    assert names(await candidates(SHIRTS, "quux", "tee")) == ["tee"]
+
+
+async def test_c3_a_tag_that_is_not_permitted_never_leaks_whichever_way_it_is_found() -> None:
+    searched = vocabulary(
+        {"safe": 5, "lewd": 5},
+        aliases={"rude": ("lewd",), "mixed": ("lewd", "safe")},
+        nsfw={"lewd": 0.95, "safe": 0.949},
+        vectors={"safe": at(80), "lewd": at(0), "rude": at(1), "mixed": at(2)},
+        lookups={"lewdd": at(0)},
+    )
+    phrases = ("lewd", "rude", "mixed", "lewdd", "very lewd")
+
+    found = await candidates(searched, *phrases, allow_nsfw_tags=False, per_phrase_final_k=9, skip_exact=False)
+
+    assert names(found) == ["safe"]
+    assert set(names(await candidates(searched, *phrases, per_phrase_final_k=9))) == {"safe", "lewd"}
+
+
+async def test_c4_without_context_the_combined_score_is_the_similarity() -> None:
+    found = await candidates(SHIRTS, "tee", "shirt", per_phrase_final_k=3, skip_exact=False)
+
+    assert [tag.score_context for tag in found] == [None, None, None]
+    assert [tag.score_combined for tag in found] == [tag.score_fasttext for tag in found]
+
+
+CONTEXT = {"near": at(0), "middle": at(60), "far": at(90)}
+
+
+@pytest.mark.parametrize(
+    ("context_weight", "expected"),
+    [
+        # Similarity is cos 60 = .5 and context cos 0 = 1 for `near`; the other way round for `middle`.
+        (0.0, {"near": 0.5, "middle": 1.0}),
+        (0.5, {"near": 0.75, "middle": 0.75}),
+        (1.0, {"near": 1.0, "middle": 0.5}),
+    ],
+)
+async def test_c4_the_weight_goes_from_similarity_alone_to_context_alone(
+    context_weight: float, expected: dict[str, float]
+) -> None:
+    searched = vocabulary(
+        {"near": 1, "middle": 1},
+        vectors={"near": at(60), "middle": at(0)},
+        lookups={"word": at(0)},
+        rows={"near": at(0), "middle": at(60)},
+        terms={"word": at(0)},
+    )
+
+    found = await candidates(searched, "word", per_phrase_final_k=2, context_weight=context_weight)
+
+    assert {tag.tag: round(tag.score_combined, 6) for tag in found} == expected
+
+
+async def test_c4_only_tags_without_a_row_are_imputed() -> None:
+    searched = vocabulary(
+        {"near": 1, "middle": 1, "rowless": 1},
+        vectors={"near": at(10), "middle": at(20), "rowless": at(30)},
+        lookups={"word": at(0)},
+        rows={"near": at(0), "middle": at(60)},
+        terms={"word": at(0)},
+    )
+
+    (report,) = await reports(searched, "word")
+
+    told = {row.tag: (round(row.score_context or 0, 6), row.context_imputed) for row in report.candidates}
+    # Between .5 and 1, a tenth of the way.
+    assert told == {"near": (1.0, False), "middle": (0.5, False), "rowless": (0.55, True)}
+
+
+async def test_c5_required_tags_are_present_although_others_score_better() -> None:
+    searched = vocabulary(
+        {"named": 1, "better": 1},
+        vectors={"named": at(0), "better": at(5)},
+        rows={"named": at(90), "better": at(0)},
+        terms={"named": at(0)},
+    )
+
+    found = await candidates(searched, "named", skip_exact=False, context_weight=0.9)
+
+    # (1 - .9) * 1 + .9 * 0 = .1 for `named`; `better` would have about 1, but there is one place.
+    assert [(tag.tag, round(tag.score_combined, 6)) for tag in found] == [("named", 0.1)]
+
+
+async def test_c5_the_order_is_the_same_for_phrases_in_any_order() -> None:
+    there = await candidates(SHIRTS, "tee", "big shirt", per_phrase_final_k=3, skip_exact=False)
+    back = await candidates(SHIRTS, "big shirt", "tee", per_phrase_final_k=3, skip_exact=False)
+
+    assert names(there) == names(back)
+    assert [tag.score_combined for tag in there] == [tag.score_combined for tag in back]
+
+
+async def test_c5_global_k_cuts_the_merged_list() -> None:
+    everything = await candidates(SHIRTS, "tee", "big shirt", per_phrase_final_k=3, skip_exact=False)
+
+    assert (
+        await candidates(SHIRTS, "tee", "big shirt", per_phrase_final_k=3, skip_exact=False, global_k=2)
+        == (everything[:2])
+    )
+
+
+@pytest.mark.parametrize(
+    ("verbose", "return_phrase_ranks", "kinds"),
+    [
+        (False, False, [Candidate]),
+        (True, False, [list, list]),
+        (False, True, [list, dict]),
+        (True, True, [list, list, dict]),
+    ],
+)
+async def test_c5_the_four_shapes(verbose: bool, return_phrase_ranks: bool, kinds: list[type]) -> None:
+    found = await candidates_from_phrases(
+        SHIRTS, ["tee"], allow_nsfw_tags=True, verbose=verbose, return_phrase_ranks=return_phrase_ranks
+    )
+
+    assert [type(part) for part in found] == kinds
+    assert isinstance(found, list if kinds == [Candidate] else tuple)
+
+
+def test_c5_the_fields_are_those_of_the_contract() -> None:
+    assert list(Candidate.model_fields) == [
+        "tag",
+        "score_combined",
+        "score_fasttext",
+        "score_context",
+        "count",
+        "sources",
+    ]
+    assert list(PhraseReport.model_fields) == [
+        "phrase",
+        "normalized",
+        "lookup",
+        "tfidf_vocab",
+        "oov_terms",
+        "candidates",
+    ]
+    assert set(PhraseReport.model_fields["candidates"].annotation.__args__[0].model_fields) == {  # type: ignore[union-attr]
+        "tag",
+        "alias_token",
+        "score_fasttext",
+        "score_context",
+        "score_combined",
+        "context_imputed",
+        "count",
+    }

@@ -1,0 +1,150 @@
+"""What holds for every vocabulary and every request."""
+
+import asyncio
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.values.tags import Lexicon, PhraseReport, Tag
+from stages.tags.candidates import SearchedVocabulary, candidates_from_phrases
+from stages.tags.order import best_first
+from stages.tags.phrases import final_phrases
+from stages.tags.policy import is_nsfw
+from stages.tags.projection import project
+from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary
+from tests.stages.tags.builders import at, context_model
+
+NAMES = ("a", "bb", "ccc", "ddd_ccc", "eee", "fff_eee", "gggg")
+ALIASES = ("hhh", "iii_ccc", "ccc", "jjj", "not_a_tag")
+WORDS = (*NAMES, *ALIASES, "unheard", "the", "", "ZZZ Eee", "iii  CCC")
+
+counts = st.none() | st.integers(0, 200)
+angles = st.integers(0, 359).map(at)
+tags = st.fixed_dictionaries({}, optional={name: st.tuples(counts, st.none() | st.floats(0, 1)) for name in NAMES})
+targets = st.lists(st.sampled_from((*NAMES, "gone", "hhh")), min_size=1, max_size=3, unique=True).map(tuple)
+
+
+@st.composite
+def vocabularies(draw: st.DrawFn) -> SearchedVocabulary:
+    """Any vocabulary over a few words, with aliases that chain, clash with tags and point nowhere."""
+    drawn = draw(tags)
+    stored = InMemoryVocabulary(
+        {name: Tag(name=name, count=count, nsfw_probability=nsfw) for name, (count, nsfw) in drawn.items()},
+        draw(st.dictionaries(st.sampled_from(ALIASES), targets)),
+        draw(st.dictionaries(st.sampled_from((*NAMES, *ALIASES)), angles, min_size=1)),
+        draw(st.dictionaries(st.sampled_from(NAMES), angles)),
+    )
+    model = context_model(draw(st.dictionaries(st.sampled_from((*NAMES, *ALIASES)), angles)))
+    tokens = FakeTokenVectors(dimension=2, knows_all=draw(st.booleans()))
+    return SearchedVocabulary(1, stored, stored, tokens, model, stored.context_rows)
+
+
+requests = st.fixed_dictionaries(
+    {
+        "allow_nsfw_tags": st.booleans(),
+        "context_tags": st.lists(st.sampled_from(WORDS), max_size=2),
+        "context_tag_weight": st.floats(0, 5),
+        "context_weight": st.floats(0, 1),
+        "per_phrase_k": st.integers(1, 12),
+        "per_phrase_final_k": st.integers(1, 4),
+        "global_k": st.integers(1, 12),
+        "min_tag_count": st.sampled_from((0, 1, 100)),
+        "skip_exact": st.booleans(),
+    }
+)
+phrases = st.lists(st.sampled_from(WORDS), max_size=5)
+
+
+def outcome(searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]) -> tuple[object, ...]:
+    """Candidates, reports and ranks."""
+    found = asyncio.run(candidates_from_phrases(searched, asked, verbose=True, return_phrase_ranks=True, **request))
+    assert isinstance(found, tuple)
+    return found
+
+
+def stored_tags(searched: SearchedVocabulary) -> Lexicon:
+    assert isinstance(searched.lexicon, InMemoryVocabulary)
+    return Lexicon(tags=dict(searched.lexicon.tags), aliases=dict(searched.lexicon.aliases))
+
+
+@settings(deadline=None)
+@given(vocabularies(), phrases, requests, st.randoms(use_true_random=False))
+def test_the_outcome_is_that_of_the_set_of_phrases(
+    searched: SearchedVocabulary, asked: list[str], request: dict[str, Any], random: Random
+) -> None:
+    shuffled = random.sample([*asked, *asked], 2 * len(asked))
+
+    here, there = outcome(searched, asked, request), outcome(searched, shuffled, request)
+
+    def unordered(found: tuple[object, ...]) -> object:
+        candidates, reports, ranks = found
+        assert isinstance(candidates, list)
+        assert isinstance(reports, list)
+        rows = [{**tag.model_dump(), "sources": sorted(tag.sources)} for tag in candidates]
+        return rows, {report.lookup: report.candidates for report in reports}, ranks
+
+    assert unordered(here) == unordered(there)
+    assert outcome(searched, asked, request) == here
+
+
+@settings(deadline=None)
+@given(vocabularies(), phrases, requests)
+def test_the_policy_never_leaks_whatever_the_aliases(
+    searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]
+) -> None:
+    candidates, reports, ranks = outcome(searched, asked, {**request, "allow_nsfw_tags": False})
+
+    unsafe = {tag.name for tag in stored_tags(searched).tags.values() if is_nsfw(tag)}
+    assert isinstance(candidates, list)
+    assert isinstance(reports, list)
+    assert isinstance(ranks, dict)
+    told = {tag.tag for tag in candidates} | {row.tag for report in reports for row in report.candidates} | set(ranks)
+    assert not told & unsafe
+
+
+@settings(deadline=None)
+@given(vocabularies(), phrases, requests)
+def test_required_tags_are_always_present(
+    searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]
+) -> None:
+    open_request = {**request, "allow_nsfw_tags": True, "global_k": 100}
+    minimum = request["min_tag_count"]
+
+    candidates, _, _ = outcome(searched, asked, open_request)
+
+    assert isinstance(candidates, list)
+    lexicon = stored_tags(searched)
+    required = {
+        tag.name for phrase in final_phrases(asked) for tag in project(phrase.lookup, lexicon, min_tag_count=minimum)
+    }
+    assert required <= {tag.tag for tag in candidates}
+
+
+@settings(deadline=None)
+@given(vocabularies(), phrases, requests)
+def test_scores_are_bounded_and_candidates_canonical_distinct_and_in_order(
+    searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]
+) -> None:
+    candidates, reports, ranks = outcome(searched, asked, request)
+
+    assert isinstance(candidates, list)
+    assert isinstance(reports, list)
+    for tag in candidates:
+        assert all(-1 <= score <= 1 for score in (tag.score_combined, tag.score_fasttext, tag.score_context or 0))
+    names = [tag.tag for tag in candidates]
+    assert len(set(names)) == len(names) <= request["global_k"]
+    assert set(names) <= stored_tags(searched).tags.keys()
+    assert candidates == sorted(candidates, key=best_first)
+    assert isinstance(ranks, dict)
+    assert ranks == {name: best_rank(reports, name) for name in names}
+
+
+def best_rank(reports: list[PhraseReport], name: str) -> int:
+    """The first place of a tag in any report, from 1."""
+    return min(
+        [row.tag for row in report.candidates].index(name) + 1
+        for report in reports
+        if name in {row.tag for row in report.candidates}
+    )

@@ -1,0 +1,94 @@
+"""Stage `validate`: every clause of the contract breaks alone."""
+
+from collections.abc import Callable
+
+import pytest
+
+from schemas.errors import TagContractError
+from schemas.values.tags import Lexicon, RankedTags, RetrievedTags
+from stages.tags.rerank import rank_tags
+from stages.tags.validate import validate_tags
+from tests.stages.tags.builders import retrieved, tags_of
+
+FOUND = retrieved({"one": {"a": 0.9, "b": 0.8}, "two": {"b": 0.5, "c": 0.4}}, required=("b",))
+RANKED = rank_tags(FOUND, context=None, rows={}, per_phrase_final_k=2)
+LEXICON = Lexicon(tags=tags_of({"a": 1, "b": 1, "c": 1}, {"c": 0.99}), aliases={})
+
+
+def validated(
+    ranked: RankedTags = RANKED,
+    *,
+    found: RetrievedTags = FOUND,
+    lexicon: Lexicon = LEXICON,
+    allow_nsfw_tags: bool = True,
+    min_tag_count: int = 0,
+    global_k: int = 300,
+) -> object:
+    return validate_tags(
+        ranked,
+        retrieved=found,
+        lexicon=lexicon,
+        allow_nsfw_tags=allow_nsfw_tags,
+        min_tag_count=min_tag_count,
+        global_k=global_k,
+    )
+
+
+def with_first(**update: object) -> RankedTags:
+    """The candidates, the first one changed without the checks of a value."""
+    first, *others = RANKED.candidates
+    return RANKED.model_copy(update={"candidates": (first.model_copy(update=update), *others)})
+
+
+def test_candidates_that_keep_the_contract_come_back_as_they_are() -> None:
+    passed = validate_tags(RANKED, retrieved=FOUND, lexicon=LEXICON, allow_nsfw_tags=True)
+
+    assert passed.candidates == RANKED.candidates
+    assert passed.phrase_rank_by_tag == {"a": 1, "b": 1, "c": 2}
+
+
+BROKEN: dict[str, Callable[[], object]] = {
+    "1 of 3 are not in the vocabulary": lambda: validated(
+        lexicon=LEXICON.model_copy(update={"tags": tags_of({"a": 1, "b": 1})})
+    ),
+    "1 of 3 are not permitted": lambda: validated(allow_nsfw_tags=False),
+    "3 of 3 were used less than 2 times": lambda: validated(min_tag_count=2),
+    "there are 3, and 2 are allowed": lambda: validated(global_k=2),
+    "they are not in order": lambda: validated(
+        RANKED.model_copy(update={"candidates": RANKED.candidates[::-1]}),
+    ),
+    "1 of 3 have a score that is not a number from -1 to 1": lambda: validated(with_first(score_combined=1.5)),
+    "1 of 3 name no phrase of the request": lambda: validated(with_first(sources=("three",))),
+    "their ranks are those of other tags": lambda: validated(RANKED.model_copy(update={"phrase_rank_by_tag": {}})),
+    "1 of 1 required tags are absent": lambda: validated(
+        RankedTags(candidates=(), phrase_reports=(), phrase_rank_by_tag={})
+    ),
+}
+
+
+@pytest.mark.parametrize("violation", BROKEN)
+def test_each_broken_clause_is_named_alone(violation: str) -> None:
+    with pytest.raises(TagContractError) as broken:
+        BROKEN[violation]()
+
+    assert broken.value.violations == (violation,)
+
+
+def test_a_repeated_tag_breaks_the_contract() -> None:
+    first = RANKED.candidates[0]
+
+    with pytest.raises(TagContractError, match="1 of 4 are repeated"):
+        validated(RANKED.model_copy(update={"candidates": (first, *RANKED.candidates)}))
+
+
+def test_a_score_that_is_no_number_breaks_the_contract() -> None:
+    with pytest.raises(TagContractError, match="not a number from -1 to 1"):
+        validated(with_first(score_context=float("nan")))
+
+
+def test_a_required_tag_may_be_cut_off_by_a_full_list() -> None:
+    cut = rank_tags(FOUND, context=None, rows={}, per_phrase_final_k=2, global_k=1)
+
+    assert validate_tags(cut, retrieved=FOUND, lexicon=LEXICON, allow_nsfw_tags=True, global_k=1).candidates == (
+        RANKED.candidates[0],
+    )
