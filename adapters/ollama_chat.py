@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from adapters.ollama_server import OllamaServer
+from adapters.token_logprobs import signals_of
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, ChatReply
 
@@ -43,6 +44,8 @@ class OllamaChat:
                 messages=[message.model_dump() for message in call.messages],
                 format=call.json_schema if call.json_schema is not None else "json" if call.json_mode else None,
                 options=_options(call, num_ctx),
+                logprobs=True if call.top_logprobs else None,
+                top_logprobs=call.top_logprobs or None,
             )
         if answer.message.content is None:
             raise LLMError(f"Model '{call.model}' at {self._server.url} answered without text.")
@@ -59,6 +62,7 @@ class OllamaChat:
             prompt_tokens=answer.prompt_eval_count,
             reply_tokens=answer.eval_count,
             seconds=time.perf_counter() - began,
+            tokens=signals_of(answer.logprobs) if call.top_logprobs else None,
         )
 
     async def close(self) -> None:

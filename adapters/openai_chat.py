@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
+from adapters.token_logprobs import ReportedToken, signals_of
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply
 
@@ -60,6 +61,7 @@ class OpenAIChat:
             prompt_tokens=completion.usage.prompt_tokens,
             reply_tokens=completion.usage.completion_tokens,
             seconds=time.perf_counter() - began,
+            tokens=signals_of(choice.logprobs.content) if call.top_logprobs and choice.logprobs else None,
         )
 
     async def close(self) -> None:
@@ -71,8 +73,13 @@ class _Message(BaseModel):
     content: str | None = None
 
 
+class _Logprobs(BaseModel):
+    content: list[ReportedToken] | None = None
+
+
 class _Choice(BaseModel):
     message: _Message
+    logprobs: _Logprobs | None = None
     finish_reason: str | None = None
 
 
@@ -96,6 +103,8 @@ def _request(call: ChatCall) -> dict[str, Any]:
     }
     if call.max_tokens is not None:
         request["max_tokens"] = call.max_tokens
+    if call.top_logprobs:
+        request |= {"logprobs": True, "top_logprobs": call.top_logprobs}
     if call.json_schema is not None:
         schema = {"name": "reply", "schema": call.json_schema, "strict": True}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}

@@ -7,7 +7,7 @@ earlier prompts, a reply depends on its request alone.
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,11 @@ class Generated:
     prompt_s: float
     reply_tokens: int
     reply_s: float
+    logprobs: list[dict[str, Any]] = field(default_factory=list)
+    """Per token of the reply `token`, `bytes`, `logprob` and `top_logprobs`, where the request asked for them.
+
+    Of the model's whole vocabulary, before a schema, a penalty or the temperature changes anything.
+    """
 
 
 class EmbeddedLLM:
@@ -95,6 +100,7 @@ class _Generation:
         self._refusal: str | None = None
         self._stop_reason: str | None = None
         self._timings: dict[str, Any] = {}
+        self._logprobs: list[dict[str, Any]] = []
 
     def take(self, chunk: dict[str, Any]) -> bool:
         """Take one chunk; True ends the generation."""
@@ -112,6 +118,7 @@ class _Generation:
         for choice in chunk["choices"]:
             if text := choice["delta"].get("content"):
                 self._on_text(text)
+            self._logprobs += (choice.get("logprobs") or {}).get("content") or ()
             self._stop_reason = choice["finish_reason"] or self._stop_reason
         self._timings = chunk.get("timings", self._timings)
         return self._is_cancelled()
@@ -127,6 +134,7 @@ class _Generation:
             prompt_s=self._timings["prompt_ms"] / 1000,
             reply_tokens=self._timings["predicted_n"],
             reply_s=self._timings["predicted_ms"] / 1000,
+            logprobs=self._logprobs,
         )
 
 

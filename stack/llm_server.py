@@ -291,7 +291,8 @@ class Generate(Handler):
         return {"model": self.models.llm.name, "created_at": _timestamp(time.time()), **self.shape(text), **rest}
 
     def _ending(self, generated: Generated) -> dict[str, Any]:
-        return {
+        """The last line. Log-probabilities stand here alone, also where the reply went out in pieces."""
+        ending: dict[str, Any] = {
             "done": True,
             "done_reason": generated.stop_reason,
             "total_duration": self.elapsed_ns(),
@@ -301,6 +302,7 @@ class Generate(Handler):
             "eval_count": generated.reply_tokens,
             "eval_duration": int(generated.reply_s * NANOSECONDS),
         }
+        return ending | ({"logprobs": generated.logprobs} if generated.logprobs else {})
 
 
 class Chat(Generate):

@@ -40,6 +40,8 @@ class Generation(BaseModel):
     tools: list[Any] = []
     think: bool | str | None = None
     images: list[str] = []
+    logprobs: bool = False
+    top_logprobs: int = Field(default=0, ge=0, le=20)
 
     @property
     def conversation(self) -> list[dict[str, str]]:
@@ -58,6 +60,8 @@ class Generation(BaseModel):
         request |= {"messages": self.conversation, "max_tokens": options.reply_tokens}
         if options.seed is not None:
             request["seed"] = options.seed
+        if self.logprobs or self.top_logprobs:
+            request |= {"logprobs": True, "top_logprobs": self.top_logprobs}
         if self.format:
             request["json_schema"] = {"type": "object"} if self.format == "json" else self.format
         return request

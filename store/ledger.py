@@ -1,24 +1,25 @@
 """The ledger of language model calls: paid once, found again by key.
 
-The key is a hash over everything that can change the answer: model, digest, messages, options, schema and sample
-number. A reply that a stage could not use is rejected: it stays readable and is never given out again.
+The key is a hash over everything that can change the answer: model, digest, messages, options, schema, sample number
+and the log-probabilities asked for. A reply that a stage could not use is rejected: it stays readable and is never
+given out again.
 """
 
 import json
 from typing import Any, NamedTuple
 
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall, ChatReply, TokenSignals
 from store.chain import content_hash
 from store.database import Connection
 
 FIND = """
-SELECT id, reply, digest, stop_reason, prompt_tokens, reply_tokens, seconds FROM llm_call
+SELECT id, reply, digest, stop_reason, prompt_tokens, reply_tokens, seconds, tokens FROM llm_call
 WHERE key = $1 AND rejected_at IS NULL
 """
 
 KEEP = """
-INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds, tokens)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (key) WHERE rejected_at IS NULL DO NOTHING
 RETURNING id
 """
@@ -46,7 +47,7 @@ WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1) AND rejecte
 
 USES = """
 SELECT u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest, c.request, c.reply, c.stop_reason,
-       c.prompt_tokens, c.reply_tokens, c.seconds, c.created_at, c.rejected_at
+       c.prompt_tokens, c.reply_tokens, c.seconds, c.tokens, c.created_at, c.rejected_at
 FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
 WHERE u.attempt_id = $1 ORDER BY u.ordinal
 """
@@ -92,6 +93,7 @@ async def find(connection: Connection, key: str) -> Kept | None:
             prompt_tokens=row["prompt_tokens"],
             reply_tokens=row["reply_tokens"],
             seconds=row["seconds"],
+            tokens=None if row["tokens"] is None else TokenSignals(**row["tokens"]),
         ),
     )
 
@@ -109,6 +111,7 @@ async def keep(connection: Connection, key: str, call: ChatCall, reply: ChatRepl
         reply.prompt_tokens,
         reply.reply_tokens,
         reply.seconds,
+        None if reply.tokens is None else reply.tokens.model_dump_json(),
     )
     if call_id is not None:
         return Kept(call_id, reply)
@@ -149,4 +152,8 @@ async def counts(connection: Connection, run_id: int) -> dict[int, CallCounts]:
 
 
 def _identity(call: ChatCall) -> dict[str, Any]:
-    return call.model_dump(mode="json", exclude={"timeout_s", "purpose"})
+    identity = call.model_dump(mode="json", exclude={"timeout_s", "purpose"})
+    if not call.top_logprobs:
+        # Calls that ask for none keep the key that they had before anybody could.
+        del identity["top_logprobs"]
+    return identity

@@ -33,6 +33,8 @@ class RagqSettings(SettingsGroup):
     """Have the server hold the scores to a JSON schema; the model then cannot think aloud before it answers."""
     score_text_chars: int = Field(default=0, ge=0)
     """Characters that RAGQ_SCORE_SCHEMA lets each evidence and reason get; 0 sets no bound."""
+    token_signals: bool = False
+    """Ask for the log-probabilities of the tokens of each scoring reply, and keep what they say about its certainty."""
     retries: int = Field(default=0, ge=0, le=10)
     """Times a stage is tried again by itself after a transport error, and after no other error."""
 

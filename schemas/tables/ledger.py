@@ -20,7 +20,7 @@ class LLMCall(SQLModel, table=True):
 
     id: int | None = Field(default=None, sa_column=id_column())
     key: str
-    """SHA-256 over model, digest, messages, options and schema."""
+    """SHA-256 over model, digest, messages, options, schema and the log-probabilities asked for."""
     model: str
     digest: str
     request: dict[str, Any] = Field(sa_column=json_column())
@@ -29,6 +29,8 @@ class LLMCall(SQLModel, table=True):
     prompt_tokens: int | None = None
     reply_tokens: int | None = None
     seconds: float
+    tokens: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """The token signals of the reply; null where none were asked for, or the server gave none."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
     rejected_at: datetime | None = Field(default=None, sa_column=time_column())
     """When a stage could not use the reply; a rejected reply is kept and never given out again."""

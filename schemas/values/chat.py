@@ -29,6 +29,8 @@ class ChatCall(Value):
     max_tokens: int | None = Field(default=None, ge=1)
     sample: int = Field(default=0, ge=0)
     """Which sample of a call with temperature above 0: each sample is a call of its own."""
+    top_logprobs: int = Field(default=0, ge=0, le=20)
+    """Of how many likeliest tokens the server is to report the log-probabilities, at each token; 0 asks for none."""
     timeout_s: float = Field(default=600.0, gt=0)
     purpose: str = ""
     """What the call is for, in words an operator may see: `validate PHQ8_Sleep rank 1`. Never text of a subject."""

@@ -98,7 +98,7 @@ class ItemScore(ItemAnswer):
     """Quotes that stage `extract` kept for the item."""
     retrieval: SimilarityStatistics = SimilarityStatistics(count=0, mean=None, maximum=None)
     tokens: TokenSignals | None = None
-    """None where the backend gives no token probabilities."""
+    """None where token probabilities were not asked for, or the backend gives none."""
     consistency: Consistency | None = None
     """None where a single reply was asked for."""
 

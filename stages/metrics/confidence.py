@@ -159,7 +159,10 @@ def variant_named(name: str) -> Variant:
 
 def _tokens(item: ItemScore) -> TokenSignals:
     if item.tokens is None:
-        raise Refused("A token confidence needs token probabilities, which this run's backend gave none of.")
+        raise Refused(
+            "A token confidence needs token probabilities, and this run has none; score it with "
+            "RAGQ_TOKEN_SIGNALS=true on a server that gives them."
+        )
     return item.tokens
 
 

@@ -16,6 +16,9 @@ from stages.participants.totals import totals_of
 from stages.participants.whole_reply import is_cut_off, whole_reply
 from stages.ports import ChatModel
 
+TOP_LOGPROBS = 5
+"""The likeliest tokens that token signals look at (Spec 051)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringPlan:
@@ -34,6 +37,8 @@ class ScoringPlan:
     severity_mode: SeverityMode = "strict"
     """The one that the prompt was assembled with."""
     track_na_reasons: bool = True
+    token_signals: bool = False
+    """Ask for the log-probabilities that token signals are made of."""
 
 
 class UsableReply(NamedTuple):
@@ -77,6 +82,7 @@ def scoring_call(prompt: AssembledPrompt, *, plan: ScoringPlan, sample: int = 0)
         json_schema=schema if plan.hold_to_schema else None,
         max_tokens=plan.max_tokens,
         sample=sample,
+        top_logprobs=TOP_LOGPROBS if plan.token_signals else 0,
         timeout_s=plan.timeout_s,
         purpose=f"score sample {sample + 1}" if sample else "score",
     )

@@ -40,6 +40,9 @@ async def test_a_reply_of_another_shape_is_an_error_that_quotes_nothing(chat: Ch
     found = {
         "about my secret": r"body is wrong \(json_invalid\)",
         '{"choices": []}': r"choices is wrong \(too_short\)",
+        '{"choices": [{"message": {"content": "a"}, "logprobs": {"content": [{"token": "my secret"}]}}]}': (
+            r"choices\.0\.logprobs\.content\.0\.logprob is wrong \(missing\)"
+        ),
         '{"choices": [{"message": {"content": ["my secret"]}}]}': r"choices\.0\.message\.content is wrong",
     }
     for body, message in found.items():

@@ -1,6 +1,7 @@
 """What every ChatModel does. A new one joins the list."""
 
 import json
+import math
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from adapters.ollama_chat import OllamaChat
 from adapters.openai_chat import OpenAIChat
 from adapters.packaged import PACKAGED_LLM
 from schemas.errors import LLMError, LLMTimeoutError
-from schemas.values.chat import ChatCall, Message
+from schemas.values.chat import ChatCall, Message, TokenSignals
 from stages.ports import ChatModel
 from tests.canned import canned, http
 from tests.fakes.chat import ScriptedChat
+from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
 
 NOWHERE = "http://127.0.0.1:1"
 SECRET = "I told nobody about the lighthouse"
@@ -53,7 +55,8 @@ def raising(error: Exception) -> ScriptedChat:
 @pytest.fixture(params=["scripted", "ollama", "openai"])
 async def chats(request: pytest.FixtureRequest) -> AsyncIterator[Chats]:
     if request.param == "scripted":
-        verdict = ScriptedChat(lambda call: '{"decision": "accept"}')
+        sure = TokenSignals(msp=0.5, pe=0.1, energy=-0.1)
+        verdict = ScriptedChat(lambda call: '{"decision": "accept"}', tokens=sure)
         slow = ScriptedChat(lambda call: "", delay_s=60)
         yield Chats(verdict, slow, raising(LLMError("No such model.", status=400)), raising(ConnectionError()))
         return
@@ -66,6 +69,25 @@ async def chats(request: pytest.FixtureRequest) -> AsyncIterator[Chats]:
         for made in adapters:
             stack.push_async_callback(made.close)
         yield Chats(*adapters)
+
+
+@pytest.fixture(params=["scripted", "ollama", "openai"])
+async def silent_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel]:
+    """One that answers `Yes.`, and says nothing about its tokens whatever it is asked."""
+    if request.param == "scripted":
+        yield ScriptedChat(lambda call: "Yes.")
+    elif request.param == "openai":
+        completion = {"choices": [{"message": {"content": "Yes."}, "finish_reason": "stop", "logprobs": None}]}
+        async with canned(http(200, json.dumps(completion))) as url:
+            openai = OpenAIChat(url)
+            yield openai
+            await openai.close()
+    else:
+        with ScriptedOllama() as server:
+            server.models[PACKAGED_LLM] = ScriptedModel(PACKAGED_LLM, lambda prompt: Say("Yes."))
+            ollama = OllamaChat(f"http://127.0.0.1:{server.port}")
+            yield ollama
+            await ollama.close()
 
 
 async def test_a_reply_says_what_it_cost(chats: Chats) -> None:
@@ -99,6 +121,21 @@ async def test_json_mode_gives_an_object(chats: Chats) -> None:
 async def test_temperature_0_says_the_same_again(chats: Chats) -> None:
     first, second = await chats.working.chat(CALL), await chats.working.chat(CALL)
     assert (first.text, first.stop_reason) == (second.text, second.stop_reason)
+
+
+async def test_token_signals_come_when_asked_for_and_change_no_word(chats: Chats) -> None:
+    plain = await chats.working.chat(CALL)
+    asked = await chats.working.chat(CALL.model_copy(update={"top_logprobs": 5}))
+    assert (plain.tokens, asked.text) == (None, plain.text)
+    assert asked.tokens is not None
+    assert 0 < asked.tokens.msp <= 1
+    assert 0 <= asked.tokens.pe <= math.log(5)
+    assert asked.tokens.energy <= 1e-6
+
+
+async def test_a_server_without_log_probabilities_is_no_error(silent_chat: ChatModel) -> None:
+    reply = await silent_chat.chat(CALL.model_copy(update={"top_logprobs": 5}))
+    assert (reply.text, reply.tokens) == ("Yes.", None)
 
 
 async def test_a_time_out_names_its_seconds(chats: Chats) -> None:

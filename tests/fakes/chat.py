@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from schemas.errors import LLMTimeoutError
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall, ChatReply, TokenSignals
 
 
 @dataclass
@@ -16,6 +16,8 @@ class ScriptedChat:
     stop_reason: str = "stop"
     calls: list[ChatCall] = field(default_factory=list)
     delay_s: float = 0.0
+    tokens: TokenSignals | None = None
+    """What comes with each reply to a call that asks for log-probabilities."""
 
     async def digest(self, model: str) -> str:
         return f"digest of {model}"
@@ -33,4 +35,5 @@ class ScriptedChat:
             prompt_tokens=1,
             reply_tokens=1,
             seconds=self.delay_s,
+            tokens=self.tokens if call.top_logprobs else None,
         )

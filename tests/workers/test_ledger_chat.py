@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.values.chat import ChatCall, ChatReply, Message, TokenSignals
 from store import ledger, stages
 from store.database import Database
 from store.runs import Stored
@@ -54,6 +54,7 @@ async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database
         {"json_schema": {"type": "object"}},
         {"max_tokens": 5},
         {"sample": 1},
+        {"top_logprobs": 5},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -67,6 +68,29 @@ async def test_whatever_can_change_the_answer_makes_another_call(
     await chat.chat(CALL.model_copy(update=change))
 
     assert len(model.calls) == 2
+
+
+async def test_a_reused_call_gives_the_same_token_signals(database: Database, attempt_ids: list[int]) -> None:
+    signals = TokenSignals(msp=0.1 + 0.2, pe=0.25, energy=-1e-9)
+    model = ScriptedChat(lambda call: "yes", tokens=signals)
+    asking = CALL.model_copy(update={"top_logprobs": 5})
+
+    replies = [await LedgerChat(model, database, attempt_id).chat(asking) for attempt_id in attempt_ids]
+
+    assert ([reply.tokens for reply in replies], len(model.calls)) == ([signals, signals], 1)
+
+
+async def test_token_signals_that_are_not_there_stay_absent(database: Database, attempt_ids: list[int]) -> None:
+    model = ScriptedChat(lambda call: "yes")
+    asking = CALL.model_copy(update={"top_logprobs": 5})
+
+    replies = [await LedgerChat(model, database, attempt_id).chat(asking) for attempt_id in attempt_ids]
+
+    assert [reply.tokens for reply in replies] == [None, None]
+
+
+def test_a_call_that_asks_for_no_log_probabilities_keeps_its_key() -> None:
+    assert ledger.call_key(CALL, "d") == "24806ffa96d993f135fa3189c76b69bc59abec1d508760c1bd031bd779ecad1e"
 
 
 async def test_other_weights_under_the_same_name_are_asked_anew(database: Database, attempt_ids: list[int]) -> None:

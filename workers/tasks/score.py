@@ -26,6 +26,7 @@ async def score_of_participant(work: Work) -> Result:
         max_text_chars=settings.ragq.score_text_chars or None,
         severity_mode=settings.quantitative.severity_inference_mode,
         track_na_reasons=settings.quantitative.track_na_reasons,
+        token_signals=settings.ragq.token_signals,
     )
     if not settings.consistency.enabled:
         return Result(await score_participant(prompt, extracted=extracted, chat=work.chat, plan=plan))

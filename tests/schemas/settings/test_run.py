@@ -67,6 +67,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_DEDUPLICATE_REFERENCES": False,
     "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_SCORE_TEXT_CHARS": 0,
+    "RAGQ_TOKEN_SIGNALS": False,
     "RAGQ_RETRIES": 0,
 }
 ORIGINS = dict.fromkeys(RUN_SETTINGS, "test")
@@ -180,7 +181,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "4db39582eadb536199a183cf590dad5a48bcc49657415701c2d96d2ec58eae17"
+    assert settings_hash(RunSettings()) == "50d1f76ca78a9981e21ae9d6b8a98b1569ca25bdbe38ed46a960d11fdaf34764"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
