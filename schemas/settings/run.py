@@ -13,6 +13,7 @@ from schemas.settings.embedding import EmbeddingSettings
 from schemas.settings.llm import LLMSettings
 from schemas.settings.model import ModelSettings
 from schemas.settings.ollama import OllamaSettings
+from schemas.settings.preset import is_preset_name
 from schemas.settings.problems import checked, refused, unknown_name
 from schemas.settings.psq import PsqSettings
 from schemas.settings.pydantic_ai import PydanticAISettings
@@ -65,11 +66,12 @@ class RunSettings(BaseModel):
     def from_snapshot(cls, snapshot: Mapping[str, Mapping[str, Any]]) -> "RunSettings":
         """The settings that EffectiveSettings.snapshot() froze.
 
-        A setting that is newer than the snapshot takes its default. Raises Refused, naming all of them, for settings
-        that this version does not know and for values that it does not accept.
+        A setting that is newer than the snapshot takes its default; the values of a preset are passed over. Raises
+        Refused, naming all of them, for settings that this version does not know and for values that it does not
+        accept.
         """
         origin = "stored with the run"
-        values = {name: stored["value"] for name, stored in snapshot.items()}
+        values = {name: stored["value"] for name, stored in snapshot.items() if not is_preset_name(name)}
         settings, problems = run_settings(values, origins=dict.fromkeys(RUN_SETTINGS, origin))
         unknown = [unknown_name(name, origin, RUN_SETTINGS) for name in values if name not in RUN_SETTINGS]
         if settings is None or unknown:

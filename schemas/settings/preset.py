@@ -1,0 +1,236 @@
+"""Presets: how queries are expanded, searched, ranked, judged and put into a prompt.
+
+A value has a name like `retrieval.dense_limit`: its group and its key.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Any, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from schemas.errors import Refused
+from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
+from schemas.settings.problems import checked
+
+_NAME = re.compile(r"[A-Za-z0-9 _-]{1,100}")
+
+
+class ExpansionPreset(SettingsGroup):
+    """Other ways to ask the question."""
+
+    enabled: bool = True
+    """Let a language model write search phrases, a made-up answer, the intent and the entities."""
+    n: int = Field(default=3, ge=1, le=10)
+    """Search phrases to ask for."""
+
+
+class RetrievalPreset(SettingsGroup):
+    """The search, and the order of what it finds."""
+
+    dense_limit: int = Field(default=19, ge=0, le=100)
+    """Chunks per vector; 0 leaves the search by vector out."""
+    lexical_limit: int = Field(default=5, ge=0, le=50)
+    """Chunks per text; 0 leaves the full-text search out."""
+    lexical: Literal["bm25", "websearch", "cover_density"] = "bm25"
+    """Full-text scorer: BM25 over any term; all terms of a search-box text; or cover density over any term."""
+    bm25_k1: float = Field(default=0.9, ge=0, le=10)
+    """How soon further occurrences of a term stop counting, for `bm25`."""
+    bm25_b: float = Field(default=0.4, ge=0, le=1)
+    """How much the length of a chunk counts against it, for `bm25`."""
+    fusion: Literal["zscore", "rrf", "minmax"] = "zscore"
+    """How both searches become one list: weighted z-scores, reciprocal ranks, or weighted scores from 0 to 1."""
+    dense_weight: float = Field(default=0.5, ge=0, le=1)
+    """Share of the search by vector in `zscore` and `minmax`; the full-text search has the rest."""
+    rrf_k: int = Field(default=50, ge=1, le=100)
+    """Added to every rank by `rrf`: larger values even the ranks out."""
+    top_k_rrf: int = Field(default=75, ge=1, le=200)
+    """Chunks kept after fusion, whichever fusion runs; at least retrieval.top_n_final."""
+    top_n_final: int = Field(default=17, ge=1, le=50)
+    """Chunks that are selected in the end."""
+    entity_boost: float = Field(default=0.05, ge=0, le=0.5)
+    """Added to a chunk's score for each entity of the question that it names."""
+    min_word_count: int = Field(default=150, ge=0, le=1000)
+    """Chunks of fewer words are dropped; 0 drops none."""
+    min_char_count: int = Field(default=250, ge=0, le=5000)
+    """Chunks of fewer characters are dropped; 0 drops none."""
+    min_content_length: int = Field(default=750, ge=0, le=5000)
+    """Chunks of fewer characters are shown to the ranker with the lines around them."""
+    enrich_lines_above: int = Field(default=0, ge=0, le=50)
+    """Lines added above such a chunk."""
+    enrich_lines_below: int = Field(default=13, ge=0, le=50)
+    """Lines added below such a chunk."""
+    mmr_lambda: float = Field(default=0.7, ge=0, le=1)
+    """Relevance against variety in the selection: 1 is relevance alone, 0 variety alone."""
+    reranker_batch_size: int = Field(default=8, ge=1, le=32)
+    """Pairs in one pass of a cross-encoder."""
+    reranker_max_length: int = Field(default=512, ge=128, le=1024)
+    """Tokens of question and chunk that a cross-encoder reads."""
+
+
+class RerankingPreset(SettingsGroup):
+    """Who ranks the candidates."""
+
+    ranker: Literal["score-fusion", "cross-encoder", "late-interaction"] = "score-fusion"
+    """The scores of both searches together; a cross-encoder; or the token vectors of question and chunk."""
+    model: str = Field(default="BAAI/bge-reranker-base", min_length=1)
+    """Name or folder of the cross-encoder."""
+
+
+class ValidationPreset(SettingsGroup):
+    """A language model's word on every selected chunk."""
+
+    enabled: bool = False
+    """Let a language model judge every selected chunk, and keep those that it accepts."""
+    model: str = ""
+    """Model that judges; empty takes MODEL_JUDGE_MODEL."""
+    max_chunks: int = Field(default=17, ge=1, le=50)
+    """Accepted chunks at which judging stops."""
+    allow_empty: bool = False
+    """Go on without sources when no chunk is accepted, instead of failing the job."""
+
+
+class ConsolidationPreset(SettingsGroup):
+    """Chunks that stand together become one source."""
+
+    enabled: bool = True
+    """Group chunks; otherwise they go into the prompt as they were retrieved."""
+    coverage_threshold: float = Field(default=0.5, ge=0, le=1)
+    """Share of a section's lines from which the whole section takes the place of its chunks."""
+    line_gap: int = Field(default=7, ge=0, le=50)
+    """Lines from the end of a chunk to the start of the next that still join both."""
+    min_content_length: int = Field(default=350, ge=0, le=5000)
+    """Groups of fewer characters are dropped."""
+    enrich_from_md: bool = True
+    """Read the lines of a group from the work again, instead of joining the texts of its chunks."""
+
+
+class AugmentationPreset(SettingsGroup):
+    """The prompt."""
+
+    top_n_contexts: int = Field(default=5, ge=1, le=20)
+    """Sources that the prompt shows."""
+
+
+class Preset(BaseModel):
+    """Every value of a preset. Its defaults are those of the preset that comes with ragq."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    expansion: ExpansionPreset = ExpansionPreset()
+    retrieval: RetrievalPreset = RetrievalPreset()
+    reranking: RerankingPreset = RerankingPreset()
+    validation: ValidationPreset = ValidationPreset()
+    consolidation: ConsolidationPreset = ConsolidationPreset()
+    augmentation: AugmentationPreset = AugmentationPreset()
+
+    @model_validator(mode="after")
+    def _fusion_keeps_enough_to_choose_from(self) -> Self:
+        kept, selected = self.retrieval.top_k_rrf, self.retrieval.top_n_final
+        if kept < selected:
+            raise disagreement(
+                f"retrieval.top_k_rrf={kept} is less than retrieval.top_n_final={selected}, so fusion would keep fewer "
+                "chunks than are to be selected; raise the first or lower the second",
+                "retrieval.top_k_rrf",
+                "retrieval.top_n_final",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _something_is_searched(self) -> Self:
+        if not self.retrieval.dense_limit and not self.retrieval.lexical_limit:
+            raise disagreement(
+                "retrieval.dense_limit and retrieval.lexical_limit are both 0, so nothing would be searched; raise one",
+                "retrieval.dense_limit",
+                "retrieval.lexical_limit",
+            )
+        return self
+
+    def values(self) -> dict[str, bool | int | float | str]:
+        """Every value under its name, in the order of PRESET_SETTINGS."""
+        return {f"{group}.{key}": value for group, keys in self.model_dump().items() for key, value in keys.items()}
+
+    def changed(self, values: Mapping[str, Any], *, origin: str) -> "Preset":
+        """This preset with other values, which may be texts. See `preset_of`."""
+        return preset_of(values, origin=origin, base=self)
+
+    def snapshot(self, name: str, *, options: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+        """What is frozen into a run, as EffectiveSettings.snapshot() has it. The source is the preset of this name,
+        or `option` for the values that `options` names."""
+        return {
+            key: {"value": value, "source": "option" if key in options else f"preset {name}"}
+            for key, value in self.values().items()
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Mapping[str, Mapping[str, Any]]) -> "Preset":
+        """The preset in a run's snapshot, whose settings it passes over. As RunSettings.from_snapshot."""
+        stored = {name: entry["value"] for name, entry in snapshot.items() if is_preset_name(name)}
+        return preset_of(stored, origin="stored with the run")
+
+
+_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
+    name: type(field.default) for name, field in Preset.model_fields.items()
+}
+
+PRESET_SETTINGS: Final[dict[str, Setting]] = {
+    f"{name}.{setting.field}": setting._replace(name=f"{name}.{setting.field}")
+    for name, group in _GROUPS.items()
+    for setting in settings_of(group)
+}
+"""Every value of a preset under its name."""
+
+
+def is_preset_name(name: str) -> bool:
+    """Whether a name of a run's snapshot is that of a preset's value: those of settings have no dot."""
+    return "." in name
+
+
+def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = None) -> Preset:
+    """The preset with these values under their names; those that are absent are those of `base`, or the defaults.
+
+    Raises Refused with every problem: unknown names with the nearest known one, values out of range, values that do
+    not fit together. `origin` says where the values come from.
+    """
+    unknown = [_unknown(name, origin) for name in values if name not in PRESET_SETTINGS]
+    groups: dict[str, dict[str, Any]] = {name: {} for name in _GROUPS}
+    for name, value in {**(base.values() if base else {}), **values}.items():
+        if name in PRESET_SETTINGS:
+            groups[name.partition(".")[0]][PRESET_SETTINGS[name].field] = value
+    preset, problems = checked(
+        Preset,
+        groups,
+        settings={tuple(name.split(".")): setting for name, setting in PRESET_SETTINGS.items()},
+        origins={name: origin if name in values else "preset" if base else "default" for name in PRESET_SETTINGS},
+    )
+    if preset is None or unknown:
+        raise _refused([*unknown, *problems])
+    return preset
+
+
+def preset_name(text: str) -> str:
+    """A name for a preset, without spaces around it. Raises Refused for one that cannot be used."""
+    name = text.strip()
+    if not _NAME.fullmatch(name):
+        raise Refused(
+            "A preset cannot have this name; a name has 1 to 100 characters: letters from A to Z, digits, spaces, "
+            "'-' and '_'."
+        )
+    return name
+
+
+def _unknown(name: str, origin: str) -> str:
+    nearest = get_close_matches(name.lower(), list(PRESET_SETTINGS), n=1)
+    advice = f"did you mean {nearest[0]}?" if nearest else "remove it."
+    return f"{name} ({origin}) is not a value of a preset; {advice}"
+
+
+def _refused(problems: list[str]) -> Refused:
+    heading = (
+        "1 value of the preset cannot be used:"
+        if len(problems) == 1
+        else (f"{len(problems)} values of the preset cannot be used:")
+    )
+    advice = "`ragq preset show` lists every value and what it accepts."
+    return Refused("\n".join([heading, *(f"- {problem}" for problem in problems), advice]))

@@ -1,0 +1,142 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.errors import Refused
+from schemas.settings.preset import PRESET_SETTINGS, Preset, preset_name, preset_of
+from schemas.settings.run import RunSettings
+
+DEFAULTS_OF_THE_SEED = {
+    "retrieval.dense_limit": 19,
+    "retrieval.lexical_limit": 5,
+    "retrieval.rrf_k": 50,
+    "retrieval.top_k_rrf": 75,
+    "retrieval.top_n_final": 17,
+    "retrieval.entity_boost": 0.05,
+    "retrieval.min_word_count": 150,
+    "retrieval.min_char_count": 250,
+    "retrieval.min_content_length": 750,
+    "retrieval.enrich_lines_above": 0,
+    "retrieval.enrich_lines_below": 13,
+    "retrieval.mmr_lambda": 0.7,
+    "retrieval.reranker_batch_size": 8,
+    "retrieval.reranker_max_length": 512,
+    "consolidation.coverage_threshold": 0.5,
+    "consolidation.line_gap": 7,
+    "consolidation.min_content_length": 350,
+    "consolidation.enrich_from_md": True,
+    "augmentation.top_n_contexts": 5,
+}
+RANGES_OF_THE_SEED = {
+    "retrieval.dense_limit": (0, 100),
+    "retrieval.lexical_limit": (0, 50),
+    "retrieval.rrf_k": (1, 100),
+    "retrieval.top_k_rrf": (1, 200),
+    "retrieval.top_n_final": (1, 50),
+    "retrieval.entity_boost": (0, 0.5),
+    "retrieval.min_word_count": (0, 1000),
+    "retrieval.min_char_count": (0, 5000),
+    "retrieval.min_content_length": (0, 5000),
+    "retrieval.enrich_lines_above": (0, 50),
+    "retrieval.enrich_lines_below": (0, 50),
+    "retrieval.mmr_lambda": (0, 1),
+    "retrieval.reranker_batch_size": (1, 32),
+    "retrieval.reranker_max_length": (128, 1024),
+    "consolidation.coverage_threshold": (0, 1),
+    "consolidation.line_gap": (0, 50),
+    "consolidation.min_content_length": (0, 5000),
+    "augmentation.top_n_contexts": (1, 20),
+    "expansion.n": (1, 10),
+}
+COMPANIONS = {"retrieval.top_k_rrf": {"retrieval.top_n_final": 1}}
+"""Other values that the ends of a range need."""
+
+
+def test_defaults_are_those_of_the_seed() -> None:
+    assert Preset().values().items() >= DEFAULTS_OF_THE_SEED.items()
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [(name, *ends) for name, ends in RANGES_OF_THE_SEED.items()])
+def test_ranges_are_those_of_the_seed(name: str, low: float, high: float) -> None:
+    for end in (low, high):
+        changed = preset_of({**COMPANIONS.get(name, {}), name: str(end)}, origin="test")
+        assert changed.values()[name] == end
+    for outside in (low - 1, high + 1, float("nan")):
+        with pytest.raises(Refused, match=name):
+            preset_of({name: outside}, origin="test")
+
+
+def test_every_problem_is_told_at_once() -> None:
+    with pytest.raises(Refused) as refused:
+        Preset().changed(
+            {"retrieval.dense_limit": "101", "retrieval.fusion": "sum", "retrieval.densse_limit": "1", "x": ""},
+            origin="option",
+        )
+
+    assert str(refused.value).splitlines() == [
+        "4 values of the preset cannot be used:",
+        "- retrieval.densse_limit (option) is not a value of a preset; did you mean retrieval.dense_limit?",
+        "- x (option) is not a value of a preset; remove it.",
+        "- retrieval.dense_limit is '101' (option); allowed is a whole number from 0 to 100.",
+        "- retrieval.fusion is 'sum' (option); allowed is zscore or rrf or minmax.",
+        "`ragq preset show` lists every value and what it accepts.",
+    ]
+
+
+def test_fusion_has_to_keep_what_is_selected() -> None:
+    with pytest.raises(Refused, match=r"top_k_rrf=16 is less than retrieval.top_n_final=17.*raise the first"):
+        Preset().changed({"retrieval.top_k_rrf": "16"}, origin="option")
+
+
+def test_a_preset_that_searches_nothing_is_refused() -> None:
+    with pytest.raises(Refused, match="nothing would be searched"):
+        preset_of({"retrieval.dense_limit": 0, "retrieval.lexical_limit": 0}, origin="test")
+
+
+def test_a_value_that_does_not_fit_the_others_says_where_both_come_from() -> None:
+    with pytest.raises(Refused, match=r"retrieval.top_k_rrf: option; retrieval.top_n_final: preset"):
+        Preset().changed({"retrieval.top_k_rrf": "3"}, origin="option")
+
+
+@pytest.mark.parametrize("name", ["Default", " two words ", "a-b_c 9", "x" * 100])
+def test_a_name_loses_the_spaces_around_it(name: str) -> None:
+    assert preset_name(name) == name.strip()
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 101, "a.b", "a/b", "größer", "two\nlines", "semi;colon"])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(Refused, match="1 to 100 characters"):
+        preset_name(name)
+
+
+def test_a_snapshot_says_where_each_value_comes_from() -> None:
+    preset = Preset().changed({"retrieval.dense_limit": "25"}, origin="option")
+
+    snapshot = preset.snapshot("Default", options=["retrieval.dense_limit"])
+
+    assert snapshot.keys() == PRESET_SETTINGS.keys()
+    assert snapshot["retrieval.dense_limit"] == {"value": 25, "source": "option"}
+    assert snapshot["retrieval.fusion"] == {"value": "zscore", "source": "preset Default"}
+
+
+def test_settings_and_preset_share_the_snapshot_of_a_run() -> None:
+    preset = preset_of({"augmentation.top_n_contexts": 3}, origin="test")
+    settings = {name: {"value": value, "source": "default"} for name, value in RunSettings().values().items()}
+    snapshot = {**settings, **preset.snapshot("Small")}
+
+    assert Preset.from_snapshot(snapshot) == preset
+    assert RunSettings.from_snapshot(snapshot) == RunSettings()
+
+
+def test_a_snapshot_of_a_newer_version_is_refused() -> None:
+    with pytest.raises(Refused, match="telepathy"):
+        Preset.from_snapshot({"retrieval.telepathy": {"value": 1, "source": "default"}})
+
+
+@given(st.dictionaries(st.sampled_from(list(RANGES_OF_THE_SEED)), st.integers(0, 200)))
+def test_what_is_accepted_comes_back_from_its_snapshot(values: dict[str, int]) -> None:
+    try:
+        preset = preset_of(values, origin="test")
+    except Refused:
+        return
+    assert Preset.from_snapshot(preset.snapshot("p")) == preset
