@@ -1,35 +1,38 @@
 """`ragq submit`: store a run and send it to the workers."""
 
-import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from cli.output import print_json
 from cli.session import application, with_database
 from cli.settings_options import effective_settings, settings_options
+from cli.submit_participants import ParticipantIds, participants_planner
 from cli.watch import follow
-from schemas.errors import Refused
-from schemas.values.phq8 import AssessmentMode
 from store.database import Connection
-from workers.submissions.participants import ParticipantRequest, plan_participants
+from workers.submissions.planned import Planner
 from workers.submissions.submit import Submitted
 from workers.submissions.submit import submit as submit_run
 
 
-class ParticipantIds(click.ParamType[tuple[int, ...]]):
-    """Numbers with commas between them."""
+class Kind(NamedTuple):
+    """A kind of job: the options that name its subjects, those that go with them, and who plans it."""
 
-    name = "ID,ID..."
+    subjects: tuple[str, ...]
+    options: tuple[str, ...]
+    planner: Callable[..., Planner]
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            return tuple(int(number) for number in value.split(","))
-        except ValueError:
-            self.fail(f"'{value}' is not a list of participant numbers; write it like 316,319.", param, ctx)
+
+KINDS: dict[str, Kind] = {
+    "participant": Kind(
+        ("split", "participants"),
+        ("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
+        participants_planner,
+    ),
+}
 
 
 @click.command()
@@ -50,19 +53,13 @@ class ParticipantIds(click.ParamType[tuple[int, ...]]):
 @click.option("--wait", is_flag=True, help="Follow the run until it comes to rest.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def submit(
-    split: str | None,
-    participants: tuple[int, ...] | None,
-    limit: int | None,
-    few_shot_only: bool,
-    zero_shot_only: bool,
-    evidence: Path | None,
-    until: str | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     retries: int | None,
     always_new: bool,
     wait: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Submit participants of a split as a run: one job per participant and mode.
 
@@ -76,28 +73,16 @@ def submit(
         ragq submit --split paper-test --few-shot-only --limit 3 --wait
         ragq submit --participants 316,319 --set EMBEDDING_TOP_K_REFERENCES=3 --json
     """
-    if (split is None) == (participants is None):
-        raise click.UsageError("Name either --split or --participants. Example: ragq submit --split paper-test")
-    if few_shot_only and zero_shot_only:
-        raise click.UsageError("--few-shot-only and --zero-shot-only exclude each other; leave both out for both.")
-    if limit is not None and split is None:
-        raise click.UsageError("--limit goes with --split; name fewer participants instead.")
+    kind = _kind(click.get_current_context())
+    planner = KINDS[kind].planner(**{name: options[name] for name in (*KINDS[kind].subjects, *KINDS[kind].options)})
     if retries is not None:
         assignments = (*assignments, ("RAGQ_RETRIES", str(retries)))
-    request = ParticipantRequest(
-        split=split,
-        participants=participants or (),
-        modes=_modes(few_shot_only, zero_shot_only),
-        limit=limit,
-        until=until,
-        evidence=None if evidence is None else read_evidence(evidence),
-    )
     settings = effective_settings(profile, assignments)
     app = application()
 
     async def store(connection: Connection) -> Submitted:
-        run = await plan_participants(connection, request, settings)
-        return await submit_run(connection, app, run, always_new=always_new)
+        run, effect = await planner(connection, settings)
+        return await submit_run(connection, app, run, always_new=always_new, effect=effect)
 
     submitted = with_database(store)
     tell(submitted, profile=settings.profile, why=settings.profile_source)
@@ -126,24 +111,27 @@ def tell(submitted: Submitted, *, profile: str, why: str) -> None:
         )
 
 
-def read_evidence(path: Path) -> dict[str, Any]:
-    """The object in an evidence file. Raises Refused, naming the place, when it is not a JSON object."""
-    try:
-        evidence = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise Refused(f"{path}{place}: not JSON in UTF-8; write an object of participants.") from None
-    if not isinstance(evidence, dict):
-        raise Refused(f"{path}: found {type(evidence).__name__}; write an object: participant id -> item -> quotes.")
-    return evidence
+def _kind(context: click.Context) -> str:
+    """The kind of job that the named subjects belong to. Raises UsageError unless it is one, and for its options."""
+    named = [
+        (kind, subject)
+        for kind, owner in KINDS.items()
+        for subject in owner.subjects
+        if context.params[subject] is not None
+    ]
+    if len(named) != 1:
+        choices = ", ".join(_option(subject) for kind in KINDS.values() for subject in kind.subjects)
+        raise click.UsageError(f"Name one of {choices}. Example: ragq submit --split paper-test")
+    kind, subject = named[0]
+    own = KINDS[kind].options
+    for name in dict.fromkeys(name for other in KINDS.values() for name in other.options):
+        if name not in own and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{_option(name)} does not go with {_option(subject)}.")
+    return kind
 
 
-def _modes(few_shot_only: bool, zero_shot_only: bool) -> tuple[AssessmentMode, ...]:
-    if few_shot_only:
-        return (AssessmentMode.FEW_SHOT,)
-    if zero_shot_only:
-        return (AssessmentMode.ZERO_SHOT,)
-    return (AssessmentMode.ZERO_SHOT, AssessmentMode.FEW_SHOT)
+def _option(parameter: str) -> str:
+    return f"--{parameter.replace('_', '-')}"
 
 
 def _as_json(submitted: Submitted) -> dict[str, Any]:
