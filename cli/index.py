@@ -7,14 +7,18 @@ from cli.output import console, notices, print_json
 from cli.session import application, with_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import tell
-from cli.watch import follow
+from cli.watch import follow, follow_to_rest
 from stages.participants.splits import TRAINING_SPLITS
-from store import references
+from store import index_runs, references
 from store.database import Connection
 from store.references import StoredIndex
 from workers.submissions.chunk_scores import PlannedScores, plan_chunk_scores
 from workers.submissions.references import plan_references
 from workers.submissions.submit import Submitted, submit
+
+#: The exit codes of the generators that few-shot studies used, so that scripts around them can stay.
+NOT_PUBLISHED = 1
+PUBLISHED_IN_PART = 2
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,11 +36,24 @@ def index() -> None:
     "--split", type=click.Choice(list(TRAINING_SPLITS)), default="paper-train", show_default=True, help="Whose chunks."
 )
 @settings_options
+@click.option(
+    "--allow-partial",
+    is_flag=True,
+    help="Publish without the participants whose jobs fail, and say so in the index; exit code 2 then.",
+)
+@click.option(
+    "--write-item-tags/--no-write-item-tags",
+    default=True,
+    show_default=True,
+    help="Tag each chunk with the items it speaks of; EMBEDDING_ENABLE_ITEM_TAG_FILTER needs the tags.",
+)
 @click.option("--new", "always_new", is_flag=True, help="Build again even if the same index was built before.")
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def references_command(
     split: str,
+    allow_partial: bool,
+    write_item_tags: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     always_new: bool,
@@ -47,6 +64,10 @@ def references_command(
 
     The index is named by EMBEDDING_EMBEDDINGS_FILE. It becomes visible in one step when every job has succeeded;
     until then, and when one fails, an older index of the name stays. `ragq retry` finishes a run that failed.
+    With --allow-partial the index lacks the participants that failed, until a retry publishes a fuller one.
+
+    Exit codes: 0 published whole, 1 refused or not published, 2 published in part (and wrong usage, after which
+    nothing is stored).
 
     \b
     Example:
@@ -57,22 +78,27 @@ def references_command(
     app = application()
 
     async def store(connection: Connection) -> tuple[Submitted, StoredIndex | None]:
-        run, effect = await plan_references(connection, split, settings)
+        run, effect = await plan_references(
+            connection, split, settings, allow_partial=allow_partial, write_item_tags=write_item_tags
+        )
         submitted = await submit(connection, app, run, always_new=always_new, effect=effect)
-        built = await references.by_run(connection, submitted.run_id)
+        built = await index_runs.by_run(connection, submitted.run_id)
         if built is not None and built.replaced_at is not None:
             submitted = await submit(connection, app, run, always_new=True, effect=effect)
             built = None
+        if allow_partial:
+            await index_runs.allow_partial(connection, submitted.run_id)
         return submitted, built
 
     submitted, built = with_database(store)
-    if built is not None and built.published_at is not None:
+    if built is not None and built.published_at is not None and built.partial is None:
         click.echo(f"Index '{built.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
         _print([built], as_json)
         return
     tell(submitted, profile=settings.profile, why=settings.profile_source)
     if not no_wait:
-        follow(submitted.run_id, as_json=as_json)
+        follow_to_rest(submitted.run_id, as_json=as_json)
+        _leave_with_what_was_published(submitted.run_id)
     elif as_json:
         print_json({"run": f"r{submitted.run_id}", "jobs": submitted.jobs})
     else:
@@ -153,6 +179,25 @@ def list_command(as_json: bool) -> None:
         ragq index list
     """
     _print(with_database(references.current), as_json)
+
+
+def _leave_with_what_was_published(run_id: int) -> None:
+    index = with_database(lambda connection: index_runs.by_run(connection, run_id))
+    if index is None or index.published_at is None:
+        click.echo(
+            f"Nothing was published: every participant has to get through. `ragq retry r{run_id}` goes on; "
+            "--allow-partial publishes without those that fail.",
+            err=True,
+        )
+        raise SystemExit(NOT_PUBLISHED)
+    if index.partial is not None:
+        left_out = ", ".join(map(str, index.partial["skipped_participants"]))
+        click.echo(
+            f"Index '{index.name}' was published without participant {left_out}; `ragq retry r{run_id}` goes on with "
+            "what failed and publishes a fuller one.",
+            err=True,
+        )
+        raise SystemExit(PUBLISHED_IN_PART)
 
 
 def _print(indexes: list[StoredIndex], as_json: bool) -> None:

@@ -14,7 +14,7 @@ from cli.run_table import print_run, run_table, spell
 from cli.session import with_database
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, StageStatus
-from store import workers
+from store import index_runs, workers
 from store.database import Connection
 from store.run_view import RunView, run_view
 
@@ -44,6 +44,12 @@ def watch(run_id: int, as_json: bool) -> None:
 
 def follow(run_id: int, *, as_json: bool) -> None:
     """Watch a run to its end, print it, and leave with exit code 3 when some jobs did not succeed."""
+    if not follow_to_rest(run_id, as_json=as_json):
+        raise SystemExit(SOME_FAILED)
+
+
+def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
+    """Watch a run to its end and print it. Whether all of its jobs succeeded."""
     try:
         view = with_database(lambda connection: _until_rest(connection, run_id, notices()))
     except KeyboardInterrupt:
@@ -53,8 +59,7 @@ def follow(run_id: int, *, as_json: bool) -> None:
         print_json(view)
     else:
         print_run(console(), view)
-    if view.overview.states.get(JobStatus.SUCCEEDED, 0) != view.overview.jobs:
-        raise SystemExit(SOME_FAILED)
+    return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
 
 
 def remaining_seconds(view: RunView, elapsed_s: float, done_at_start: int) -> float | None:
@@ -81,7 +86,7 @@ async def _until_rest(connection: Connection, run_id: int, screen: Console) -> R
     view = await read(connection, run_id)
     started, done_at_start = time.monotonic(), stages_done(view)
     with Live(console=screen, auto_refresh=False, transient=True) as live:
-        while view.overview.open_jobs:
+        while view.overview.open_jobs or await index_runs.is_publication_due(connection, run_id):
             elapsed_s = time.monotonic() - started
             status = _status(view, elapsed_s, remaining_seconds(view, elapsed_s, done_at_start))
             is_alone = elapsed_s > _LONELY_AFTER_S and not await workers.seen(connection, within_s=_SEEN_WITHIN_S)

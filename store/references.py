@@ -1,4 +1,4 @@
-"""Reference indexes: planned, published whole, searched."""
+"""Reference indexes: planned, imported, searched."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pgvector import Vector
 
 from schemas.errors import (
-    EmbeddingArtifactMismatchError,
     EmbeddingDimensionMismatchError,
     ReferenceIndexMissingError,
 )
@@ -42,50 +41,6 @@ chunk_scores_meta, partial
 """
 
 CURRENT = f"SELECT {COLUMNS} FROM reference_index WHERE published_at IS NOT NULL AND replaced_at IS NULL ORDER BY name"
-
-BY_RUN = f"SELECT {COLUMNS} FROM reference_index WHERE run_id = $1"
-
-UNFINISHED = "SELECT count(*) FROM job WHERE run_id = $1 AND status <> 'succeeded'"
-
-DIGESTS = """
-SELECT DISTINCT a.output ->> 'model_digest'
-FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
-WHERE j.run_id = $1 AND a.stage = 'embed' AND a.outcome = 'succeeded'
-"""
-
-# The chunks and vectors of a run lie in its attempts: publishing copies them inside the database.
-PUBLISH_CHUNKS = """
-WITH current AS (
-    SELECT j.id AS job_id, j.subject::integer AS participant_id, s.stage, a.id AS attempt_id, a.output
-    FROM job AS j
-    JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'done'
-    JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-    WHERE j.run_id = $2
-), text AS (
-    SELECT c.job_id, c.participant_id, t.ordinal - 1 AS ordinal, t.chunk ->> 'text' AS text,
-           t.chunk ->> 'chunk_hash' AS chunk_hash,
-           ARRAY(SELECT jsonb_array_elements_text(t.chunk -> 'tags')) AS tags
-    FROM current AS c, jsonb_array_elements(c.output -> 'chunks') WITH ORDINALITY AS t (chunk, ordinal)
-    WHERE c.stage = 'chunk'
-), chunk AS (
-    INSERT INTO reference_chunk (index_id, participant_id, ordinal, text, chunk_hash, tags)
-    SELECT $1, participant_id, ordinal, text, chunk_hash, tags FROM text ORDER BY participant_id, ordinal
-    RETURNING id, participant_id, ordinal
-), stored AS (
-    INSERT INTO reference_vector (chunk_id, index_id, participant_id, ordinal, vector)
-    SELECT k.id, $1, k.participant_id, k.ordinal, v.vector
-    FROM chunk AS k
-    JOIN current AS c ON c.participant_id = k.participant_id AND c.stage = 'embed'
-    JOIN stage_vector AS v ON v.attempt_id = c.attempt_id AND v.ordinal = k.ordinal
-    RETURNING chunk_id
-)
-SELECT (SELECT count(*) FROM chunk) AS chunks, (SELECT count(*) FROM stored) AS vectors
-"""
-
-PUBLISH_PARTICIPANTS = """
-INSERT INTO reference_participant (index_id, participant_id, items)
-SELECT $1, j.subject::integer, nullif(j.inputs -> 'items', 'null') FROM job AS j WHERE j.run_id = $2
-"""
 
 DESCRIBE = "UPDATE reference_index SET artifact_meta = $2, chunk_scores_meta = $3, partial = $4 WHERE id = $1"
 
@@ -194,14 +149,6 @@ class Sidecars(NamedTuple):
     has_scores: bool
 
 
-class Published(NamedTuple):
-    """What `publish` did."""
-
-    is_published: bool
-    unfinished_jobs: int
-    """Jobs of the run that have to succeed first; 0 when it was published."""
-
-
 async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
     """Store an index that nobody sees yet; without a run for one that is imported. Its id."""
     index_id: int = await connection.fetchval(
@@ -224,40 +171,6 @@ async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> 
 async def current(connection: Connection) -> list[StoredIndex]:
     """The indexes that can be searched, by name."""
     return [StoredIndex(**dict(row)) for row in await connection.fetch(CURRENT)]
-
-
-async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
-    """The index that a run builds or built."""
-    row = await connection.fetchrow(BY_RUN, run_id)
-    return None if row is None else StoredIndex(**dict(row))
-
-
-async def publish_when_complete(connection: Connection, run_id: int) -> Published:
-    """Publish the index of a run if every one of its jobs has succeeded, and replace the older one of its name.
-
-    Called in the transaction that ends a job: the row lock on the index lets one job after the other look, so that
-    exactly the last one publishes. Raises EmbeddingArtifactMismatchError when the jobs used different weights.
-    """
-    index = await connection.fetchrow(
-        "SELECT id, name, published_at FROM reference_index WHERE run_id = $1 FOR UPDATE", run_id
-    )
-    unfinished: int = await connection.fetchval(UNFINISHED, run_id)
-    if unfinished or index["published_at"] is not None:
-        return Published(False, unfinished)
-    digests = [row[0] for row in await connection.fetch(DIGESTS, run_id)]
-    if len(digests) != 1:
-        raise EmbeddingArtifactMismatchError(
-            f"The jobs of run r{run_id} embedded with {len(digests)} different weights; build the index again with "
-            "one version of the model on every worker."
-        )
-    await connection.execute(PUBLISH_PARTICIPANTS, index["id"], run_id)
-    counts = await connection.fetchrow(PUBLISH_CHUNKS, index["id"], run_id)
-    if counts["chunks"] != counts["vectors"] or not counts["chunks"]:
-        raise EmbeddingArtifactMismatchError(
-            f"Run r{run_id} has {counts['chunks']} chunks and {counts['vectors']} vectors; nothing was published."
-        )
-    await _publish(connection, index["id"], index["name"], digests[0], counts["chunks"])
-    return Published(True, 0)
 
 
 async def keep_imported(
@@ -292,8 +205,15 @@ async def keep_imported(
             records=_vector_records(index_id, ids, participants),
             timeout=_BULK_SECONDS,
         )
-        await _publish(connection, index_id, index.name, model_digest, len(ids))
+        await make_current(connection, index_id, index.name, model_digest, len(ids))
     return index_id
+
+
+async def make_current(connection: Connection, index_id: int, name: str, model_digest: str | None, chunks: int) -> None:
+    """Publish an index whose rows are all stored, and replace the older one of its name."""
+    await connection.execute(ONE_BY_ONE, name)
+    await connection.execute(REPLACE, index_id, name)
+    await connection.execute(PUBLISH, index_id, model_digest, chunks)
 
 
 async def unlabelled(connection: Connection, index_id: int) -> list[int]:
@@ -391,12 +311,6 @@ class PostgresReferenceSearch:
             return [tuple(references) for references in found]
 
         return await self._database.steadily(search)
-
-
-async def _publish(connection: Connection, index_id: int, name: str, model_digest: str | None, chunks: int) -> None:
-    await connection.execute(ONE_BY_ONE, name)
-    await connection.execute(REPLACE, index_id, name)
-    await connection.execute(PUBLISH, index_id, model_digest, chunks)
 
 
 def _chunk_records(index_id: int, participants: Sequence[ParticipantChunks]) -> Iterator[tuple[Any, ...]]:

@@ -1,5 +1,7 @@
 """Gives work back that its worker lost, and sends messages again that seem lost. One runs in every worker.
 
+An index that may lack participants, and whose last job failed, is published at its word too.
+
 Rows are taken with SKIP LOCKED, so any number of reapers share the work. How long a message may take before it is
 sent again doubles each time: a careless reaper would flood the queue with copies. When the broker holds at least as
 many messages for a stage as the stage has ready rows, nothing is missing and nothing is sent.
@@ -11,7 +13,7 @@ from typing import Final
 import structlog
 from celery import Celery
 
-from store import runs, stages
+from store import index_runs, runs, stages
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.runs import Route
 from workers import broker, dispatch
@@ -54,11 +56,13 @@ class Reaper:
             await asyncio.sleep(self._every_s)
 
     async def sweep(self) -> int:
-        """One round: expired leases, then overdue messages. How many messages were sent."""
+        """One round: expired leases, publications that are due, then overdue messages. How many messages were sent."""
         async with self._database.connection() as connection:
             # While the database was away nobody could renew a lease: its workers get as long as a lease to do so.
             if self._database.reachable_for_s >= self._lease_s:
                 await self._take_back(connection)
+            for job_id in await index_runs.publish_again(connection):
+                log.info("partial_index_due", job_id=job_id)
         depths = await asyncio.to_thread(broker.depths, self._app.conf.broker_url, KEY_PREFIX, STAGES)
         async with self._database.connection() as connection:
             routes = await self._overdue(connection, depths)

@@ -9,8 +9,8 @@ class Chunk(Value):
     text: str
     chunk_hash: str
     """First 12 hex digits of the SHA-256 of the text."""
-    tags: tuple[str, ...]
-    """Evidence keys of the items that the text speaks of, in alphabetical order."""
+    tags: tuple[str, ...] | None
+    """Evidence keys of the items that the text speaks of, in alphabetical order; None in an index without tags."""
 
 
 class ChunkedTranscript(Value):
@@ -29,7 +29,7 @@ class EmbeddedChunks(Value):
 
 
 class FinishedBatch(Value):
-    """Stage `publish`: this transcript is ready. The last job of the run to get here publishes the index."""
+    """Stage `publish`: this transcript is ready. The last job of the run to get here publishes."""
 
     index_id: int
     chunks: int

@@ -8,9 +8,10 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.phq8 import PHQ8Item
-from store import references, runs, stages
+from store import index_runs, references, runs, stages
 from store.database import Connection, Database
-from store.references import PostgresReferenceSearch, Published
+from store.index_runs import Published
+from store.references import PostgresReferenceSearch
 from store.stages import Claim, Failure
 from tests.fakes.references import IndexedChunk
 from tests.store.reference_indexes import PLAN, index_run, store_index
@@ -49,7 +50,7 @@ async def publish(connection: Connection, run_id: int, claim: Claim) -> list[Pub
     done: list[Published] = []
 
     async def effect(connection: Connection) -> None:
-        done.append(await references.publish_when_complete(connection, run_id))
+        done.append(await index_runs.publish_when_complete(connection, run_id))
 
     await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
     return done
@@ -98,7 +99,7 @@ async def test_while_a_participant_fails_the_older_index_stays(database: Databas
         await publish(connection, new_run, await embedded(connection, bad))
 
         assert [index.run_id for index in await references.current(connection)] == [new_run]
-        old = await references.by_run(connection, old_run)
+        old = await index_runs.by_run(connection, old_run)
         assert old is not None
         assert old.replaced_at is not None
 
@@ -120,7 +121,7 @@ async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Da
     async with database.connection() as connection:
         run_id, (job_id,) = await planned(connection, 313)
         await publish(connection, run_id, await embedded(connection, job_id))
-        index = await references.by_run(connection, run_id)
+        index = await index_runs.by_run(connection, run_id)
     assert index is not None
 
     (found,) = await PostgresReferenceSearch(database).nearest(

@@ -23,8 +23,18 @@ class PlannedIndex(NamedTuple):
     effect: Callable[[Connection, int], Awaitable[None]]
 
 
-async def plan_references(connection: Connection, split: str, settings: EffectiveSettings) -> PlannedIndex:
+async def plan_references(
+    connection: Connection,
+    split: str,
+    settings: EffectiveSettings,
+    *,
+    allow_partial: bool = False,
+    write_item_tags: bool = True,
+) -> PlannedIndex:
     """The run that builds the reference index of a training split, named by EMBEDDING_EMBEDDINGS_FILE.
+
+    With `allow_partial` participants whose jobs fail are left out of it; without `write_item_tags` its chunks have no
+    tags, and runs that filter by them are refused.
 
     Raises Refused for a split that is not a training split or not stored, and for participants without transcript.
     """
@@ -65,6 +75,7 @@ async def plan_references(connection: Connection, split: str, settings: Effectiv
             subject=str(member.participant_id),
             inputs={
                 "transcript_hash": member.transcript_hash,
+                "write_item_tags": write_item_tags,
                 "items": None if member.items is None else {i.evidence_key: s for i, s in member.items.items()},
             },
             stages=stages_of("index", "references"),
@@ -81,7 +92,13 @@ async def plan_references(connection: Connection, split: str, settings: Effectiv
         settings=settings.snapshot(),
         # Only what an index depends on: another judge model is no reason to embed again.
         settings_hash=content_hash(vars(plan)),
-        request={"split": split, "index": plan.name, "profile_source": settings.profile_source},
+        request={
+            "split": split,
+            "index": plan.name,
+            "allow_partial": allow_partial,
+            "write_item_tags": write_item_tags,
+            "profile_source": settings.profile_source,
+        },
         version=version("ragq"),
         jobs=jobs,
     )

@@ -1,4 +1,4 @@
-"""Stage `chunk`: a transcript in windows, each tagged with the items it speaks of."""
+"""Stage `chunk`: a transcript in windows, each tagged with the items it speaks of where that is asked for."""
 
 from schemas.errors import EmptyTranscriptError
 from schemas.values.references import Chunk, ChunkedTranscript
@@ -10,7 +10,7 @@ from workers.work import Result, Work
 
 
 async def chunk_of_index(work: Work) -> Result:
-    """The windows of the transcript; a transcript without any fails the job, and with it the index."""
+    """The windows of the transcript; a transcript without any fails the job."""
     settings = work.settings.embedding
     texts = chunk_transcript(
         (await work.transcript()).text,
@@ -23,7 +23,10 @@ async def chunk_of_index(work: Work) -> Result:
             f"The transcript of participant {work.participant_id} has no chunk of EMBEDDING_MIN_EVIDENCE_CHARS="
             f"{settings.min_evidence_chars} characters; import a fuller one or leave the participant out."
         )
-    chunks = tuple(Chunk(text=text, chunk_hash=short_hash(text), tags=tag_chunk(text)) for text in texts)
+    has_tags: bool = work.claim.inputs["write_item_tags"]
+    chunks = tuple(
+        Chunk(text=text, chunk_hash=short_hash(text), tags=tag_chunk(text) if has_tags else None) for text in texts
+    )
     return Result(ChunkedTranscript(chunks=chunks))
 
 

@@ -32,7 +32,7 @@ async def embed_of_participant(work: Work) -> Result:
 
 
 async def embed_of_index(work: Work) -> Result:
-    """The windows of one transcript; any bad vector fails the job, and with it the index."""
+    """The windows of one transcript; any bad vector fails the job."""
     settings = work.settings.embedding
     texts = [chunk.text for chunk in (await work.output("chunk", ChunkedTranscript)).chunks]
     matrix = await work.embedder.embed_batch(texts, timeout_s=settings.query_embed_timeout_seconds)

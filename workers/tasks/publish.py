@@ -4,22 +4,22 @@ from schemas.errors import InputChangedError
 from schemas.values.artifacts import ChunkScoresMeta
 from schemas.values.references import EmbeddedChunks, FinishedBatch
 from schemas.values.scoring import ChunkScores
-from store import chunk_scores, references
+from store import chunk_scores, index_runs
 from store.database import Connection
 from workers.stage_task import by_mode, define_stage
 from workers.work import Result, Work
 
 
 async def publish_of_references(work: Work) -> Result:
-    """Finish this transcript; publish when all others are finished too."""
+    """Finish this transcript; publish when all others are finished too, or have failed and may be left out."""
     run_id = work.claim.run_id
-    index = await work.database.steadily(lambda connection: references.by_run(connection, run_id))
+    index = await work.database.steadily(lambda connection: index_runs.by_run(connection, run_id))
     if index is None:
         raise InputChangedError(f"Run r{run_id} has no index to publish.")
     embedded = await work.output("embed", EmbeddedChunks)
 
     async def publish(connection: Connection) -> None:
-        await references.publish_when_complete(connection, run_id)
+        await index_runs.publish_when_complete(connection, run_id)
 
     return Result(FinishedBatch(index_id=index.id, chunks=embedded.vectors), effect=publish)
 

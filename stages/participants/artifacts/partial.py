@@ -1,12 +1,53 @@
 """`.partial.json`: what was left out of an index."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from schemas.values.artifacts import PartialBuild
+from stages.failures import FailureCategory
 from stages.participants.artifacts.documents import parse_sidecar
 from stages.participants.problems import Parsed
 
+_REASONS: Final = {
+    FailureCategory.EMBEDDING_NAN: "embedding_nan",
+    FailureCategory.EMBEDDING_INF: "embedding_inf",
+    FailureCategory.EMBEDDING_ZERO_VECTOR: "embedding_zero",
+    FailureCategory.EMBEDDING_DIMENSION_MISMATCH: "dimension_mismatch",
+}
+"""The words of the original; whatever else went wrong is an `embedding_error` there."""
+
 REMEDY = "restore it, or take the file away if the index is complete"
+
+
+class LeftOut(NamedTuple):
+    """A participant whose job failed."""
+
+    participant_id: int
+    category: str
+    """A FailureCategory."""
+    chunks: int
+    """How many chunks the transcript had; 0 when it was not cut into any."""
+
+
+def partial_build(left_out: Sequence[LeftOut], *, output_npz: str) -> PartialBuild:
+    """What an index lacks: whole participants, and their chunks counted under what went wrong with the participant.
+
+    >>> partial_build([LeftOut(304, "embedding_nan", 41), LeftOut(313, "transcript_empty", 0)], output_npz="x.npz")
+    ... # doctest: +NORMALIZE_WHITESPACE
+    PartialBuild(output_npz='x.npz', skipped_participants=(304, 313), skipped_participant_count=2, skipped_chunks=41,
+                 chunk_skip_reason_counts={'embedding_nan': 41})
+    """
+    reasons: Counter[str] = Counter()
+    for one in left_out:
+        reasons[_REASONS.get(FailureCategory(one.category), "embedding_error")] += one.chunks
+    return PartialBuild(
+        output_npz=output_npz,
+        skipped_participants=tuple(sorted(one.participant_id for one in left_out)),
+        skipped_participant_count=len(left_out),
+        skipped_chunks=reasons.total(),
+        chunk_skip_reason_counts={reason: count for reason, count in sorted(reasons.items()) if count},
+    )
 
 
 def parse_partial(data: bytes, *, file: str) -> Parsed[PartialBuild | None]:
