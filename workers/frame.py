@@ -19,7 +19,7 @@ from schemas.errors import (
     RagqError,
     ScoringRetriesExhausted,
 )
-from schemas.settings.run import RunSettings
+from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.statuses import StageStatus
 from stages import failures
 from store import ledger, runs, stages
@@ -76,7 +76,7 @@ class Frame:
         # Interruptions after which one more would poison the job.
         self._last_chance = max(max_interruptions - 1, 1)
         self._company = Company()
-        self._settings: dict[int, RunSettings] = {}
+        self._settings: dict[int, FrozenSettings] = {}
 
     async def run(
         self, stage: str, job_id: int, functions: Mapping[str, StageFunction], *, is_redelivered: bool
@@ -154,7 +154,7 @@ class Frame:
         read: dict[str, Any] = {}
         try:
             settings = await self._settings_of(claim.run_id)
-            result = await function(Work(claim, settings, self._database, self._wiring, read))
+            result = await function(Work(claim, settings.run, self._database, self._wiring, read, settings.preset))
             crash_point("after_compute", claim.stage, claim.attempt)
             committed = await self._commit(claim, read, result)
         except DatabaseUnreachableError:
@@ -201,14 +201,14 @@ class Frame:
 
     def _retry_wait(self, claim: Claim, error: Exception) -> float | None:
         settings = self._settings.get(claim.run_id)
-        if settings is None or claim.retries >= settings.ragq.retries or not failures.is_transport_error(error):
+        if settings is None or claim.retries >= settings.run.ragq.retries or not failures.is_transport_error(error):
             return None
         return min(2.0**claim.retries, LONGEST_RETRY_SECONDS) * random.uniform(0.75, 1.25)
 
-    async def _settings_of(self, run_id: int) -> RunSettings:
+    async def _settings_of(self, run_id: int) -> FrozenSettings:
         if run_id not in self._settings:
             snapshot = await self._database.steadily(lambda connection: runs.settings(connection, run_id))
-            self._settings[run_id] = RunSettings.from_snapshot(snapshot)
+            self._settings[run_id] = thaw(snapshot)
         return self._settings[run_id]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import InputChangedError
+from schemas.settings.preset import Preset
 from schemas.settings.run import RunSettings
 from schemas.values.base import Value
 from schemas.values.participants import Reference
@@ -41,6 +42,13 @@ class Work:
     database: Database
     _wiring: Wiring
     read: dict[str, Any]
+    _preset: Preset | None = None
+
+    @property
+    def preset(self) -> Preset:
+        """The preset of a query run."""
+        assert self._preset is not None, "only query runs have a preset"
+        return self._preset
 
     @property
     def participant_id(self) -> int:

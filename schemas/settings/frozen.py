@@ -1,0 +1,27 @@
+"""What was frozen into a run, read again."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from schemas.settings.preset import Preset, is_preset_name
+from schemas.settings.run import RunSettings
+
+
+class FrozenSettings(NamedTuple):
+    """The settings of a stored run."""
+
+    run: RunSettings
+    preset: Preset | None
+    """None for a kind of job that has no preset."""
+
+
+def thaw(snapshot: Mapping[str, Mapping[str, Any]]) -> FrozenSettings:
+    """The settings in a run's snapshot.
+
+    Raises Refused, naming all of them, for names that this version does not know and for values that it does not
+    accept.
+    """
+    own = {name: stored for name, stored in snapshot.items() if not is_preset_name(name)}
+    return FrozenSettings(
+        RunSettings.from_snapshot(own), Preset.from_snapshot(snapshot) if len(own) < len(snapshot) else None
+    )
