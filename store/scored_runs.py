@@ -23,7 +23,10 @@ SELECT j.id AS job_id, j.mode, j.subject::integer AS participant_id, j.status,
        (SELECT nullif(e.output ->> 'model_digest', '')
         FROM stage_run AS t JOIN stage_attempt AS e ON e.job_id = t.job_id AND e.stage = t.stage
         WHERE t.job_id = j.id AND t.stage = 'embed' AND t.status = 'done' AND e.number = t.attempts)
-           AS embedding_digest
+           AS embedding_digest,
+       (SELECT e.output ->> 'ranker'
+        FROM stage_run AS t JOIN stage_attempt AS e ON e.job_id = t.job_id AND e.stage = t.stage
+        WHERE t.job_id = j.id AND t.stage = 'rerank' AND t.status = 'done' AND e.number = t.attempts) AS ranker
 FROM job AS j
 LEFT JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score' AND s.status = 'done'
 LEFT JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts

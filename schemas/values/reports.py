@@ -70,10 +70,14 @@ class Provenance(Value):
     max_reference_chars_per_item: int | None
     item_tag_filter: bool | None
     reference_score_source: str | None
+    rankers: tuple[str, ...]
+    """What ordered the references: `similarity`, or `cross_encoder` and its model; none in zero-shot."""
     reference_validation: bool | None
     validation_model: str | None
     """None without validation."""
     severity_inference_mode: str | None
+    token_signals: bool | None
+    """Whether log-probabilities were asked for; `signals` counts the scores that came with any."""
     participants_requested: int
     participants_evaluated: int
     consistency_enabled: bool

@@ -51,6 +51,8 @@ class ScoredJob(Value):
     """The item labels of the participant by evidence key, as they are stored now; None without any."""
     embedding_digest: str | None
     """The weights that embedded the evidence; None where nothing was embedded."""
+    ranker: str | None
+    """What ordered the references: `similarity`, or `cross_encoder` and its model; None where nothing was ranked."""
 
 
 class FailedAttempt(Value):

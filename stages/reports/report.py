@@ -73,7 +73,9 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         embedding_backend=settings.get("EMBEDDING_BACKEND"),
         reference_indexes=tuple(index for index in run.indexes if index.id in index_ids),
         **_of_references(settings) if mode is AssessmentMode.FEW_SHOT else _NO_REFERENCES,
+        rankers=_distinct(job.ranker for job in jobs if job.ranker),
         severity_inference_mode=settings.get("QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
+        token_signals=settings.get("RAGQ_TOKEN_SIGNALS"),
         participants_requested=len(jobs),
         participants_evaluated=evaluated,
         consistency_enabled=has_consistency,
@@ -99,5 +101,5 @@ def _of_references(settings: Mapping[str, Any]) -> dict[str, Any]:
 _NO_REFERENCES = dict.fromkeys(_of_references({}))
 
 
-def _distinct(digests: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(digests)))
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))

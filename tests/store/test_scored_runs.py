@@ -35,7 +35,7 @@ async def test_each_job_comes_with_its_scores_and_labels(database: Database) -> 
         found = await read(connection, run_id)
 
     first = found.jobs[0].job_id
-    common = {"index_id": None, "embedding_digest": None}
+    common = {"index_id": None, "embedding_digest": None, "ranker": None}
     assert found.jobs == (
         ScoredJob(
             job_id=first,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError, ScoringRetriesExhausted, ScoringSchemaError
-from schemas.values.chat import ChatCall, Message
+from schemas.values.chat import ChatCall, Message, TokenSignals
 from schemas.values.participants import AssembledPrompt, EvidenceExtractor, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ItemScore, NAReason, ParticipantScores, ReaskReason
@@ -78,6 +78,28 @@ def test_a_server_can_be_held_to_the_schema() -> None:
     call = scoring_call(PROMPT, plan=replace(PLAN, hold_to_schema=True, severity_mode="infer", max_text_chars=60))
 
     assert call.json_schema == score_json_schema("infer", max_text_chars=60)
+
+
+async def test_token_signals_of_the_reply_stand_at_every_item_when_asked_for() -> None:
+    chat = replying(reply_of({}))
+    chat.tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
+
+    scores = await score(chat, replace(PLAN, token_signals=True))
+
+    assert [call.top_logprobs for call in chat.calls] == [5]
+    assert [item.tokens for item in scores.items.values()] == [chat.tokens] * 8
+
+
+async def test_token_signals_that_are_asked_for_and_not_there_are_absent() -> None:
+    scores = await score(replying(reply_of({})), replace(PLAN, token_signals=True))
+
+    assert {item.tokens for item in scores.items.values()} == {None}
+
+
+async def test_nobody_asks_for_log_probabilities_by_default() -> None:
+    chat = replying(reply_of({}))
+    await score(chat)
+    assert [call.top_logprobs for call in chat.calls] == [0]
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ def job(
         scores=scored,
         labels=None if truth is None else labels(truth),
         embedding_digest="weights" if mode is FEW_SHOT else None,
+        ranker="similarity" if mode is FEW_SHOT else None,
     )
 
 

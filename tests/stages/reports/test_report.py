@@ -130,6 +130,7 @@ def test_provenance_names_what_the_original_left_out() -> None:
         "EMBEDDING_ENABLE_REFERENCE_VALIDATION": True,
         "EMBEDDING_VALIDATION_MODEL": "",
         "MODEL_JUDGE_MODEL": "judge",
+        "RAGQ_TOKEN_SIGNALS": True,
     }
     jobs = [job(1, 316, scores("1"), "1"), job(2, 316, scores("1"), "1", mode=FEW_SHOT)]
 
@@ -140,6 +141,7 @@ def test_provenance_names_what_the_original_left_out() -> None:
     assert (few_shot.min_reference_similarity, few_shot.max_reference_chars_per_item) == (0.3, 500)
     assert (few_shot.item_tag_filter, few_shot.reference_score_source) == (True, "chunk")
     assert (few_shot.reference_validation, few_shot.validation_model) == (True, "judge")
+    assert (few_shot.rankers, few_shot.token_signals, zero_shot.rankers) == (("similarity",), True, ())
     assert (few_shot.reference_indexes, few_shot.embedding_model_digests) == ((INDEX,), ("weights",))
     assert (zero_shot.reference_indexes, zero_shot.min_reference_similarity, zero_shot.mode) == ((), None, ZERO_SHOT)
 
@@ -271,6 +273,34 @@ def test_probabilities_that_add_up_to_a_little_more_than_1_count_as_1() -> None:
     found = calibrated(run(job(1, 316, one.model_copy(update={"items": sure}), "10")), confidence="token_energy")
 
     assert (found.confidence, found.bins[-1].count, found.bins[-1].confidence) == ("token_energy", 2, 1.0)
+
+
+def test_token_confidences_appear_where_every_score_has_token_signals() -> None:
+    one = scores("10")
+    tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
+    with_tokens = {item: score.model_copy(update={"tokens": tokens}) for item, score in one.items.items()}
+
+    (mode,) = build_report(
+        run(job(1, 316, one.model_copy(update={"items": with_tokens}), "10")), measures=FEW
+    ).experiments
+
+    found = mode.selective_prediction
+    assert {"token_msp", "token_pe", "token_energy"} <= found.by_confidence.keys()
+    assert not any(name.startswith("token") for name in found.unavailable)
+    assert found.signals["tokens"] == 2
+
+
+def test_one_score_without_token_signals_leaves_token_confidences_out_and_never_counts_as_0() -> None:
+    one = scores("10")
+    tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
+    items = one.items | {PHQ8Item.NO_INTEREST: one.items[PHQ8Item.NO_INTEREST].model_copy(update={"tokens": tokens})}
+
+    (mode,) = build_report(run(job(1, 316, one.model_copy(update={"items": items}), "10")), measures=FEW).experiments
+
+    found = mode.selective_prediction
+    assert {"token_msp", "token_pe", "token_energy"} <= found.unavailable.keys()
+    assert "RAGQ_TOKEN_SIGNALS=true" in found.unavailable["token_msp"]
+    assert found.signals["tokens"] == 1
 
 
 def test_without_a_signal_there_is_no_calibration() -> None:
