@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from schemas.values.corpora import CorpusChunk
-from schemas.values.queries import Hit, Leg, QueryText, RankedList, RerankedChunk
+from schemas.values.queries import FusedHit, Hit, Leg, QueryText, RankedList, RerankedChunk
+from stages.queries.candidates import Candidate
 
 
 def ranked_list(leg: Leg, *hits: tuple[int, float], text: QueryText = QueryText.ORIGINAL) -> RankedList:
@@ -74,3 +75,9 @@ def by_id(*chunks: CorpusChunk) -> dict[int, CorpusChunk]:
 def numbered_lines(count: int) -> Sequence[str]:
     """`line 1`, `line 2`, ..."""
     return [f"line {number}" for number in range(1, count + 1)]
+
+
+def candidate(id_: int, content: str = "some content") -> Candidate:
+    """A chunk that is to be ranked."""
+    hit = FusedHit(chunk_id=id_, fused_score=0.0, dense_rank=None, lexical_rank=None)
+    return Candidate(chunk(id_, content), hit, content)

@@ -35,14 +35,26 @@ def _hits(first: int, limit: int) -> list[Hit]:
     return [Hit(chunk_id=first + place, score=1 / (1 + place)) for place in range(limit)]
 
 
-async def retrieve(search: CountingSearch, **settings: int) -> RetrievedChunks:
-    return await retrieve_chunks("Why?", EXPANSION, EMBEDDED, VECTORS, search=search, corpus_id=5, **settings)
+async def retrieve(
+    search: CountingSearch, *, dense_limit: int = 19, lexical_limit: int = 5, top_k: int = 75
+) -> RetrievedChunks:
+    return await retrieve_chunks(
+        "Why?",
+        EXPANSION,
+        EMBEDDED,
+        VECTORS,
+        search=search,
+        corpus_id=5,
+        dense_limit=dense_limit,
+        lexical_limit=lexical_limit,
+        top_k=top_k,
+    )
 
 
 async def test_each_leg_is_asked_once_with_the_defaults_of_the_seed() -> None:
     search = CountingSearch()
 
-    await retrieve(search)
+    await retrieve_chunks("Why?", EXPANSION, EMBEDDED, VECTORS, search=search, corpus_id=5)
 
     assert search.asked == [("dense", 5, 4, 19), ("lexical", 5, ("Why?", "black tea", "leaf enzymes"), 5, "bm25")]
 

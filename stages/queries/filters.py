@@ -1,0 +1,34 @@
+"""Chunks that are too short to answer anything."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from schemas.values.corpora import CorpusChunk
+
+
+class Filtered(NamedTuple):
+    """What stays, in order, and how many chunks each filter took; filters that took none are absent."""
+
+    kept: list[CorpusChunk]
+    dropped: dict[str, int]
+
+
+def drop_short(chunks: Iterable[CorpusChunk], *, min_chars: int = 250, min_words: int = 150) -> Filtered:
+    """The chunks with that many characters and words, parted by white space; 0 switches a filter off.
+
+    A blank chunk never stays. A chunk counts for the first filter that takes it: blank, min_chars, min_words.
+    """
+    kept: list[CorpusChunk] = []
+    dropped: Counter[str] = Counter()
+    for chunk in chunks:
+        words = len(chunk.content.split())
+        if not words:
+            dropped["blank"] += 1
+        elif len(chunk.content) < min_chars:
+            dropped["min_chars"] += 1
+        elif words < min_words:
+            dropped["min_words"] += 1
+        else:
+            kept.append(chunk)
+    return Filtered(kept, dict(dropped))

@@ -1,0 +1,48 @@
+"""Maximal marginal relevance: good passages that do not repeat each other (Carbonell and Goldstein, SIGIR 1998)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.queries.normalise import Scores, unit_range
+
+
+def select_diverse(scores: Sequence[float], similarity: Scores, *, count: int, mmr_lambda: float = 0.7) -> list[int]:
+    """Places of up to `count` candidates, in the order of their selection. The scores come best first.
+
+    The first candidate is taken; then, again and again, the one with the highest lambda * score - (1 - lambda) * its
+    greatest similarity to one already taken, scores brought to 0 to 1. Of equals the earlier one is taken. When there
+    are no more than `count` candidates all are returned as they stand.
+    """
+    if len(scores) <= count:
+        return list(range(len(scores)))
+    relevance = mmr_lambda * unit_range(np.asarray(scores, dtype=np.float64))
+    selected = [0]
+    while len(selected) < count:
+        gain = relevance - (1 - mmr_lambda) * similarity[:, selected].max(axis=1)
+        gain[selected] = -np.inf
+        selected.append(int(gain.argmax()))
+    return selected
+
+
+def passage_similarity(ids: Sequence[int], texts: Sequence[str], vectors: Mapping[int, NDArray[np.float32]]) -> Scores:
+    """How alike each two passages are, 0 to 1.
+
+    (cosine + 1) / 2 of their vectors, a vector of zeros having the cosine 0; where a vector is missing, the share of
+    the words of both that they have in common (Jaccard), by white space and in lower case.
+    """
+    words = [set(text.lower().split()) for text in texts]
+    similarity = np.array([[_jaccard(one, other) for other in words] for one in words]).reshape(len(ids), len(ids))
+    known = [place for place, id_ in enumerate(ids) if id_ in vectors]
+    if known:
+        rows = np.stack([vectors[ids[place]] for place in known]).astype(np.float64)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        units = rows / np.where(lengths == 0, 1, lengths)
+        # Rounded, because the same product may differ in its last bit from place to place, which would break ties.
+        similarity[np.ix_(known, known)] = ((units @ units.T + 1) / 2).round(12)
+    return similarity
+
+
+def _jaccard(one: set[str], other: set[str]) -> float:
+    return len(one & other) / len(one | other) if one | other else 0.0

@@ -1,0 +1,115 @@
+"""Stage `rerank`: the fused chunks filtered, enriched, scored by a ranker, biased, and chosen for diversity."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.errors import ChunksGoneError, WorkChangedError
+from schemas.values.corpora import CorpusChunk
+from schemas.values.queries import Expansion, RerankedChunk, RerankedChunks, RetrievedChunks
+from stages.queries.candidates import Candidate
+from stages.queries.enrich import enriched_content
+from stages.queries.entity_bias import entity_boost
+from stages.queries.filters import drop_short
+from stages.queries.intent_bias import intent_boost
+from stages.queries.mmr import passage_similarity, select_diverse
+from stages.queries.rankers import Ranker
+from stages.queries.works import WorkText
+
+
+async def rerank_chunks(
+    query: str,
+    expansion: Expansion,
+    retrieved: RetrievedChunks,
+    *,
+    chunks: Mapping[int, CorpusChunk],
+    works: Mapping[int, WorkText],
+    vectors: Mapping[int, NDArray[np.float32]],
+    ranker: Ranker,
+    min_chars: int = 250,
+    min_words: int = 150,
+    min_content_length: int = 750,
+    lines_above: int = 0,
+    lines_below: int = 13,
+    boost_per_entity: float = 0.05,
+    mmr_lambda: float = 0.7,
+    top_n: int = 17,
+) -> RerankedChunks:
+    """The `top_n` chunks in the order in which they were selected, each with the scores that it got on the way.
+
+    Chunks and their vectors are by chunk id, works by work id. Chunks are scored in their enriched form against the
+    question as it was asked; bonuses are added to the ranker's score; equal scores keep the order of fusion. Raises
+    ChunksGoneError and WorkChangedError for what is no longer stored, and what the ranker raises, as it is. Nothing
+    retrieved, or nothing left by the filters, gives no chunks, and the ranker is not asked.
+    """
+    hits = {hit.chunk_id: hit for hit in retrieved.fused}
+    _refuse_gone(hits, chunks, works)
+    long_enough, dropped = drop_short((chunks[id_] for id_ in hits), min_chars=min_chars, min_words=min_words)
+    candidates = [
+        Candidate(
+            chunk,
+            hits[chunk.id],
+            enriched_content(
+                chunk,
+                works[chunk.work_id],
+                min_content_length=min_content_length,
+                lines_above=lines_above,
+                lines_below=lines_below,
+            ),
+        )
+        for chunk in long_enough
+    ]
+    scores = await ranker.scores(query, candidates) if candidates else []
+    ranked = sorted(
+        (
+            _scored(candidate, score, expansion, boost_per_entity=boost_per_entity)
+            for candidate, score in zip(candidates, scores, strict=True)
+        ),
+        key=lambda chunk: -chunk.final_score,
+    )
+    ids = [chunk.chunk_id for chunk in ranked]
+    selected = select_diverse(
+        [chunk.final_score for chunk in ranked],
+        passage_similarity(ids, [chunk.enriched_content for chunk in ranked], vectors),
+        count=top_n,
+        mmr_lambda=mmr_lambda,
+    )
+    return RerankedChunks(
+        ranker=ranker.name,
+        chunks=tuple(ranked[place] for place in selected),
+        ranking=tuple(ids),
+        dropped=dropped,
+        work_hashes={chunk.work_id: works[chunk.work_id].content_hash for chunk in ranked},
+    )
+
+
+def _refuse_gone(ids: Iterable[int], chunks: Mapping[int, CorpusChunk], works: Mapping[int, WorkText]) -> None:
+    if gone := [id_ for id_ in ids if id_ not in chunks]:
+        raise ChunksGoneError(gone)
+    if lost := [chunks[id_].work_id for id_ in ids if chunks[id_].work_id not in works]:
+        raise WorkChangedError(lost[0])
+
+
+def _scored(candidate: Candidate, score: float, expansion: Expansion, *, boost_per_entity: float) -> RerankedChunk:
+    chunk, hit, enriched = candidate
+    of_entities = entity_boost(expansion.entities, enriched, boost=boost_per_entity)
+    of_intent = intent_boost(expansion.intent, level=chunk.level, chars=len(enriched))
+    return RerankedChunk(
+        chunk_id=chunk.id,
+        work_id=chunk.work_id,
+        parent_id=chunk.parent_id,
+        level=chunk.level,
+        heading_breadcrumbs=chunk.heading_breadcrumbs,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        content=chunk.content,
+        enriched_content=enriched,
+        fused_score=hit.fused_score,
+        dense_rank=hit.dense_rank,
+        lexical_rank=hit.lexical_rank,
+        rerank_score=score,
+        entity_boost=of_entities,
+        intent_boost=of_intent,
+        final_score=score + of_entities + of_intent,
+    )

@@ -1,0 +1,23 @@
+"""Works as the stages of a query read them."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from schemas.errors import WorkChangedError
+
+
+class WorkText(NamedTuple):
+    """The stored markdown of a work."""
+
+    title: str
+    content_hash: str
+    """SHA-256 of the markdown."""
+    lines: Sequence[str]
+    """Without their ends; line numbers count them from 1."""
+
+
+def refuse_changed(works: Mapping[int, WorkText], hashes: Mapping[int, str]) -> None:
+    """Raise WorkChangedError for the first work that is gone, or whose hash is no longer the given one."""
+    for work_id, content_hash in sorted(hashes.items()):
+        if work_id not in works or works[work_id].content_hash != content_hash:
+            raise WorkChangedError(work_id)

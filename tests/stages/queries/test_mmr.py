@@ -1,0 +1,70 @@
+"""Maximal marginal relevance (row B 3)."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.queries.mmr import passage_similarity, select_diverse
+from stages.queries.normalise import Scores
+
+#: 0 and 1 are alike, 2 is like neither.
+TWINS: Scores = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.1], [0.1, 0.1, 1.0]])
+
+
+def test_b3_no_more_candidates_than_asked_for_come_back_as_they_stand() -> None:
+    assert select_diverse([3.0, 2.0, 1.0], TWINS, count=3, mmr_lambda=0.0) == [0, 1, 2]
+    assert select_diverse([], np.empty((0, 0)), count=3) == []
+
+
+def test_b3_lambda_1_is_the_order_of_the_scores() -> None:
+    assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=1.0) == [0, 1]
+
+
+def test_b3_lambda_0_is_variety_alone() -> None:
+    assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=0.0) == [0, 2]
+
+
+def test_b3_in_between_relevance_and_variety_are_weighed() -> None:
+    # Scores become 1, 0.95 and 0: 0.95 * l - 0.9 * (1 - l) against -0.1 * (1 - l) are equal at l = 0.8 / 1.75.
+    assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=0.46) == [0, 1]
+    assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=0.45) == [0, 2]
+
+
+def test_b3_of_equals_the_earlier_is_selected() -> None:
+    assert select_diverse([1.0] * 4, np.full((4, 4), 0.5), count=3) == [0, 1, 2]
+
+
+def test_similarity_is_the_cosine_moved_to_0_to_1() -> None:
+    vectors = {id_: np.array(vector, dtype=np.float32) for id_, vector in {7: [2, 0], 8: [0, 3], 9: [-1, 0]}.items()}
+
+    similarity = passage_similarity([7, 8, 9], ["", "", ""], vectors)
+
+    assert similarity[0].tolist() == [1.0, 0.5, 0.0]
+
+
+def test_a_vector_of_zeros_has_the_cosine_0() -> None:
+    vectors = {1: np.zeros(2, dtype=np.float32), 2: np.ones(2, dtype=np.float32)}
+
+    assert passage_similarity([1, 2], ["a", "a"], vectors)[0, 1] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"), [("black tea", "Tea black", 1.0), ("black tea", "green tea leaf", 0.25), ("", "", 0.0)]
+)
+def test_without_a_vector_the_shared_words_count(one: str, other: str, shared: float) -> None:
+    vectors = {1: np.ones(2, dtype=np.float32)}
+
+    assert passage_similarity([1, 2], [one, other], vectors)[0, 1] == shared
+
+
+@given(st.lists(st.floats(-5, 5), max_size=8), st.integers(1, 8), st.floats(0, 1), st.integers(0, 2**32 - 1))
+def test_each_candidate_is_selected_at_most_once_the_best_first(
+    scores: list[float], count: int, mmr_lambda: float, seed: int
+) -> None:
+    similarity = np.random.default_rng(seed).random((len(scores), len(scores)))
+
+    selected = select_diverse(sorted(scores, reverse=True), similarity, count=count, mmr_lambda=mmr_lambda)
+
+    assert len(selected) == len(set(selected)) == min(count, len(scores))
+    assert selected[:1] == [0][: len(scores)]

@@ -1,0 +1,164 @@
+"""Stage `rerank`: its parts in a row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from schemas.errors import ChunksGoneError, WorkChangedError
+from schemas.values.corpora import CorpusChunk
+from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
+from stages.queries.candidates import Candidate
+from stages.queries.expand import no_expansion
+from stages.queries.rerank import rerank_chunks
+from stages.queries.works import WorkText
+from tests.stages.queries.builders import by_id, chunk, numbered_lines
+
+WORKS = {1: WorkText("Tea", "hash of tea", numbered_lines(30))}
+LONG = "word " * 160
+
+
+@dataclass
+class FixedRanker:
+    """Gives each chunk the score that the test chose, and keeps what it was asked."""
+
+    by_id: Mapping[int, float]
+    name: str = "fixed"
+    asked: list[tuple[str, list[str]]] = field(default_factory=list)
+
+    async def scores(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
+        self.asked.append((query, [candidate.enriched_content for candidate in candidates]))
+        return [self.by_id[candidate.chunk.id] for candidate in candidates]
+
+
+def retrieved(*ids: int) -> RetrievedChunks:
+    fused = tuple(
+        FusedHit(chunk_id=id_, fused_score=1 / rank, dense_rank=rank, lexical_rank=None)
+        for rank, id_ in enumerate(ids, start=1)
+    )
+    return RetrievedChunks(corpus_id=1, fusion="rrf", lexical="bm25", lists=(), fused=fused)
+
+
+async def rerank(
+    ranker: FixedRanker,
+    *chunks: CorpusChunk,
+    expansion: Expansion | None = None,
+    works: Mapping[int, WorkText] = WORKS,
+    **settings: float,
+) -> RerankedChunks:
+    return await rerank_chunks(
+        "Why?",
+        expansion or no_expansion(),
+        retrieved(*(stored.id for stored in chunks)),
+        chunks=by_id(*chunks),
+        works=works,
+        vectors={stored.id: np.eye(8, dtype=np.float32)[stored.id] for stored in chunks},
+        ranker=ranker,
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+async def test_every_score_is_kept_and_added_up() -> None:
+    content = "Black tea. " + "Leaves turn. " * 80
+    expansion = Expansion(origin=Origin.MODEL, intent=Intent.MECHANISM, entities=("black tea", "oolong"))
+    stored = chunk(5, content, level="H3-chunk", lines=(4, 6), breadcrumbs="Tea > Colour", parent_id=2)
+
+    result = await rerank(FixedRanker({5: 2.0}), stored, expansion=expansion)
+
+    assert result == RerankedChunks(
+        ranker="fixed",
+        chunks=(
+            RerankedChunk(
+                chunk_id=5,
+                work_id=1,
+                parent_id=2,
+                level="H3-chunk",
+                heading_breadcrumbs="Tea > Colour",
+                start_line=4,
+                end_line=6,
+                content=content,
+                enriched_content=content,
+                fused_score=1.0,
+                dense_rank=1,
+                lexical_rank=None,
+                rerank_score=2.0,
+                entity_boost=0.05,
+                intent_boost=0.03,
+                final_score=2.0 + 0.05 + 0.03,
+            ),
+        ),
+        ranking=(5,),
+        dropped={},
+        work_hashes={1: "hash of tea"},
+    )
+
+
+async def test_the_ranker_sees_the_question_as_it_was_asked_and_enriched_contents() -> None:
+    ranker = FixedRanker({1: 1.0})
+
+    await rerank(ranker, chunk(1, "short", lines=(1, 2)), min_chars=0, min_words=0, lines_below=1)
+
+    assert ranker.asked == [("Why?", ["short\n\nline 3"])]
+
+
+async def test_short_chunks_are_dropped_before_ranking_and_counted() -> None:
+    ranker = FixedRanker({1: 1.0})
+
+    result = await rerank(ranker, chunk(1, LONG), chunk(2, "short"), chunk(3, " "))
+
+    assert (result.ranking, result.dropped, len(ranker.asked)) == ((1,), {"min_chars": 1, "blank": 1}, 1)
+
+
+async def test_the_ranking_is_by_final_score_and_ties_keep_the_order_of_fusion() -> None:
+    chunks = [chunk(id_, LONG) for id_ in (4, 2, 3, 1)]
+
+    result = await rerank(FixedRanker({1: 2.0, 2: 1.0, 3: 0.5, 4: 1.0}), *chunks)
+
+    assert result.ranking == (1, 4, 2, 3)
+    assert [kept.chunk_id for kept in result.chunks] == [1, 4, 2, 3]
+
+
+async def test_diversity_chooses_and_the_chunks_stay_in_the_order_of_selection() -> None:
+    chunks = [chunk(id_, LONG) for id_ in (1, 2, 3)]
+    vectors = {1: np.array([1, 0]), 2: np.array([1, 0.1]), 3: np.array([-1, 0])}
+
+    result = await rerank_chunks(
+        "Why?",
+        no_expansion(),
+        retrieved(1, 2, 3),
+        chunks=by_id(*chunks),
+        works=WORKS,
+        vectors={id_: vector.astype(np.float32) for id_, vector in vectors.items()},
+        ranker=FixedRanker({1: 1.0, 2: 0.9, 3: 0.5}),
+        top_n=2,
+        mmr_lambda=0.3,
+    )
+
+    assert ([kept.chunk_id for kept in result.chunks], result.ranking) == ([1, 3], (1, 2, 3))
+
+
+async def test_nothing_left_asks_no_ranker() -> None:
+    ranker = FixedRanker({})
+
+    result = await rerank(ranker, chunk(1, "short"))
+
+    assert (result.chunks, result.ranking, result.work_hashes, ranker.asked) == ((), (), {}, [])
+
+
+async def test_a_chunk_that_is_gone_is_an_error() -> None:
+    with pytest.raises(ChunksGoneError, match="1 retrieved chunks are no longer stored, chunk 2 first"):
+        await rerank_chunks(
+            "Why?",
+            no_expansion(),
+            retrieved(1, 2),
+            chunks=by_id(chunk(1, LONG)),
+            works=WORKS,
+            vectors={},
+            ranker=FixedRanker({}),
+        )
+
+
+async def test_a_work_that_is_gone_is_an_error() -> None:
+    with pytest.raises(WorkChangedError, match="Work 1"):
+        await rerank(FixedRanker({1: 1.0}), chunk(1, LONG), works={})
