@@ -3,6 +3,10 @@
 RagqError
     Refused                              a request that ragq will not carry out; exit code 1
         StackError                       an embedded server or a connection is not there
+        PresetMissingError
+        PresetExistsError
+        DefaultPresetError
+        DuplicateWorkError
     DomainError                          a stage cannot do its work honestly; it fails the chain
         TranscriptError
             TranscriptNotFoundError
@@ -28,6 +32,7 @@ RagqError
         ReferenceLeakError
         CorpusMissingError
         TemplateError  (ValueError)
+        TemplateMissingError
         TokenVectorsMissingError
         NothingRelevantError
         VocabularyError
@@ -53,6 +58,41 @@ class Refused(RagqError):
 
 class StackError(Refused):
     """A server that is needed is not there, or cannot be started."""
+
+
+class DuplicateWorkError(Refused):
+    """The text of a work is in the corpus already. `title` names the work that has it, for people and not for logs."""
+
+    def __init__(self, work_id: int, title: str) -> None:
+        self.work_id = work_id
+        self.title = title
+        super().__init__(f"The same text is in the corpus already, as work {work_id}; nothing was imported.")
+
+
+class PresetMissingError(Refused):
+    """A preset is not stored, or none is the default."""
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+        found = "No preset is the default" if name is None else f"There is no preset {name!r}"
+        advice = "`ragq preset default NAME` makes one" if name is None else "`ragq preset list` shows those there are"
+        super().__init__(f"{found}; {advice}.")
+
+
+class PresetExistsError(Refused):
+    """A preset of this name, in some case of letters, is stored already."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"There is a preset {name!r} already; `ragq preset set` changes it.")
+
+
+class DefaultPresetError(Refused):
+    """The default preset cannot be deleted."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"Preset {name!r} is the default; make another one the default before you delete it.")
 
 
 class DomainError(RagqError):
@@ -285,6 +325,16 @@ class CorpusMissingError(DomainError):
 
 class TemplateError(DomainError, ValueError):
     """A prompt template cannot be filled in: braces that do not pair, placeholders that are unknown or missing."""
+
+
+class TemplateMissingError(DomainError):
+    """A version of a prompt template is not stored, or none of its versions is active."""
+
+    def __init__(self, tag: str, version: int | None) -> None:
+        self.tag = tag
+        self.version = version
+        found = f"No template of {tag} is active" if version is None else f"Template {tag} has no version {version}"
+        super().__init__(f"{found}; `ragq template list` shows those there are.")
 
 
 class TokenVectorsMissingError(DomainError):

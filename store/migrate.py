@@ -10,12 +10,20 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from store.database import sqlalchemy_url
+from store.database import Database, sqlalchemy_url
+from store.seeds import seed
+
+_NEWEST = "head"
 
 
-def upgrade(database_url: str, revision: str = "head") -> None:
-    """Apply what is missing up to `revision`. Running it again changes nothing."""
+def upgrade(database_url: str, revision: str = _NEWEST) -> None:
+    """Apply what is missing up to `revision`, and at the newest one store what a new database starts with.
+
+    Running it again changes nothing.
+    """
     _run(database_url, lambda config: command.upgrade(config, revision))
+    if revision == _NEWEST:
+        asyncio.run(_seed(database_url))
 
 
 def downgrade(database_url: str, revision: str) -> None:
@@ -31,6 +39,15 @@ def check(database_url: str) -> None:
 def revise(database_url: str, revision: str, sentence: str) -> None:
     """Write a new migration file from what differs; its text is then read and cleaned by hand."""
     _run(database_url, lambda config: command.revision(config, sentence, autogenerate=True, rev_id=revision))
+
+
+async def _seed(database_url: str) -> None:
+    database = Database(database_url, pool_size=1)
+    try:
+        async with database.connection() as connection:
+            await seed(connection)
+    finally:
+        await database.close()
 
 
 def _run(database_url: str, action: Callable[[Config], object]) -> None:

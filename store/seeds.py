@@ -1,0 +1,36 @@
+"""What a new database gets beside its tables: a preset and the first version of every template."""
+
+import json
+
+from schemas.settings.preset import Preset
+from stages.queries.templates import RULES, default_template
+from store import presets
+from store.database import Connection
+
+FIRST_VERSION = """
+INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
+SELECT $1::text, 1, $2, $3, true WHERE NOT EXISTS (SELECT FROM prompt_templates WHERE function_tag = $1::text)
+ON CONFLICT DO NOTHING
+"""
+
+VARIABLES = """
+INSERT INTO prompt_meta AS m (function_tag, variables) VALUES ($1, $2)
+ON CONFLICT (function_tag) DO UPDATE SET variables = excluded.variables, updated_at = now()
+WHERE m.variables IS DISTINCT FROM excluded.variables
+"""
+
+
+async def seed(connection: Connection) -> None:
+    """Store a default preset where there is no preset at all, and version 1 of each template that has no version.
+
+    What is there is left alone, so that running it again changes nothing; only the descriptions of the placeholders
+    follow the code.
+    """
+    if not await connection.fetchval("SELECT EXISTS (SELECT FROM rag_config)"):
+        await connection.execute(
+            presets.CREATE, presets.DEFAULT_NAME, "What ragq comes with", json.dumps(Preset().model_dump())
+        )
+    for tag, rules in RULES.items():
+        described = [{"variable_name": name, "variable_description": words} for name, words in rules.variables.items()]
+        await connection.execute(FIRST_VERSION, tag, rules.title, default_template(tag))
+        await connection.execute(VARIABLES, tag, json.dumps(described))
