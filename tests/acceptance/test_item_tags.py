@@ -33,3 +33,22 @@ def test_the_filter_keeps_chunks_that_speak_of_the_item(
     assert untagged(shared, retrieved[0]) > 0
     assert untagged(shared, retrieved[1]) == 0
     assert any(retrieved[1].values())
+
+
+def test_an_index_without_tags_is_refused_by_the_filter_and_serves_without_it(
+    fresh: Installation, evidence: GiveEvidence
+) -> None:
+    fresh.start_worker()
+    built = fresh.ragq("index", "references", "--split", "paper-train", "--no-write-item-tags")
+    assert built.exit_code == 0, built.stderr
+    work = (*evidence({316: 1}), "--few-shot-only", "--until", "retrieve")
+
+    refused = fresh.ragq("submit", *work, "--set", "EMBEDDING_ENABLE_ITEM_TAG_FILTER=true")
+
+    assert refused.exit_code == 1
+    assert "EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags" in refused.stderr
+    assert fresh.value("SELECT count(*) FROM run WHERE request ->> 'write_item_tags' = 'false'") == 1
+    assert fresh.wait_for(fresh.submit(*work)) == {"succeeded": 1}
+    (index,) = fresh.ragq("index", "list", "--json").json
+    assert fresh.ragq("references", "export", index["name"], "--directory", "out").exit_code == 0
+    assert not list((fresh.folder / "out").glob("*.tags.json"))

@@ -1,0 +1,87 @@
+"""Indexes that lack participants: only where that is allowed, and never without saying so."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.harness import Installation
+from tests.acceptance.small_data_set import small_files, transcript_file, write_files
+
+BUILD = ("index", "references", "--split", "paper-train")
+NAME = "huggingface_all_minilm_l6_v2_paper_train"
+#: With this many characters asked for, a transcript of two lines has no chunk.
+LONG_CHUNKS = ("--set", "EMBEDDING_MIN_EVIDENCE_CHARS=200")
+
+
+def the_index(installation: Installation) -> dict[str, Any]:
+    (index,) = installation.ragq("index", "list", "--json").json
+    found: dict[str, Any] = index
+    return found
+
+
+def import_313(installation: Installation, folder: Path, *, lines: int) -> None:
+    """Import the small data set again, of participant 313 only so many lines."""
+    cut = b"".join(small_files()[transcript_file(313)].splitlines(keepends=True)[: lines + 1])
+    files = write_files(folder / f"cut to {lines}", {**small_files(), transcript_file(313): cut})
+    assert installation.ragq("import", "participants", str(files)).exit_code == 0
+
+
+def test_the_exit_code_tells_whole_from_partial_from_nothing(fresh: Installation, tmp_path: Path) -> None:
+    before = the_index(fresh)
+    import_313(fresh, tmp_path, lines=2)
+    fresh.start_worker()
+
+    strict = fresh.ragq(*BUILD, *LONG_CHUNKS)
+
+    assert (strict.exit_code, the_index(fresh)) == (1, before)
+    assert "Nothing was published: every participant has to get through." in strict.stderr
+
+    allowed = fresh.ragq(*BUILD, *LONG_CHUNKS, "--allow-partial")
+
+    assert allowed.exit_code == 2
+    assert "did this work before; 1 of its 3 jobs go on" in allowed.stderr
+    assert f"Index '{NAME}' was published without participant 313; `ragq retry r" in allowed.stderr
+    partial = the_index(fresh)
+    assert (partial["participants"], partial["partial"]["skipped_participants"]) == (2, [313])
+    assert "2 (partial)" in fresh.ragq("index", "list").stdout
+    assert fresh.value("SELECT request -> 'allow_partial' FROM run WHERE id = $1", partial["run_id"]) is True
+
+    assert fresh.ragq(*BUILD, *LONG_CHUNKS).exit_code == 2
+    assert the_index(fresh) == partial
+
+    assert fresh.ragq("references", "export", NAME, "--directory", "out").exit_code == 0
+    assert (fresh.folder / "out" / f"{NAME}.partial.json").exists()
+    assert fresh.ragq("references", "import", f"out/{NAME}.npz", *LONG_CHUNKS).exit_code == 0
+    assert the_index(fresh)["partial"] == partial["partial"]
+
+
+def test_when_the_last_participant_fails_the_index_is_published_without_them_and_a_retry_completes_it(
+    fresh: Installation, tmp_path: Path, data_directory: Path, evidence: GiveEvidence
+) -> None:
+    run_id = int(fresh.ragq(*BUILD, "--new", "--allow-partial", "--no-wait", "--json").json["run"].removeprefix("r"))
+    job_id = fresh.value("SELECT id FROM job WHERE run_id = $1 AND subject = '313'", run_id)
+    fresh.ragq("pause", f"j{job_id}")
+    import_313(fresh, tmp_path, lines=50)
+    fresh.start_worker()
+    fresh.wait_until("SELECT count(*) = 2 FROM job WHERE run_id = $1 AND status = 'succeeded'", run_id)
+    assert the_index(fresh)["run_id"] != run_id
+
+    fresh.ragq("resume", f"j{job_id}")
+    watched = fresh.ragq("watch", f"r{run_id}")
+
+    assert watched.exit_code == 3
+    partial = the_index(fresh)
+    assert (partial["run_id"], partial["participants"]) == (run_id, 2)
+    assert partial["partial"]["skipped_participants"] == [313]
+    assert fresh.ragq("audit", f"r{run_id}").exit_code == 0
+    search = fresh.submit(*evidence({316: 1}), "--few-shot-only", "--until", "retrieve")
+    assert fresh.wait_for(search) == {"succeeded": 1}
+
+    fresh.ragq("import", "participants", str(data_directory))
+    assert fresh.ragq("retry", f"r{run_id}").exit_code == 0
+
+    assert fresh.wait_for(run_id) == {"succeeded": 3}
+    whole = the_index(fresh)
+    assert (whole["run_id"], whole["participants"], whole["chunks"], whole["partial"]) == (run_id, 3, 81, None)
+    found = fresh.rows("SELECT chunks, replaced_at FROM reference_index WHERE id = $1", partial["id"])
+    assert (found[0]["chunks"], found[0]["replaced_at"] is not None) == (partial["chunks"], True)
