@@ -17,7 +17,7 @@ def bootstrap(metric: Metric, cohort: Cohort, *, resamples: int = RESAMPLES, see
     Where fewer than two resamples have a value, the interval is the value itself.
     """
     values = metric(cohort, draw(len(cohort), resamples=resamples, seed=seed))
-    return _interval(value_of(metric, cohort), values)
+    return interval_of(value_of(metric, cohort), values)
 
 
 def paired_delta(
@@ -33,7 +33,7 @@ def paired_delta(
         participants=len(ids),
         left=values[0],
         right=values[1],
-        delta=_interval(delta, metric(right, draws) - metric(left, draws)),
+        delta=interval_of(delta, metric(right, draws) - metric(left, draws)),
     )
 
 
@@ -53,11 +53,8 @@ def draw(participants: int, *, resamples: int, seed: int) -> Draws:
     return np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
 
 
-def _only(cohort: Cohort, ids: set[int]) -> Cohort:
-    return Cohort(tuple(subject for subject in cohort.subjects if subject.participant_id in ids))
-
-
-def _interval(value: float | None, resampled: Floats) -> Interval:
+def interval_of(value: float | None, resampled: Floats) -> Interval:
+    """A value with the percentiles of what the resamples came to; NaN is a resample without a value."""
     valid = resampled[~np.isnan(resampled)]
     if len(valid) < 2:
         low, high, std = value, value, None
@@ -72,3 +69,7 @@ def _interval(value: float | None, resampled: Floats) -> Interval:
         drop_rate=1 - len(valid) / len(resampled),
         resamples=len(resampled),
     )
+
+
+def _only(cohort: Cohort, ids: set[int]) -> Cohort:
+    return Cohort(tuple(subject for subject in cohort.subjects if subject.participant_id in ids))

@@ -53,7 +53,7 @@ def difference(left: RunInMode, right: RunInMode, *, measures: Measures) -> Diff
         },
         flips=flips,
         flip_counts={kind: counts[kind] for kind in FlipKind},
-        settings=_setting_differences(left.run.settings, right.run.settings),
+        settings=setting_differences(left.run.settings, right.run.settings),
         failed_in_left_only=tuple(key for key in both if _failed_alone(left_jobs[key], right_jobs[key])),
         failed_in_right_only=tuple(key for key in both if _failed_alone(right_jobs[key], left_jobs[key])),
         only_in_left=_sorted(left_jobs.keys() - right_jobs.keys()),
@@ -94,7 +94,7 @@ def _flips(left: ScoredJob, right: ScoredJob) -> Iterator[Flip]:
         )
 
 
-def _setting_differences(
+def setting_differences(
     left: Mapping[str, SettingValue], right: Mapping[str, SettingValue]
 ) -> dict[str, SettingDifference]:
     """Values that differ; where a value came from does not count."""

@@ -1,0 +1,27 @@
+"""Means and shares over queries with their intervals: queries are drawn, what was found for each stays with it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from schemas.values.metrics import Interval
+from stages.metrics.bootstrap import draw, interval_of
+from stages.metrics.cohort import Floats
+from stages.metrics.draws import known, ratio
+
+
+def mean_intervals(rows: Sequence[Sequence[float]], *, columns: int, resamples: int, seed: int) -> tuple[Interval, ...]:
+    """The mean of each column with its 95 % interval, over one row per query; no value over no rows."""
+    values = np.array(rows, dtype=np.float64).reshape(len(rows), columns)
+    draws = draw(len(rows), resamples=resamples, seed=seed)
+    resampled = ratio(draws @ values, np.full(columns, float(len(rows))))
+    means = ratio(values.sum(axis=0), np.full(columns, float(len(rows))))
+    return tuple(interval_of(known(float(mean)), resampled[:, column]) for column, mean in enumerate(means))
+
+
+def share_interval(parts: Sequence[float], wholes: Sequence[float], *, resamples: int, seed: int) -> Interval:
+    """The sum of the parts over that of the wholes, one of each per query; no value where the wholes are 0."""
+    part, whole = (np.array(counts, dtype=np.float64) for counts in (parts, wholes))
+    draws = draw(len(part), resamples=resamples, seed=seed)
+    share: Floats = ratio(np.atleast_1d(part.sum()), np.atleast_1d(whole.sum()))
+    return interval_of(known(float(share[0])), ratio(draws @ part, draws @ whole))

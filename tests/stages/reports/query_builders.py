@@ -1,0 +1,123 @@
+"""Short ways to write runs of queries. Chunk 10 * n + m is a piece of document `dn`."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from schemas.statuses import JobStatus
+from schemas.values.queries import (
+    ChunkVerdict,
+    Decision,
+    FusedHit,
+    Hit,
+    Leg,
+    QueryText,
+    RankedList,
+    RetrievedChunks,
+)
+from schemas.values.query_runs import QueryRun, RankedQuery
+from schemas.values.retrieval_reports import RetrievalMeasures
+from schemas.values.scored_runs import AttemptTime, SettingValue
+from tests.stages.reports.builders import NOON
+
+DOCUMENTS = {chunk_id: f"d{chunk_id // 10}" for chunk_id in range(100)}
+FEW_DRAWS = RetrievalMeasures(bootstrap_resamples=50)
+
+
+def ranked_list(leg: Leg, text: QueryText, chunk_ids: Sequence[int]) -> RankedList:
+    """One list, its scores falling."""
+    hits = tuple(Hit(chunk_id=chunk_id, score=1 / rank) for rank, chunk_id in enumerate(chunk_ids, start=1))
+    return RankedList(leg=leg, text=text, hits=hits)
+
+
+def retrieved(*lists: RankedList, fused: Sequence[int] = ()) -> RetrievedChunks:
+    """What stage `retrieve` stored."""
+    return RetrievedChunks(
+        corpus_id=1,
+        fusion="zscore",
+        lexical="bm25",
+        lists=lists,
+        fused=tuple(
+            FusedHit(chunk_id=chunk_id, fused_score=-float(rank), dense_rank=None, lexical_rank=None)
+            for rank, chunk_id in enumerate(fused)
+        ),
+    )
+
+
+def both_legs(dense: Sequence[int], lexical: Sequence[int], fused: Sequence[int] = ()) -> RetrievedChunks:
+    """A retrieval for the original query alone."""
+    return retrieved(
+        ranked_list(Leg.DENSE, QueryText.ORIGINAL, dense),
+        ranked_list(Leg.LEXICAL, QueryText.ORIGINAL, lexical),
+        fused=fused,
+    )
+
+
+def verdicts(**decisions: Decision) -> tuple[ChunkVerdict, ...]:
+    """Verdicts by chunk, as in `c11=Decision.ACCEPT`."""
+    return tuple(
+        ChunkVerdict(rank=rank, chunk_id=int(chunk[1:]), decision=decision)
+        for rank, (chunk, decision) in enumerate(decisions.items(), start=1)
+    )
+
+
+def query(
+    key: str, relevance: Mapping[str, int], found: RetrievedChunks | None = None, *, job_id: int = 1, **changes: Any
+) -> RankedQuery:
+    """One query; without a retrieval its job failed, unless its status is given."""
+    return RankedQuery(
+        **{
+            "job_id": job_id,
+            "key": key,
+            "corpus": "small",
+            "embedding_model": "tiny",
+            "status": JobStatus.FAILED if found is None else JobStatus.SUCCEEDED,
+            "judgements": dict(relevance),
+            "retrieved": found,
+            "ranker": None,
+            "ranking": None,
+            "selected": None,
+            "validator": None,
+            "verdicts": None,
+            "groups": None,
+            **changes,
+        }
+    )
+
+
+def query_run(
+    *queries: RankedQuery,
+    run_id: int = 12,
+    settings: Mapping[str, Any] | None = None,
+    documents: Mapping[int, str] | None = None,
+    **changes: Any,
+) -> QueryRun:
+    """A run of these queries; `retrieve` took each of them its job's number in seconds."""
+    return QueryRun(
+        **{
+            "run_id": run_id,
+            "profile": "demo",
+            "version": "0.1.0",
+            "identity": "a" * 64,
+            "settings_hash": "b" * 64,
+            "request": {},
+            "settings": {name: SettingValue(value=value, source="preset") for name, value in (settings or {}).items()},
+            "submitted_at": NOON,
+            "queries": queries,
+            "documents": {chunk_id: f"d{chunk_id // 10}" for chunk_id in range(100)}
+            if documents is None
+            else documents,
+            "unknown_documents": 0,
+            "failures": {},
+            "attempts": tuple(
+                AttemptTime(
+                    job_id=one.job_id,
+                    stage="retrieve",
+                    started_at=NOON,
+                    ended_at=NOON + timedelta(seconds=one.job_id),
+                )
+                for one in queries
+            ),
+            **changes,
+        }
+    )

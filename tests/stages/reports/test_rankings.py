@@ -1,0 +1,58 @@
+"""Rankings of chunks as rankings of documents."""
+
+from schemas.values.queries import Leg, QueryText
+from schemas.values.retrieval_reports import RankingStage
+from stages.reports.rankings import document_rankings
+from tests.stages.reports.query_builders import DOCUMENTS, both_legs, query, ranked_list, retrieved
+
+
+def test_a_document_stands_where_its_best_chunk_stands() -> None:
+    found = query(
+        "q",
+        {},
+        both_legs([21, 11, 22, 31], [12], [11, 21, 12]),
+        ranking=(31, 32, 11),
+        selected=(32,),
+        groups=((11, 12), (41,), (13,)),
+    )
+
+    assert document_rankings(found, DOCUMENTS) == {
+        RankingStage.DENSE: ("d2", "d1", "d3"),
+        RankingStage.LEXICAL: ("d1",),
+        RankingStage.FUSED: ("d1", "d2"),
+        RankingStage.RERANKED: ("d3", "d1"),
+        RankingStage.SELECTED: ("d3",),
+        RankingStage.CONSOLIDATED: ("d1", "d4"),
+    }
+
+
+def test_an_expanded_query_shows_each_leg_alone_and_together() -> None:
+    lists = (
+        ranked_list(Leg.DENSE, QueryText.ORIGINAL, [11, 21]),
+        ranked_list(Leg.DENSE, QueryText.HYDE, [31, 11]),
+        ranked_list(Leg.LEXICAL, QueryText.ORIGINAL, []),
+        ranked_list(Leg.LEXICAL, QueryText.MQE, [41]),
+    )
+
+    found = document_rankings(query("q", {}, retrieved(*lists)), DOCUMENTS)
+
+    assert found is not None
+    assert found[RankingStage.DENSE] == ("d1", "d2")
+    assert found[RankingStage.DENSE_ALL] == ("d1", "d3", "d2")
+    assert found[RankingStage.LEXICAL] == ()
+    assert found[RankingStage.LEXICAL_ALL] == ("d4",)
+
+
+def test_a_leg_that_is_off_has_no_ranking() -> None:
+    found = document_rankings(query("q", {}, retrieved(ranked_list(Leg.DENSE, QueryText.ORIGINAL, [11]))), DOCUMENTS)
+
+    assert found is not None
+    assert list(found) == [RankingStage.DENSE, RankingStage.FUSED]
+
+
+def test_a_chunk_that_is_gone_takes_the_query_out() -> None:
+    assert document_rankings(query("q", {}, both_legs([11], [999])), DOCUMENTS) is None
+
+
+def test_a_query_that_found_nothing_yet_has_no_rankings() -> None:
+    assert document_rankings(query("q", {}), DOCUMENTS) == {}

@@ -1,0 +1,107 @@
+"""The report of a run of queries, with numbers worked by hand."""
+
+from math import log2
+
+import pytest
+
+from schemas.statuses import JobStatus
+from schemas.values.queries import Decision
+from schemas.values.retrieval_reports import RankingStage, RetrievalReport
+from stages.reports.retrieval import build_retrieval_report
+from tests.stages.reports.query_builders import FEW_DRAWS, both_legs, query, query_run, verdicts
+
+
+def report() -> RetrievalReport:
+    """`a` is found at rank 2 and then 1, `b` never; `c` failed, `d` is not judged, `e` judges nothing relevant."""
+    return build_retrieval_report(
+        query_run(
+            query("a", {"d1": 1}, both_legs([21, 11], [11], [21, 22, 11]), ranking=(11, 21), ranker="score-fusion"),
+            query("b", {"d9": 2, "d1": 0}, both_legs([11], [], [11]), ranking=(11,), ranker="score-fusion", job_id=3),
+            query("c", {"d1": 1}, job_id=2),
+            query("d", {}, both_legs([11], [11], [11])),
+            query("e", {"d1": 0}, both_legs([11], [11], [11])),
+            query("f", {"d1": 1}, both_legs([999], [], [999])),
+            query("g", {"d1": 1}, status=JobStatus.RUNNING),
+            unknown_documents=1,
+            failures={"llm_timeout": 1},
+        ),
+        measures=FEW_DRAWS,
+    )
+
+
+def test_every_query_is_counted_once() -> None:
+    counts = report().counts
+
+    assert counts.model_dump() == {
+        "submitted": 7,
+        "without_judgement": 1,
+        "without_relevant": 1,
+        "judged": 5,
+        "failed": 1,
+        "unfinished": 1,
+        "chunks_gone": 1,
+        "unknown_documents": 1,
+    }
+
+
+def test_a_stage_is_the_mean_over_the_queries_that_have_it() -> None:
+    stages = {found.stage: found for found in report().stages}
+
+    assert list(stages) == [RankingStage.DENSE, RankingStage.LEXICAL, RankingStage.FUSED, RankingStage.RERANKED]
+    assert {(found.queries, found.missing) for found in stages.values()} == {(2, 3)}
+    ndcg = {stage: found.measures["ndcg@10"].value for stage, found in stages.items()}
+    assert ndcg == pytest.approx(
+        {
+            RankingStage.DENSE: 1 / log2(3) / 2,
+            RankingStage.LEXICAL: 0.5,
+            RankingStage.FUSED: 1 / log2(3) / 2,
+            RankingStage.RERANKED: 0.5,
+        }
+    )
+    assert (stages[RankingStage.FUSED].mean_documents, stages[RankingStage.LEXICAL].mean_documents) == (1.5, 0.5)
+    assert stages[RankingStage.RERANKED].measures["mrr@10"].low == 0.0
+
+
+def test_a_failed_query_is_shown_without_numbers() -> None:
+    found = {one.query: one for one in report().queries}
+
+    assert list(found) == ["a", "b", "c", "f", "g"]
+    assert (found["c"].status, found["c"].stages, found["f"].stages) == (JobStatus.FAILED, {}, {})
+    assert found["a"].stages[RankingStage.RERANKED]["p@10"] == 0.1
+    assert report().failures == {"llm_timeout": 1}
+
+
+def test_names_and_times_are_those_that_ran() -> None:
+    found = report()
+
+    assert (found.provenance.rankers, found.provenance.fusions) == (("score-fusion",), ("zscore",))
+    assert found.timings.stages["retrieve"].attempts == 7
+    assert found.timings.seconds_per_query["retrieve"] == pytest.approx((1 + 3 + 2 + 1 + 1 + 1 + 1) / 7)
+
+
+def test_the_validator_is_measured_over_what_it_was_asked() -> None:
+    yes, no, unsure = Decision.ACCEPT, Decision.REJECT, Decision.UNSURE
+    found = build_retrieval_report(
+        query_run(
+            query("a", {"d1": 1}, both_legs([11], [11]), verdicts=verdicts(c11=yes, c12=no, c21=yes, c31=unsure)),
+            query("b", {"d2": 1}, both_legs([11], [11]), verdicts=verdicts(c21=yes, c31=no)),
+            query("c", {}, both_legs([11], [11]), verdicts=verdicts(c11=yes)),
+        ),
+        measures=FEW_DRAWS,
+    ).validator
+
+    assert found is not None
+    assert (found.queries, found.asked, found.accepted, found.rejected, found.unsure) == (2, 6, 3, 2, 1)
+    # accepted: 11 and 21 of their queries, and 21 of a query that it does not answer
+    assert found.precision.value == pytest.approx(2 / 3)
+    assert found.recall.value == pytest.approx(2 / 3)
+
+
+def test_without_validation_there_is_nothing_to_say_about_it() -> None:
+    assert report().validator is None
+
+
+def test_a_run_without_judgements_has_a_report_of_counts() -> None:
+    found = build_retrieval_report(query_run(query("a", {}, both_legs([11], [11]))), measures=FEW_DRAWS)
+
+    assert (found.stages, found.queries, found.counts.without_judgement) == ((), (), 1)
