@@ -1,0 +1,23 @@
+"""Which headings a passage stands under."""
+
+from collections.abc import Mapping
+
+from schemas.values.corpora import CorpusChunk
+
+_SEPARATOR = " > "
+
+
+def breadcrumb_chain(parent_id: int | None, parents: Mapping[int, CorpusChunk]) -> tuple[str, ...]:
+    """The breadcrumbs of the parent, one by one; none where the parent is not known or has none."""
+    parent = parents.get(parent_id) if parent_id is not None else None
+    return tuple(parent.heading_breadcrumbs.split(_SEPARATOR)) if parent and parent.heading_breadcrumbs else ()
+
+
+def nearest_heading(parent_id: int | None, parents: Mapping[int, CorpusChunk]) -> str | None:
+    """The heading of the nearest section around a passage whose text begins with one, without its number signs."""
+    while parent_id is not None and (parent := parents.get(parent_id)):
+        first, *_ = parent.content.splitlines() or [""]
+        if first.startswith("#") and (heading := first.strip("# \t")):
+            return heading
+        parent_id = parent.parent_id
+    return None

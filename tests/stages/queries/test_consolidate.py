@@ -1,0 +1,215 @@
+"""Stage `consolidate` (row B 4)."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.errors import WorkChangedError
+from schemas.values.corpora import CorpusChunk
+from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
+from stages.corpora.lines import passage
+from stages.queries.consolidate import consolidate_chunks
+from stages.queries.merging import Item, MergeRules, join_neighbours
+from stages.queries.works import WorkText
+from tests.stages.queries.builders import by_id, chunk, numbered_lines, reranked
+
+LINES = numbered_lines(200)
+WORKS = {work_id: WorkText(f"Work {work_id}", f"hash {work_id}", LINES) for work_id in (1, 2)}
+HASHES = {work_id: work.content_hash for work_id, work in WORKS.items()}
+#: Lines 1 to 100, and in it lines 11 to 20.
+OUTER = chunk(90, "# Outer", level="H1", lines=(1, 100))
+INNER = chunk(91, "## Inner", level="H2", lines=(11, 20), parent_id=90, breadcrumbs="Outer > Inner")
+
+
+def part(
+    id_: int, first: int, last: int, *, parent_id: int | None = None, work_id: int = 1, score: float = 1.0
+) -> RerankedChunk:
+    stored = chunk(id_, f"text {id_}", lines=(first, last), parent_id=parent_id, work_id=work_id)
+    return reranked(stored, final_score=score)
+
+
+def consolidate(
+    *chunks: RerankedChunk,
+    parents: Mapping[int, CorpusChunk] = by_id(OUTER, INNER),
+    works: Mapping[int, WorkText] = WORKS,
+    coverage_threshold: float = 0.5,
+    line_gap: int = 7,
+    min_content_length: int = 0,
+    enrich_from_md: bool = True,
+) -> ConsolidatedContext:
+    return consolidate_chunks(
+        chunks,
+        parents=parents,
+        works=works,
+        work_hashes=HASHES,
+        coverage_threshold=coverage_threshold,
+        line_gap=line_gap,
+        min_content_length=min_content_length,
+        enrich_from_md=enrich_from_md,
+    )
+
+
+def spans(context: ConsolidatedContext) -> list[tuple[tuple[int, ...], int, int]]:
+    """Chunk ids and lines of each group."""
+    return [(group.chunk_ids, group.start_line, group.end_line) for group in context.groups]
+
+
+def test_b4_chunks_that_cover_half_of_their_parent_are_replaced_by_it() -> None:
+    context = consolidate(part(1, 11, 13, parent_id=91, score=0.5), part(2, 19, 20, parent_id=91, score=0.7))
+
+    assert context == ConsolidatedContext(
+        original_count=2,
+        consolidated_count=1,
+        groups=(
+            ContextGroup(
+                chunk_ids=(1, 2),
+                parent_id=90,
+                work_id=1,
+                content=passage(LINES, 11, 20),
+                start_line=11,
+                end_line=20,
+                score=0.7,
+                heading_chain=(),
+            ),
+        ),
+    )
+
+
+def test_b4_chunks_that_cover_less_than_half_are_not_replaced() -> None:
+    assert spans(consolidate(part(1, 11, 14, parent_id=91))) == [((1,), 11, 14)]
+
+
+def test_b4_the_threshold_is_a_setting_and_lines_count_once() -> None:
+    overlapping = [part(1, 11, 14, parent_id=91), part(2, 11, 14, parent_id=91)]
+
+    assert spans(consolidate(*overlapping)) == [((1, 2), 11, 14)]
+    assert spans(consolidate(*overlapping, coverage_threshold=0.4)) == [((1, 2), 11, 20)]
+
+
+def test_b4_parents_fold_upward() -> None:
+    half_of_outer = [part(1, 11, 15, parent_id=91), part(2, 21, 60, parent_id=90)]
+
+    # 11 to 15 become 11 to 20, and these with 21 to 60 half of the outer section.
+    assert spans(consolidate(*half_of_outer)) == [((1, 2), 1, 100)]
+
+
+def test_lines_outside_of_the_parent_cover_nothing() -> None:
+    assert spans(consolidate(part(1, 1, 14, parent_id=91))) == [((1,), 1, 14)]
+
+
+def test_b4_a_gap_of_7_lines_merges_and_one_of_8_does_not() -> None:
+    assert spans(consolidate(part(1, 1, 10), part(2, 17, 20))) == [((1, 2), 1, 20)]
+    assert spans(consolidate(part(1, 1, 10), part(2, 18, 20))) == [((1,), 1, 10), ((2,), 18, 20)]
+
+
+@pytest.mark.parametrize(("gap", "start", "merges"), [(0, 10, True), (0, 11, False), (1, 11, True), (1, 12, False)])
+def test_a_gap_of_0_merges_touching_chunks_alone(gap: int, start: int, merges: bool) -> None:
+    context = consolidate(part(1, 1, 10), part(2, start, 20), line_gap=gap)
+
+    assert len(context.groups) == (1 if merges else 2)
+
+
+def test_the_gap_counts_from_the_chunk_added_last() -> None:
+    items = [
+        Item((id_,), 1, None, "", first, last, score=1.0, level="H2-chunk")
+        for id_, first, last in ((1, 1, 50), (2, 5, 6), (3, 20, 21))
+    ]
+
+    joined = join_neighbours(items, WORKS[1], MergeRules(coverage_threshold=0.5, line_gap=7, enrich_from_md=True))
+
+    assert [item.chunk_ids for item in joined] == [(1, 2), (3,)]
+
+
+def test_passes_go_on_until_nothing_changes() -> None:
+    # The second pass sees lines 1 to 50 and 20 to 21.
+    assert spans(consolidate(part(1, 1, 50), part(2, 5, 6), part(3, 20, 21))) == [((1, 2, 3), 1, 50)]
+
+
+def test_merged_lines_are_read_from_the_work_with_the_best_score() -> None:
+    context = consolidate(part(2, 5, 6, score=0.9), part(1, 1, 2, score=0.1))
+
+    (group,) = context.groups
+    assert (group.chunk_ids, group.content, group.score) == ((1, 2), passage(LINES, 1, 6), 0.9)
+
+
+def test_a_single_chunk_is_read_from_the_work_too() -> None:
+    assert consolidate(part(1, 3, 4)).groups[0].content == "line 3\nline 4"
+
+
+def test_without_reading_texts_are_joined_and_no_parent_takes_their_place() -> None:
+    context = consolidate(part(2, 16, 20, parent_id=91), part(1, 11, 15, parent_id=91), enrich_from_md=False)
+
+    assert [(group.content, group.parent_id) for group in context.groups] == [("text 1\n\ntext 2", 91)]
+
+
+def test_other_sections_and_works_are_not_merged() -> None:
+    context = consolidate(part(1, 1, 2), part(2, 3, 4, parent_id=90), part(3, 3, 4, work_id=2))
+
+    assert sorted(spans(context)) == [((1,), 1, 2), ((2,), 3, 4), ((3,), 3, 4)]
+
+
+def test_chunks_without_a_parent_are_merged_across_the_work() -> None:
+    assert spans(consolidate(part(1, 1, 2), part(2, 4, 5))) == [((1, 2), 1, 5)]
+
+
+def test_a_parent_that_is_not_known_merges_neighbours() -> None:
+    assert spans(consolidate(part(1, 11, 20, parent_id=77))) == [((1,), 11, 20)]
+
+
+def test_b4_passages_under_350_characters_are_dropped() -> None:
+    lines = ["x" * 349, "", "y" * 350]
+    works = {1: WorkText("Work", "hash 1", lines)}
+
+    context = consolidate(part(1, 1, 1), part(2, 3, 3), works=works, min_content_length=350, line_gap=0)
+
+    assert (spans(context), context.original_count, context.consolidated_count) == ([((2,), 3, 3)], 2, 2)
+
+
+def test_groups_come_best_first_and_ties_in_order() -> None:
+    chunks = [part(1, 100, 101, score=0.5), part(2, 50, 51, score=0.9), part(3, 1, 2, work_id=2, score=0.5)]
+
+    assert [group.chunk_ids for group in consolidate(*chunks).groups] == [(2,), (1,), (3,)]
+
+
+def test_the_headings_are_those_of_the_parents_breadcrumbs() -> None:
+    assert consolidate(part(1, 11, 12, parent_id=91)).groups[0].heading_chain == ("Outer", "Inner")
+
+
+@pytest.mark.parametrize("works", [{}, {1: WorkText("Work", "another hash", LINES)}])
+def test_b4_a_changed_work_is_an_error(works: Mapping[int, WorkText]) -> None:
+    with pytest.raises(WorkChangedError, match="Work 1 has changed") as caught:
+        consolidate(part(1, 1, 2), works=works)
+
+    assert caught.value.work_id == 1
+
+
+def test_no_chunks_give_no_groups() -> None:
+    assert consolidate() == ConsolidatedContext(original_count=0, consolidated_count=0, groups=())
+
+
+@st.composite
+def _parts(draw: st.DrawFn) -> Sequence[RerankedChunk]:
+    spans_ = draw(
+        st.lists(
+            st.tuples(st.integers(1, 90), st.integers(0, 20), st.sampled_from([None, 90, 91, 77])),
+            max_size=6,
+        )
+    )
+    return [part(id_, first, first + more, parent_id=up) for id_, (first, more, up) in enumerate(spans_, start=1)]
+
+
+@given(_parts(), st.floats(0, 1), st.integers(0, 50))
+def test_every_chunk_is_in_one_group_whose_lines_hold_it(
+    chunks: Sequence[RerankedChunk], threshold: float, gap: int
+) -> None:
+    context = consolidate(*chunks, coverage_threshold=threshold, line_gap=gap)
+
+    places = {id_: group for group in context.groups for id_ in group.chunk_ids}
+    assert sorted(id_ for group in context.groups for id_ in group.chunk_ids) == [kept.chunk_id for kept in chunks]
+    inside_parents = [kept for kept in chunks if kept.parent_id in {None, 77}]
+    assert all(
+        places[kept.chunk_id].start_line <= kept.start_line and kept.end_line <= places[kept.chunk_id].end_line
+        for kept in inside_parents
+    )
