@@ -117,7 +117,10 @@ def upgrade() -> None:
             "content_tsvector",
             postgresql.TSVECTOR(),
             sa.Computed(
-                "to_tsvector('english'::regconfig, coalesce(heading_breadcrumbs, '') || ' ' || content)", persisted=True
+                "CASE WHEN level::text ~ '-chunk$'::text"
+                " THEN to_tsvector('english'::regconfig, coalesce(heading_breadcrumbs, '') || ' ' || content)"
+                " ELSE NULL::tsvector END",
+                persisted=True,
             ),
             nullable=True,
         ),

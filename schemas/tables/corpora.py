@@ -89,12 +89,15 @@ class StoredChunk(SQLModel, table=True):
         sa_column=Column(
             TSVECTOR,
             Computed(
-                "to_tsvector('english'::regconfig, coalesce(heading_breadcrumbs, '') || ' ' || content)",
+                "CASE WHEN level::text ~ '-chunk$'::text"
+                " THEN to_tsvector('english'::regconfig, coalesce(heading_breadcrumbs, '') || ' ' || content)"
+                " ELSE NULL::tsvector END",
                 persisted=True,
             ),
             nullable=True,
         ),
     )
+    """Of content alone: a heading chunk is never searched, and a whole book is too long for it."""
 
 
 class ChunkVector(SQLModel, table=True):
