@@ -8,6 +8,15 @@ from schemas.tables.queries import Judgement, Query, QueryResult
 from schemas.tables.references import ReferenceChunk, ReferenceIndex, ReferenceParticipant, ReferenceVector
 from schemas.tables.runs import Job, Run
 from schemas.tables.stages import StageAttempt, StageRun, StageVector
+from schemas.tables.vocabularies import (
+    Tag,
+    TagAlias,
+    TagContext,
+    TagDocument,
+    TagVector,
+    Vocabulary,
+    VocabularyModel,
+)
 from schemas.tables.workers import Worker
 
 __all__ = [
@@ -37,5 +46,12 @@ __all__ = [
     "StageVector",
     "StoredChunk",
     "StoredWork",
+    "Tag",
+    "TagAlias",
+    "TagContext",
+    "TagDocument",
+    "TagVector",
+    "Vocabulary",
+    "VocabularyModel",
     "Worker",
 ]

@@ -26,11 +26,14 @@ class Row(NamedTuple):
     cells: dict[str, str]
 
 
-def parse_rows(data: bytes, *, file: str, separator: Separator, columns: Sequence[str]) -> Parsed[tuple[Row, ...]]:
+def parse_rows(
+    data: bytes, *, file: str, separator: Separator, columns: Sequence[str], header: Sequence[str] | None = None
+) -> Parsed[tuple[Row, ...]]:
     r"""Read the asked columns of every row that is not blank; further columns are tolerated and left out.
 
-    A byte order mark is tolerated. Problems name the file and the line, and never a cell. A header in TABs is told
-    only as far as its names are known: a transcript without a header starts with what was said.
+    `header` names the columns of a file whose first line is a row already. A byte order mark is tolerated. Problems
+    name the file and the line, and never a cell. A header in TABs is told only as far as its names are known: a
+    transcript without a header starts with what was said.
 
     >>> parse_rows(b"id,name\n7,x\n", file="a.csv", separator=Separator.COMMA, columns=["id"]).value
     (Row(line=2, cells={'id': '7'}),)
@@ -51,13 +54,17 @@ def parse_rows(data: bytes, *, file: str, separator: Separator, columns: Sequenc
         found = f"cannot be cut into cells ({error})"
         what_to_do = "correct the quotes, the line end or the length of a cell there"
         return Parsed((), (Problem(file=file, line=lines.line_num, found=found, what_to_do=what_to_do),))
-    header = [name.strip() for name in numbered[0][1]] if numbered else []
-    header_problems = tuple(_header_problems(header, file=file, separator=separator, columns=columns))
-    if header_problems:
-        return Parsed((), header_problems)
-    body = [(line, cells) for line, cells in numbered[1:] if any(cell.strip() for cell in cells)]
-    problems = [problem for line, cells in body for problem in _row_problems(cells, header, file=file, line=line)]
-    position = {name: header.index(name) for name in columns}
+    if header is None:
+        named = [name.strip() for name in numbered[0][1]] if numbered else []
+        numbered = numbered[1:]
+        header_problems = tuple(_header_problems(named, file=file, separator=separator, columns=columns))
+        if header_problems:
+            return Parsed((), header_problems)
+    else:
+        named = list(header)
+    body = [(line, cells) for line, cells in numbered if any(cell.strip() for cell in cells)]
+    problems = [problem for line, cells in body for problem in _row_problems(cells, named, file=file, line=line)]
+    position = {name: named.index(name) for name in columns}
     rows = (Row(line, {name: "".join(cells[at : at + 1]) for name, at in position.items()}) for line, cells in body)
     return Parsed(tuple(rows), tuple(problems))
 

@@ -1,0 +1,179 @@
+"""From the files of a vocabulary to a Vocabulary, with everything that is wrong told at once."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+from schemas.values.interviews import Problem
+from schemas.values.tags import Tag, TagDocument, Vocabulary
+from stages.participants.delimited import Row, Separator, parse_rows
+from stages.participants.problems import Parsed
+from stages.tags.phrases import lookup_of
+
+TAGS_FILE = "tags.csv"
+PAIRS_FILE = "cooccurrence.tsv"
+LISTS_FILE = "tag_lists.txt"
+RATINGS_FILE = "ratings.csv"
+
+FILES = (TAGS_FILE, PAIRS_FILE, LISTS_FILE, RATINGS_FILE)
+"""What a vocabulary is read from; all but the first may be absent, and one of the second and third is enough."""
+
+_TAG_COLUMNS = ("name", "category", "count", "aliases")
+_LARGEST_COUNT = 2**31 - 1
+_HEADLESS = re.compile(rb"(?:\xef\xbb\xbf)?[^,\n]*,[^,\n]*, *[0-9]* *(?:,|\r?\n|$)")
+"""The third cell of the first line is a count, or blank, and not the word."""
+
+
+def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
+    """The vocabulary in these files, by name.
+
+    - `tags.csv`: name, category, count, aliases. With that header aliases are joined by `|`; without a header, as the
+      lists of tag completion are, by `,`. A blank count is not known. Names are tokens as phrases are looked up: lower
+      case, `_` for blanks; aliases are brought to that form. An alias that is its own tag drops out.
+    - `cooccurrence.tsv`: two tags and how often they occur together, without a header.
+    - `tag_lists.txt`: tags that occur together, a line each, between blanks.
+    - `ratings.csv`: tag, probability of not being safe for work, with a header.
+
+    An alias in the documents counts as the tags it stands for; another word there becomes a tag that nobody counted.
+    Problems: what `parse_rows` reports, values that are none, tags that are there twice, ratings of unknown tags.
+    """
+    rows, problems = _tag_rows(files[TAGS_FILE]) if TAGS_FILE in files else Parsed((), (_MISSING,))
+    problems += tuple(_tag_problems(rows))
+    aliases = _aliases(rows)
+    named = {row.cells["name"].strip() for row in rows}
+    pairs, pair_problems = _pairs(files.get(PAIRS_FILE, b""))
+    lists, list_problems = _lists(files.get(LISTS_FILE, b""))
+    ratings, rating_problems = _ratings(files[RATINGS_FILE]) if RATINGS_FILE in files else Parsed({})
+    documents = tuple(_in_tags(document, named, aliases) for document in (*pairs, *lists))
+    uncounted = {tag for document in documents for tag in document.tags} - named
+    problems += pair_problems + list_problems + rating_problems
+    problems += tuple(_unknown(line) for tag, (line, _) in ratings.items() if tag not in named | uncounted)
+    if problems:
+        return Parsed(Vocabulary(tags=(), aliases={}), problems)
+    counted = [_tag(row) for row in rows]
+    tags = [*counted, *(Tag(name=name) for name in sorted(uncounted))]
+    rated = (
+        tag.model_copy(update={"nsfw_probability": ratings[tag.name][1]}) if tag.name in ratings else tag
+        for tag in tags
+    )
+    return Parsed(Vocabulary(tags=tuple(rated), aliases=aliases, documents=documents))
+
+
+_MISSING = Problem(
+    file=TAGS_FILE, line=None, found="is not there", what_to_do="write one with the columns name,category,count,aliases"
+)
+
+
+def _tag_rows(data: bytes) -> Parsed[tuple[Row, ...]]:
+    """The rows; their aliases are joined by `|`."""
+    if not _HEADLESS.match(data):
+        return parse_rows(data, file=TAGS_FILE, separator=Separator.COMMA, columns=_TAG_COLUMNS)
+    rows, problems = parse_rows(
+        data, file=TAGS_FILE, separator=Separator.COMMA, columns=_TAG_COLUMNS, header=_TAG_COLUMNS
+    )
+    joined = (row._replace(cells=row.cells | {"aliases": row.cells["aliases"].replace(",", "|")}) for row in rows)
+    return Parsed(tuple(joined), problems)
+
+
+def _tag_problems(rows: tuple[Row, ...]) -> Iterator[Problem]:
+    lines: dict[str, int] = {}
+    for row in rows:
+        name = row.cells["name"].strip()
+        if not name:
+            yield _problem(TAGS_FILE, row.line, "has no name", "name the tag, or remove the line")
+        elif name != lookup_of(name):
+            yield _problem(
+                TAGS_FILE,
+                row.line,
+                "has a name that no phrase can be looked up by",
+                "write it in lower case, with _ for blanks and none at its ends",
+            )
+        elif name in lines:
+            yield _problem(TAGS_FILE, row.line, f"has the name of line {lines[name]}", "keep one of both")
+        lines.setdefault(name, row.line)
+        if row.cells["count"].strip() and _whole(row.cells["count"]) is None:
+            yield _problem(
+                TAGS_FILE, row.line, "has a count that is no whole number from 0 up", "correct it, or leave it blank"
+            )
+
+
+def _aliases(rows: tuple[Row, ...]) -> dict[str, tuple[str, ...]]:
+    targets: dict[str, set[str]] = {}
+    for row in rows:
+        name = row.cells["name"].strip()
+        for alias in map(lookup_of, row.cells["aliases"].split("|")):
+            if alias and alias != name:
+                targets.setdefault(alias, set()).add(name)
+    return {alias: tuple(sorted(targets[alias])) for alias in sorted(targets)}
+
+
+def _tag(row: Row) -> Tag:
+    return Tag(name=row.cells["name"].strip(), category=row.cells["category"].strip(), count=_whole(row.cells["count"]))
+
+
+def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
+    columns = ("tag", "other", "count")
+    rows, problems = parse_rows(data, file=PAIRS_FILE, separator=Separator.TAB, columns=columns, header=columns)
+    documents = []
+    for row in rows:
+        tags = (lookup_of(row.cells["tag"]), lookup_of(row.cells["other"]))
+        count = _whole(row.cells["count"])
+        if not all(tags) or not count:
+            problem = _problem(PAIRS_FILE, row.line, "is not two tags and a count from 1 up", "correct or remove it")
+            problems += (problem,)
+        else:
+            documents.append(TagDocument(tags=tags, weight=count))
+    return Parsed(tuple(documents), problems)
+
+
+def _lists(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
+    columns = ("tags",)
+    rows, problems = parse_rows(data, file=LISTS_FILE, separator=Separator.TAB, columns=columns, header=columns)
+    tags = (tuple(dict.fromkeys(map(lookup_of, row.cells["tags"].split()))) for row in rows)
+    return Parsed(tuple(TagDocument(tags=of_row) for of_row in tags), problems)
+
+
+def _ratings(data: bytes) -> Parsed[dict[str, tuple[int, float]]]:
+    """Tag -> its line and its probability."""
+    rows, problems = parse_rows(data, file=RATINGS_FILE, separator=Separator.COMMA, columns=("tag", "probability"))
+    ratings: dict[str, tuple[int, float]] = {}
+    for row in rows:
+        tag, probability = lookup_of(row.cells["tag"]), _probability(row.cells["probability"])
+        if not tag or probability is None:
+            problems += (
+                _problem(RATINGS_FILE, row.line, "is not a tag and a probability from 0 to 1", "correct or remove it"),
+            )
+        elif tag in ratings:
+            found = f"rates the tag of line {ratings[tag][0]}"
+            problems += (_problem(RATINGS_FILE, row.line, found, "keep one of both"),)
+        else:
+            ratings[tag] = (row.line, probability)
+    return Parsed(ratings, problems)
+
+
+def _in_tags(document: TagDocument, named: set[str], aliases: Mapping[str, tuple[str, ...]]) -> TagDocument:
+    tags = (target for tag in document.tags for target in ((tag,) if tag in named else aliases.get(tag, (tag,))))
+    return TagDocument(tags=tuple(dict.fromkeys(tags)), weight=document.weight)
+
+
+def _unknown(line: int) -> Problem:
+    return _problem(RATINGS_FILE, line, "rates a tag that the vocabulary does not have", "remove it, or add the tag")
+
+
+def _problem(file: str, line: int, found: str, what_to_do: str) -> Problem:
+    return Problem(file=file, line=line, found=found, what_to_do=what_to_do)
+
+
+def _whole(cell: str) -> int | None:
+    text = cell.strip()
+    if not (text.isascii() and text.isdecimal()):
+        return None
+    return int(text) if len(text) <= 10 and int(text) <= _LARGEST_COUNT else None
+
+
+def _probability(cell: str) -> float | None:
+    try:
+        probability = float(cell)
+    except ValueError:
+        return None
+    return probability if math.isfinite(probability) and 0 <= probability <= 1 else None

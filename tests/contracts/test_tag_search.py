@@ -1,0 +1,129 @@
+"""What every TagLexicon and NeighbourSearch does, asked of the fake and of Postgres."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import pytest
+
+from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
+from schemas.values.tags import Lexicon, Neighbour, Tag, Vocabulary
+from stages.tags.models import BuiltModels
+from stages.tags.ports import NeighbourSearch, TagLexicon, Vector
+from store import vocabularies
+from store.database import Database
+from store.vocabularies import PostgresVocabularies
+from tests.fakes.tags import InMemoryVocabulary, unit
+from tests.stages.tags.builders import at
+
+SHIRT = Tag(name="shirt", category="0", count=90, nsfw_probability=0.25)
+HAT = Tag(name="hat", category="7", count=None)
+BOTH = Tag(name="both", count=1)
+ALIASES = {"tee": ("shirt",), "wear": ("hat", "shirt"), "both": ("hat",)}
+
+
+class Searched(TagLexicon, NeighbourSearch, Protocol):
+    """A vocabulary that is looked up and searched."""
+
+
+Stored: TypeAlias = Callable[[dict[str, Vector]], Awaitable[tuple[int, Searched]]]
+"""Gives a vocabulary of three tags with these vectors, and its id."""
+
+
+@pytest.fixture(params=["memory", "postgres"])
+def stored(request: pytest.FixtureRequest) -> Stored:
+    tags = (SHIRT, HAT, BOTH)
+    if request.param == "memory":
+
+        async def in_memory(vectors: dict[str, Vector]) -> tuple[int, Searched]:
+            return 1, InMemoryVocabulary({tag.name: tag for tag in tags}, ALIASES, vectors)
+
+        return in_memory
+    database: Database = request.getfixturevalue("database")
+
+    async def in_postgres(vectors: dict[str, Vector]) -> tuple[int, Searched]:
+        async with database.connection() as connection:
+            vocabulary_id = await vocabularies.keep(connection, "clothes", Vocabulary(tags=tags, aliases=ALIASES))
+            if vectors:
+                await vocabularies.keep_models(connection, vocabulary_id, built(vectors))
+        return vocabulary_id, PostgresVocabularies(database)
+
+    return in_postgres
+
+
+def built(vectors: dict[str, Vector], **rows: Vector) -> BuiltModels:
+    """Models that hold these vectors and context rows, and say nothing else."""
+    dimension = len(next(iter(vectors.values())))
+    return BuiltModels(
+        name="given",
+        dimension=dimension,
+        vectors=vectors,
+        context_rows=rows,
+        tokens_file=b"tokens",
+        context_file=b"context",
+    )
+
+
+async def test_tags_aliases_and_their_targets_are_looked_up(stored: Stored) -> None:
+    vocabulary_id, searched = await stored({})
+
+    assert await searched.look_up(vocabulary_id, ["wear", "nobody", "both"]) == Lexicon(
+        tags={"both": BOTH, "hat": HAT, "shirt": SHIRT}, aliases={"both": ("hat",), "wear": ("hat", "shirt")}
+    )
+    assert await searched.look_up(vocabulary_id, ["nobody"]) == Lexicon(tags={}, aliases={})
+
+
+async def test_similarity_is_the_raw_cosine_best_first(stored: Stored) -> None:
+    vocabulary_id, searched = await stored({"hat": at(180), "shirt": at(60), "tee": at(0), "both": at(90)})
+
+    (found,) = await searched.nearest(vocabulary_id, [("word", at(0))], limit=9)
+
+    assert [near.token for near in found] == ["tee", "shirt", "both", "hat"]
+    np.testing.assert_allclose([near.similarity for near in found], [1, 0.5, 0, -1], atol=1e-6)
+
+
+async def test_equally_near_tokens_are_ordered_by_name_before_the_limit_counts(stored: Stored) -> None:
+    tokens = ["b", "a", "B", "a-b", "ab", "á", "_"]
+    vocabulary_id, searched = await stored(dict.fromkeys(tokens, at(0)))
+
+    (found,) = await searched.nearest(vocabulary_id, [("word", at(0))], limit=6)
+
+    assert [near.token for near in found] == sorted(tokens)[:6]
+
+
+async def test_a_token_is_no_neighbour_of_itself(stored: Stored) -> None:
+    vocabulary_id, searched = await stored({"shirt": at(0), "tee": at(0)})
+
+    found = await searched.nearest(vocabulary_id, [("tee", at(0)), ("shirt", at(0))], limit=1)
+
+    assert found == [(Neighbour(token="shirt", similarity=1.0),), (Neighbour(token="tee", similarity=1.0),)]
+
+
+async def test_nothing_asked_is_nothing_found(stored: Stored) -> None:
+    _, searched = await stored({})
+
+    assert await searched.nearest(99, [], limit=1) == []
+    assert await searched.look_up(99, []) == Lexicon(tags={}, aliases={})
+
+
+async def test_a_vocabulary_that_is_not_there_is_named(stored: Stored) -> None:
+    _, searched = await stored({"shirt": at(0)})
+
+    with pytest.raises(VocabularyMissingError, match="Vocabulary 99 is not stored"):
+        await searched.nearest(99, [("word", at(0))], limit=1)
+    with pytest.raises(VocabularyMissingError, match="Vocabulary 99 is not stored"):
+        await searched.look_up(99, ["word"])
+
+
+async def test_a_vocabulary_without_vectors_cannot_be_searched(stored: Stored) -> None:
+    vocabulary_id, searched = await stored({})
+
+    with pytest.raises(VocabularyModelsError, match="has no"):
+        await searched.nearest(vocabulary_id, [("word", at(0))], limit=1)
+
+
+async def test_a_query_of_another_dimension_is_refused(stored: Stored) -> None:
+    vocabulary_id, searched = await stored({"shirt": at(0)})
+
+    with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 3"):
+        await searched.nearest(vocabulary_id, [("word", unit(1, 0, 0))], limit=1)

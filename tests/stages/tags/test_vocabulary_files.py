@@ -1,0 +1,96 @@
+"""The files of a vocabulary."""
+
+import pytest
+
+from schemas.values.tags import Tag, TagDocument, Vocabulary
+from stages.participants.problems import ProblemsFound, accept
+from stages.tags.vocabulary_files import parse_vocabulary
+
+HEADED = "name,category,count,aliases\nshirt,0,90,tee|T-Shirt|shirt|\nbig_hat ,7,,tee|Big_Hat\n"
+HEADLESS = 'shirt,0,90,"tee,T-Shirt,shirt"\nbig_hat,7,,tee\n'
+
+
+def problems(files: dict[str, str]) -> list[str]:
+    """Where and what, without the advice."""
+    found = parse_vocabulary({name: text.encode() for name, text in files.items()}).problems
+    return [str(problem).split(";")[0] for problem in found]
+
+
+def parsed(**files: str) -> Vocabulary:
+    names = {"tags": "tags.csv", "pairs": "cooccurrence.tsv", "lists": "tag_lists.txt", "ratings": "ratings.csv"}
+    return accept(parse_vocabulary({names[name]: text.encode() for name, text in files.items()}))
+
+
+@pytest.mark.parametrize("tags", [HEADED, HEADLESS, "\ufeff" + HEADED, HEADLESS.replace("\n", "\r\n")])
+def test_both_layouts_give_the_same_vocabulary(tags: str) -> None:
+    assert parsed(tags=tags) == Vocabulary(
+        tags=(Tag(name="shirt", category="0", count=90), Tag(name="big_hat", category="7")),
+        aliases={"t-shirt": ("shirt",), "tee": ("big_hat", "shirt")},
+    )
+
+
+def test_aliases_in_documents_count_as_their_tags_and_other_words_become_tags_without_a_count() -> None:
+    vocabulary = parsed(tags=HEADED, pairs="T-shirt\tbelt\t3\nbig_hat\ttee\t1\n", lists="tee coat shirt\n\n")
+
+    assert vocabulary.tags[2:] == (Tag(name="belt"), Tag(name="coat"))
+    assert vocabulary.documents == (
+        TagDocument(tags=("shirt", "belt"), weight=3),
+        TagDocument(tags=("big_hat", "shirt"), weight=1),
+        TagDocument(tags=("big_hat", "shirt", "coat"), weight=1),
+    )
+
+
+def test_ratings_belong_to_their_tags() -> None:
+    rated = parsed(tags=HEADED, ratings="tag,probability\nbig_hat,0.95\n")
+
+    assert [tag.nsfw_probability for tag in rated.tags] == [None, 0.95]
+
+
+def test_everything_that_is_wrong_is_told_at_once_with_its_line() -> None:
+    assert problems(
+        {
+            "tags.csv": "name,category,count,aliases\n,0,1,\nBig Hat,0,1,\nhat,0,1.5,\nhat,0,-2,\nhat,0,9,a,b\n",
+            "cooccurrence.tsv": "hat\tcoat\nhat\tcoat\t0\nhat\tcoat\t2\textra\n",
+            "ratings.csv": "tag,probability\nhat,2\nhat,0.5\nhat,0.6\nnobody,0.1\n,0.1\n",
+        }
+    ) == [
+        "tags.csv:6: has 5 cells under 4 columns",
+        "tags.csv:2: has no name",
+        "tags.csv:3: has a name that no phrase can be looked up by",
+        "tags.csv:4: has a count that is no whole number from 0 up",
+        "tags.csv:5: has the name of line 4",
+        "tags.csv:5: has a count that is no whole number from 0 up",
+        "tags.csv:6: has the name of line 4",
+        "cooccurrence.tsv:3: has 4 cells under 3 columns",
+        "cooccurrence.tsv:1: is not two tags and a count from 1 up",
+        "cooccurrence.tsv:2: is not two tags and a count from 1 up",
+        "ratings.csv:2: is not a tag and a probability from 0 to 1",
+        "ratings.csv:4: rates the tag of line 3",
+        "ratings.csv:6: is not a tag and a probability from 0 to 1",
+        "ratings.csv:5: rates a tag that the vocabulary does not have",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({}, "tags.csv: is not there"),
+        ({"tags.csv": ""}, "tags.csv:1: lacks the columns name, category, count, aliases and has none"),
+        (
+            {"tags.csv": "tag,category,count,aliases\n"},
+            "tags.csv:1: lacks the columns name and has tag, category, count",
+        ),
+        ({"tags.csv": "hat,0,1,\0\n"}, "tags.csv:1: holds a NUL character, which Postgres cannot store"),
+        ({"tags.csv": "hat,0,99999999999,\n"}, "tags.csv:1: has a count that is no whole number from 0 up"),
+    ],
+)
+def test_a_file_of_another_kind_is_told(files: dict[str, str], found: str) -> None:
+    assert problems(files) == [found]
+
+
+def test_nothing_is_taken_from_files_with_a_problem() -> None:
+    broken = parse_vocabulary({"tags.csv": b"hat,0,1,\nhat,0,2,\n"})
+
+    assert broken.value == Vocabulary(tags=(), aliases={})
+    with pytest.raises(ProblemsFound, match="1 problem; nothing was imported"):
+        accept(broken)
