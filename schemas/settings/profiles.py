@@ -35,6 +35,7 @@ PROFILES: dict[str, Mapping[str, str]] = {
         "MODEL_JUDGE_MODEL": _TINY_MODEL,
         "MODEL_QUANTITATIVE_MODEL": _TINY_MODEL,
         "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
+        "RAGQ_QUERY_TEMPERATURE": "0",
         "RAGQ_SCORE_SCHEMA": "true",
         "RAGQ_SCORE_TEXT_CHARS": "60",
     },

@@ -35,6 +35,10 @@ class RagqSettings(SettingsGroup):
     """Characters that RAGQ_SCORE_SCHEMA lets each evidence and reason get; 0 sets no bound."""
     token_signals: bool = False
     """Ask for the log-probabilities of the tokens of each scoring reply, and keep what they say about its certainty."""
+    query_model: str = ""
+    """Language model that expands and answers questions; empty takes MODEL_QUANTITATIVE_MODEL."""
+    query_temperature: float = Field(default=0.2, ge=0.0, le=2.0)
+    """Sampling temperature of expansions and answers."""
     retries: int = Field(default=0, ge=0, le=10)
     """Times a stage is tried again by itself after a transport error, and after no other error."""
 

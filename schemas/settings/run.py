@@ -53,6 +53,11 @@ class RunSettings(BaseModel):
         """The model that judges references: EMBEDDING_VALIDATION_MODEL, or MODEL_JUDGE_MODEL when that is empty."""
         return self.embedding.validation_model or self.model.judge_model
 
+    @property
+    def query_model(self) -> str:
+        """The model that expands and answers questions: RAGQ_QUERY_MODEL, or MODEL_QUANTITATIVE_MODEL."""
+        return self.ragq.query_model or self.model.quantitative_model
+
     def values(self) -> dict[str, bool | int | float | str]:
         """Every value under its environment name, in the order of RUN_SETTINGS."""
         groups = self.model_dump(mode="json")
