@@ -74,6 +74,18 @@ async def test_references_are_walked_in_order_until_enough_are_accepted(
     assert (outcome(validated), len(chat.calls)) == ((kept, asked), len(decisions))
 
 
+async def test_a_rejected_reference_is_dropped() -> None:
+    validated = await validate(sleep(FIRST, SECOND), deciding("reject", "accept"))
+
+    assert validated.items[PHQ8Item.SLEEP] == (SECOND,)
+
+
+async def test_an_item_whose_references_are_all_rejected_is_empty() -> None:
+    validated = await validate(sleep(FIRST, SECOND), deciding("reject", "reject"))
+
+    assert validated.items[PHQ8Item.SLEEP] == ()
+
+
 async def test_all_items_are_present_and_verdicts_name_rank_and_chunk() -> None:
     validated = await validate(sleep(FIRST, SECOND), deciding("reject", "accept"))
 

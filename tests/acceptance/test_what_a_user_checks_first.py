@@ -1,0 +1,143 @@
+"""What a user of few-shot scoring checks first, and the test that holds each of it.
+
+Run a row with pytest: `pytest tests/stages/participants/test_reference_block.py -k empty_bundle`. The test below holds
+that everything named here is there.
+"""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+
+BLOCK = "stages/participants/test_reference_block.py"
+RERANK = "stages/participants/test_rerank.py"
+EMBED = "stages/participants/test_embed.py"
+LOAD = "stages/participants/artifacts/test_load.py"
+VALIDATE = "stages/participants/test_validate.py"
+SIMILARITY = "stages/participants/test_similarity.py"
+PROMPTS = "acceptance/test_prompts.py"
+
+FIRST_LOOK: dict[str, tuple[str, ...]] = {
+    "A 1, an empty reference block is the empty text": (f"{BLOCK}::test_empty_bundle_is_the_empty_string",),
+    "A 1, one entry, and a chunk of several lines is kept raw": (
+        f"{BLOCK}::test_single_entry_keeps_a_chunk_of_several_lines_raw",
+        f"{PROMPTS}::test_the_reference_block_is_exact_to_the_byte",
+    ),
+    "A 1, a reference without a score is skipped": (f"{BLOCK}::test_none_score_skipped",),
+    "A 1, the order is by item and not by insertion": (
+        f"{BLOCK}::test_multi_item_order_is_that_of_the_questionnaire_and_within_an_item_that_of_retrieval",
+    ),
+    "A 2, threshold 0.5 keeps 0.9 and drops 0.1": (f"{RERANK}::test_reference_threshold_filters_low_similarity",),
+    "A 2, a budget of 5 keeps one of two chunks of 5": (f"{RERANK}::test_reference_budget_limits_included_matches",),
+    "A 2, the defaults sort unsorted references and keep two": (
+        f"{RERANK}::test_defaults_preserve_existing_selection",
+    ),
+    "A 3, one embedding call per participant": (
+        f"{EMBED}::test_batch_called_once_in_the_order_of_the_questionnaire",
+        f"{PROMPTS}::test_a_participant_with_evidence_costs_one_embedding_call",
+    ),
+    "A 3, none without evidence": (
+        f"{EMBED}::test_no_evidence_embedder_not_called",
+        f"{PROMPTS}::test_a_participant_without_evidence_costs_none",
+    ),
+    "A 3, the time-out of the settings surfaces with its seconds": (
+        f"{EMBED}::test_timeout_surfaces_as_llm_timeout_error_with_the_seconds",
+        "acceptance/test_server_failures.py::test_a_time_out_names_the_seconds_of_the_setting",
+    ),
+    "A 4, filter off: a corrupt file of tags is not looked at": (
+        f"{LOAD}::test_tags_that_are_not_asked_for_are_not_looked_at",
+    ),
+    "A 4, filter on: missing or invalid tags raise, with what to do": (
+        f"{LOAD}::test_tags_that_are_asked_for_have_to_be_there_and_right",
+        "acceptance/test_item_tags.py::test_an_index_without_tags_is_refused_by_the_filter_and_serves_without_it",
+    ),
+    "A 5, chunk scores have exactly the eight keys, and true is no score": (
+        f"{LOAD}::test_chunk_scores_that_are_asked_for_have_to_be_there_and_right",
+        "stages/participants/test_chunk_scores.py::test_bad_values_raise",
+        "stages/participants/test_chunk_scores.py::test_bad_keys_raise_all_at_once_and_are_not_shown",
+    ),
+    "A 5, another prompt is refused unless it is allowed": (
+        f"{LOAD}::test_scores_by_another_prompt_are_refused_unless_they_are_accepted",
+    ),
+    "A 5, without chunk scores a run is refused at submission": (
+        "acceptance/test_refusals.py::test_a_run_by_chunk_scores_is_refused_on_an_index_without",
+    ),
+    "A 6, accept keeps, reject and unsure drop, until enough are accepted": (
+        f"{VALIDATE}::test_references_are_walked_in_order_until_enough_are_accepted",
+        f"{VALIDATE}::test_the_cap_holds_for_each_item",
+    ),
+    "A 6, a reply that is no verdict raises LLMResponseParseError": (
+        f"{VALIDATE}::test_a_reply_that_is_no_verdict_raises_and_is_not_repaired",
+        "acceptance/test_validation_failure.py::test_the_chain_fails_at_validate_with_the_parse_error",
+    ),
+    "A 6, an exception keeps its type": (
+        f"{VALIDATE}::test_validator_errors_propagate",
+        "acceptance/test_server_failures.py::test_a_broken_connection_stays_what_it_is",
+    ),
+    "A 7, similarity is 1, 0.5 and 0": (
+        f"{SIMILARITY}::test_similarity_is_one_for_the_same_half_for_a_right_angle_and_zero_for_the_opposite",
+        "contracts/test_reference_search.py"
+        "::test_similarity_is_1_for_the_same_a_half_at_a_right_angle_and_0_for_the_opposite",
+    ),
+    "A 7, another dimension raises": (f"{SIMILARITY}::test_a_query_of_another_dimension_is_a_mismatch",),
+    "A 7, NaN raises": (
+        f"{SIMILARITY}::test_a_cosine_that_is_no_number_is_refused",
+        "stages/participants/test_vectors.py::test_a_vector_that_points_nowhere_is_refused",
+    ),
+    "A 8, few-shot without references is zero-shot": (
+        "stages/participants/test_assemble.py::test_few_shot_without_references_is_zero_shot_to_the_byte",
+        f"{PROMPTS}::test_few_shot_without_references_is_zero_shot_to_the_byte",
+    ),
+    "A 9, three participants of paper-test run to a report in strict JSON, with audit events without text": (
+        "acceptance/test_first_run.py::test_three_participants_of_the_paper_test_split_come_to_a_report",
+        "acceptance/test_first_run.py::test_audit_events_hold_hashes_and_no_text",
+        "cli/test_report.py::test_json_is_strict_and_has_the_shape_of_a_run",
+    ),
+    "A 10, a run that is killed goes on where it stopped, and nothing is different": (
+        "acceptance/survival/test_kills.py::test_a_worker_killed_in_every_stage_costs_nothing_but_time",
+        "acceptance/test_reports.py::test_a_killed_and_resumed_run_is_reported_as_one_that_was_never_disturbed",
+    ),
+}
+
+SPECS: dict[str, tuple[str, ...]] = {
+    "33, threshold, budget, defaults, and a closing tag that closes": (
+        f"{RERANK}::test_reference_threshold_filters_low_similarity",
+        f"{RERANK}::test_reference_budget_limits_included_matches",
+        f"{RERANK}::test_defaults_preserve_existing_selection",
+        f"{BLOCK}::test_any_bundle_reads_as_the_format_says",
+    ),
+    "36, disabled keeps all, reject drops, all rejected is an empty item, no real model": (
+        f"{VALIDATE}::test_disabled_keeps_all_whatever_their_number",
+        f"{VALIDATE}::test_a_rejected_reference_is_dropped",
+        f"{VALIDATE}::test_an_item_whose_references_are_all_rejected_is_empty",
+    ),
+    "37, one call, none without evidence, order, time-out": (
+        f"{EMBED}::test_batch_called_once_in_the_order_of_the_questionnaire",
+        f"{EMBED}::test_no_evidence_embedder_not_called",
+        f"{EMBED}::test_timeout_surfaces_as_llm_timeout_error_with_the_seconds",
+    ),
+    "38, off does not look, on raises, errors of the validator propagate": (
+        f"{LOAD}::test_tags_that_are_not_asked_for_are_not_looked_at",
+        f"{LOAD}::test_tags_that_are_asked_for_have_to_be_there_and_right",
+        f"{VALIDATE}::test_validator_errors_propagate",
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "names"), [*FIRST_LOOK.items(), *SPECS.items()])
+def test_every_row_is_held_by_tests_that_exist(row: str, names: tuple[str, ...]) -> None:
+    missing = [name for name in names if name.split("::")[1] not in functions_of(name.split("::")[0])]
+    assert (missing, bool(names)) == ([], True), row
+
+
+def test_no_row_is_left_out() -> None:
+    assert {int(row.split(",")[0].removeprefix("A ")) for row in FIRST_LOOK} == set(range(1, 11))
+
+
+@cache
+def functions_of(file: str) -> frozenset[str]:
+    tree = ast.parse((TESTS / file).read_text())
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
