@@ -29,15 +29,22 @@ DEMO_NOTICE = (
 CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: it is shown its own labels as examples."
 
 
+#: Jobs of an index run that are listed: there may be one for each of thousands of chunks.
+LISTED_JOBS = 20
+
+
 def run_table(view: RunView) -> RenderableType:
     """Head, one line per job, and the errors of jobs that did not get through.
 
-    Of an index run, whose jobs are all alike, only those are shown that still go on or did not get through.
+    Of an index run, whose jobs are all alike, only some are shown that did not get through or still go on.
     """
-    jobs = view.jobs
-    if view.overview.kind == "index":
-        jobs = [job for job in jobs if job.status is not JobStatus.SUCCEEDED]
-    return Group(_head(view), *([_jobs(jobs), *_errors(jobs), _legend()] if jobs else []))
+    if view.overview.kind != "index":
+        return Group(_head(view), *_listed(view.jobs))
+    unfinished = [job for job in view.jobs if job.status is not JobStatus.SUCCEEDED]
+    unfinished.sort(key=lambda job: (job.error is None, job.status is JobStatus.WAITING))
+    more = len(unfinished) - LISTED_JOBS
+    rest = [Text(f"and {more} more; --json has all of them", style="dim")] if more > 0 else []
+    return Group(_head(view), *_listed(unfinished[:LISTED_JOBS]), *rest)
 
 
 def print_run(console: Console, view: RunView) -> None:
@@ -63,6 +70,10 @@ def _head(view: RunView) -> RenderableType:
     chosen = {name: setting["value"] for name, setting in view.settings.items() if setting["source"] != "default"}
     lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
     return Group(*lines)
+
+
+def _listed(jobs: list[JobView]) -> list[RenderableType]:
+    return [_jobs(jobs), *_errors(jobs), _legend()] if jobs else []
 
 
 def _jobs(jobs: list[JobView]) -> Table:

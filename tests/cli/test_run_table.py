@@ -1,0 +1,79 @@
+"""A run as a table in the terminal."""
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli.run_table import CIRCULAR_NOTICE, LISTED_JOBS, run_table
+from schemas.statuses import JobStatus
+from store.run_view import ErrorView, JobView, RunView
+from store.runs import RunOverview
+
+NOON = datetime(2026, 1, 9, 12, tzinfo=UTC)
+ERROR = ErrorView(stage="score", attempt=1, type="E", message="it broke", category="unknown")
+
+
+def job(job_id: int, status: JobStatus, error: ErrorView | None = None) -> JobView:
+    return JobView(
+        job_id=job_id,
+        mode="chunk_scores",
+        subject=str(job_id),
+        status=status,
+        note=None,
+        stages=[],
+        kept={},
+        rejected={},
+        llm_paid=0,
+        llm_reused=0,
+        error=error,
+    )
+
+
+def shown(jobs: list[JobView], *, kind: str = "index", request: dict[str, Any] | None = None) -> str:
+    overview = RunOverview(
+        id=12,
+        kind=kind,
+        profile="paper",
+        identity="i",
+        request=request or {},
+        version="0",
+        settings_hash="s",
+        created_at=NOON,
+        finished_at=None,
+        jobs=len(jobs),
+        states={},
+    )
+    screen = Console(file=io.StringIO(), width=160)
+    screen.print(run_table(RunView(overview=overview, read_at=NOON, jobs=jobs, settings={})))
+    assert isinstance(screen.file, io.StringIO)
+    return screen.file.getvalue()
+
+
+def test_of_thousands_of_index_jobs_those_that_failed_are_listed_first() -> None:
+    waiting = [job(number, JobStatus.WAITING) for number in range(1, 2001)]
+    done = [job(number, JobStatus.SUCCEEDED) for number in range(2001, 2501)]
+
+    said = shown([*waiting, *done, job(3000, JobStatus.FAILED, ERROR)])
+
+    listed = [line.split()[0] for line in said.splitlines() if "chunk_scores" in line]
+    assert listed == ["j3000", *(f"j{number}" for number in range(1, LISTED_JOBS))]
+    assert f"and {2001 - LISTED_JOBS} more; --json has all of them" in said
+    assert "j3000 score attempt 1: it broke (unknown)" in said
+
+
+def test_every_job_of_another_run_is_listed() -> None:
+    said = shown([job(number, JobStatus.SUCCEEDED) for number in range(1, 101)], kind="participant")
+
+    assert sum(line.startswith("j") for line in said.splitlines()) == 101
+
+
+@pytest.mark.parametrize(
+    ("recorded", "is_said"), [({"is_circular": True}, True), ({"is_circular": False}, False), (None, False)]
+)
+def test_scores_of_the_assessing_model_are_told_in_the_head(recorded: dict[str, Any] | None, is_said: bool) -> None:
+    request = {} if recorded is None else {"chunk_scores": recorded}
+
+    assert (CIRCULAR_NOTICE in shown([], kind="participant", request=request)) is is_said
