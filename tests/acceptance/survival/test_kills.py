@@ -1,12 +1,14 @@
 """Workers that are killed: whatever they were doing, another goes on, and nothing is done or paid twice."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from schemas.values.phq8 import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import judged_by
+from tests.acceptance.small_data_set import small_files, transcript_file, write_files
 from tests.acceptance.survival.breakable import BreakableInstallation, eventually
 from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
 from tests.stages.participants.score_replies import reply_of
@@ -53,6 +55,33 @@ def test_an_index_is_published_once_however_often_its_workers_die(breakable: Bre
     assert (f"r{index['run_id']}", index["participants"]) == (built["run"], 3)
     vectors = breakable.value("SELECT count(*) FROM reference_vector WHERE index_id = $1", index["id"])
     assert vectors == index["chunks"]
+
+
+@pytest.mark.parametrize("point", ["after_claim", "before_commit", "after_commit"])
+def test_a_partial_index_is_published_once_whenever_its_worker_dies(
+    breakable: BreakableInstallation, tmp_path: Path, point: str
+) -> None:
+    """The last participant fails, so that another job publishes in a second attempt, at which its worker dies."""
+    (before,) = breakable.ragq("index", "list", "--json").json
+    started = breakable.ragq("index", "references", "--new", "--allow-partial", "--no-wait", "--json").json["run"]
+    run_id = int(started.removeprefix("r"))
+    cut = b"".join(small_files()[transcript_file(313)].splitlines(keepends=True)[:50])
+    files = write_files(tmp_path / "cut", {**small_files(), transcript_file(313): cut})
+    job_id = breakable.value("SELECT id FROM job WHERE run_id = $1 AND subject = '313'", run_id)
+    breakable.ragq("pause", f"j{job_id}")
+    breakable.ragq("import", "participants", str(files))
+    with breakable.supervised(workers=1, RAGQ_CRASH_AT=f"{point}@publish#2") as supervisor:
+        breakable.wait_until("SELECT count(*) = 2 FROM job WHERE run_id = $1 AND status = 'succeeded'", run_id)
+        assert [index["id"] for index in breakable.ragq("index", "list", "--json").json] == [before["id"]]
+        breakable.ragq("resume", f"j{job_id}")
+        assert breakable.ragq("watch", started).exit_code == 3
+
+    (index,) = breakable.ragq("index", "list", "--json").json
+    assert (index["run_id"], index["participants"], index["partial"]["skipped_participants"]) == (run_id, 2, [313])
+    assert breakable.value("SELECT count(*) FROM reference_index WHERE run_id = $1", run_id) == 1
+    vectors = breakable.value("SELECT count(*) FROM reference_vector WHERE index_id = $1", index["id"])
+    assert (vectors, supervisor.deaths) == (index["chunks"], 1)
+    assert breakable.ragq("audit", started).exit_code == 0
 
 
 def test_a_scoring_that_was_killed_is_invisible_and_goes_on_where_it_stopped(
