@@ -17,6 +17,8 @@ COMMANDS = {
     "import": ("cli.imports", "import_group"),
     "index": ("cli.index", "index"),
     "references": ("cli.references", "references_group"),
+    "preset": ("cli.preset", "preset"),
+    "template": ("cli.template", "template"),
     "submit": ("cli.submit", "submit"),
     "runs": ("cli.runs", "runs"),
     "show": ("cli.runs", "show"),

@@ -18,12 +18,15 @@ class Assignment(click.ParamType[tuple[str, str]]):
 
     name = "NAME=VALUE"
 
+    def __init__(self, example: str = "EMBEDDING_TOP_K_REFERENCES=3") -> None:
+        self._example = example
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         if isinstance(value, tuple):
             return value
         name, equals, text = value.partition("=")
         if not (name and equals):
-            self.fail(f"{value!r} is not of the form NAME=VALUE, such as EMBEDDING_TOP_K_REFERENCES=3.", param, ctx)
+            self.fail(f"{value!r} is not of the form NAME=VALUE, such as {self._example}.", param, ctx)
         return name, text
 
 

@@ -1,0 +1,203 @@
+"""`ragq preset`: named values for query runs."""
+
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from cli.output import console, notices, print_json
+from cli.session import with_database
+from cli.settings_options import Assignment
+from cli.settings_reference import value_in_words
+from schemas.settings.preset import PRESET_SETTINGS
+from store import presets
+from store.database import Connection
+from store.presets import StoredPreset
+
+_ORIGIN = "command line"
+
+_VALUES = Assignment("retrieval.dense_limit=25")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def preset() -> None:
+    """Keep named values for query runs: how they search, rank, judge and build the prompt.
+
+    \b
+    Example:
+        ragq preset create small --from Default augmentation.top_n_contexts=3
+    """
+
+
+@preset.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_command(as_json: bool) -> None:
+    """List the presets, the default first.
+
+    \b
+    Example:
+        ragq preset list
+    """
+    found = with_database(presets.list_all)
+    if as_json:
+        print_json([_as_json(stored) for stored in found])
+        return
+    if not found:
+        notices().print("No preset is stored. `ragq preset create NAME` makes one.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("", "preset", "differs in", "description", "changed"):
+        table.add_column(column)
+    for stored in found:
+        table.add_row(
+            "*" if stored.is_default else "",
+            Text(stored.name),
+            str(len(_differing(stored))),
+            Text(stored.description or ""),
+            f"{stored.updated_at:%Y-%m-%d %H:%M:%S}",
+        )
+    console().print(table)
+
+
+@preset.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show(name: str | None, as_json: bool) -> None:
+    """Show every value of a preset and what it accepts; without NAME those of the default preset.
+
+    Values other than those ragq comes with are marked with *.
+
+    \b
+    Example:
+        ragq preset show
+        ragq preset show small --json
+    """
+    stored = with_database(lambda connection: _chosen(connection, name))
+    if as_json:
+        print_json(_as_json(stored))
+        return
+    _heading(stored)
+    differing = _differing(stored)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("", "name", "value", "allowed", "what it does"):
+        table.add_column(column)
+    for key, value in stored.preset.values().items():
+        setting = PRESET_SETTINGS[key]
+        mark = "*" if key in differing else ""
+        table.add_row(mark, key, Text(value_in_words(value)), setting.allowed, Text(setting.description))
+    console().print(table)
+
+
+@preset.command()
+@click.argument("name")
+@click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
+@click.option("--from", "origin", metavar="PRESET", help="Preset to copy; without it the default preset.")
+@click.option("--description", help="What it is for, in a few words.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def create(
+    name: str, values: tuple[tuple[str, str], ...], origin: str | None, description: str | None, as_json: bool
+) -> None:
+    """Create a preset: a copy of another one with some values changed.
+
+    A name has 1 to 100 letters from A to Z, digits, spaces, '-' and '_'; names that differ only in the case of
+    letters are the same.
+
+    \b
+    Example:
+        ragq preset create small augmentation.top_n_contexts=3
+        ragq preset create "small and judged" --from small validation.enabled=true
+    """
+
+    async def work(connection: Connection) -> StoredPreset:
+        copied = await _chosen(connection, origin)
+        changed = copied.preset.changed(dict(values), origin=_ORIGIN)
+        return await presets.create(connection, name, changed, description=description)
+
+    _tell("Created", with_database(work), as_json)
+
+
+@preset.command("set")
+@click.argument("name")
+@click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
+@click.option("--description", help="What it is for, in a few words.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def set_command(name: str, values: tuple[tuple[str, str], ...], description: str | None, as_json: bool) -> None:
+    """Change values of a preset, all of them or none. Runs that were submitted keep the values they had.
+
+    \b
+    Example:
+        ragq preset set Default retrieval.dense_limit=25 retrieval.fusion=rrf
+    """
+    if not values and description is None:
+        raise click.UsageError("Say what to change: GROUP.KEY=VALUE, or --description.")
+    changed = with_database(
+        lambda connection: presets.change(connection, name, dict(values), origin=_ORIGIN, description=description)
+    )
+    _tell("Changed", changed, as_json)
+
+
+@preset.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def default(name: str, as_json: bool) -> None:
+    """Make a preset the default: the one of query runs that are submitted without --preset.
+
+    \b
+    Example:
+        ragq preset default small
+    """
+    stored = with_database(lambda connection: presets.set_default(connection, name))
+    if as_json:
+        print_json({"default": stored})
+    else:
+        click.echo(f"Preset '{stored}' is the default.")
+
+
+@preset.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def delete(name: str, as_json: bool) -> None:
+    """Delete a preset. The default preset cannot be deleted.
+
+    \b
+    Example:
+        ragq preset delete small
+    """
+    stored = with_database(lambda connection: presets.delete(connection, name))
+    if as_json:
+        print_json({"deleted": stored})
+    else:
+        click.echo(f"Deleted preset '{stored}'.")
+
+
+async def _chosen(connection: Connection, name: str | None) -> StoredPreset:
+    return await presets.default(connection) if name is None else await presets.get(connection, name)
+
+
+def _differing(stored: StoredPreset) -> set[str]:
+    return {key for key, value in stored.preset.values().items() if value != PRESET_SETTINGS[key].default}
+
+
+def _tell(what: str, stored: StoredPreset, as_json: bool) -> None:
+    if as_json:
+        print_json(_as_json(stored))
+    else:
+        click.echo(f"{what} preset '{stored.name}'.")
+
+
+def _heading(stored: StoredPreset) -> None:
+    mark = " (default)" if stored.is_default else ""
+    words = f": {stored.description}" if stored.description else ""
+    click.echo(f"Preset '{stored.name}'{mark}{words}\n")
+
+
+def _as_json(stored: StoredPreset) -> dict[str, Any]:
+    return {
+        "name": stored.name,
+        "is_default": stored.is_default,
+        "description": stored.description,
+        "values": stored.preset.values(),
+        "created_at": stored.created_at,
+        "updated_at": stored.updated_at,
+    }

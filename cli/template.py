@@ -1,0 +1,140 @@
+"""`ragq template`: the texts of prompts, by version."""
+
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from cli.output import console, print_json
+from cli.session import with_database
+from schemas.errors import Refused
+from stages.queries.templates import TemplateTag
+from store import templates
+from store.database import Connection
+from store.templates import StoredTemplate
+
+_TAG = click.Choice([tag.value for tag in TemplateTag])
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def template() -> None:
+    """Keep the prompts of query runs: versions are added and never changed, one of each is active.
+
+    \b
+    Example:
+        ragq template show rag_augmentation > mine.txt
+        ragq template new rag_augmentation mine.txt --title "Shorter answers"
+        ragq template activate rag_augmentation 2
+    """
+
+
+@template.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_command(as_json: bool) -> None:
+    """List every version of every template; the active ones are marked with *.
+
+    \b
+    Example:
+        ragq template list
+    """
+    found = with_database(templates.list_all)
+    if as_json:
+        print_json([_without_text(stored) for stored in found])
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("", "template", "version", "title", "characters", "added"):
+        table.add_column(column)
+    for stored in found:
+        table.add_row(
+            "*" if stored.is_active else "",
+            stored.tag,
+            str(stored.version),
+            Text(stored.title),
+            str(len(stored.text)),
+            f"{stored.created_at:%Y-%m-%d %H:%M:%S}",
+        )
+    console().print(table)
+
+
+@template.command()
+@click.argument("tag", type=_TAG)
+@click.argument("version", type=click.IntRange(min=1), required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with what the placeholders stand for.")
+def show(tag: str, version: int | None, as_json: bool) -> None:
+    """Print the text of a template as it is; without VERSION that of the active one.
+
+    \b
+    Example:
+        ragq template show query_expansion
+        ragq template show query_expansion 1 --json
+    """
+
+    async def read(connection: Connection) -> tuple[StoredTemplate, dict[str, str]]:
+        stored = await templates.get(connection, TemplateTag(tag), version)
+        return stored, await templates.variables(connection, TemplateTag(tag))
+
+    stored, variables = with_database(read)
+    if as_json:
+        print_json({**_without_text(stored), "text": stored.text, "variables": variables})
+    else:
+        click.echo(stored.text, nl=not stored.text.endswith("\n"))
+
+
+@template.command()
+@click.argument("tag", type=_TAG)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--title", required=True, help="What is new about it, in a few words.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def new(tag: str, file: Path, title: str, as_json: bool) -> None:
+    """Add the text of a file as the next version, which nobody uses until it is activated.
+
+    A placeholder is a name in braces, {query}; a brace that is meant as such is doubled. Unknown placeholders, and
+    needed ones that are missing, are refused.
+
+    \b
+    Example:
+        ragq template new query_expansion mine.txt --title "More angles"
+    """
+    text = _read(file)
+    stored = with_database(lambda connection: templates.add(connection, TemplateTag(tag), text, title=title))
+    if as_json:
+        print_json(_without_text(stored))
+    else:
+        click.echo(f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it.")
+
+
+@template.command()
+@click.argument("tag", type=_TAG)
+@click.argument("version", type=click.IntRange(min=1))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def activate(tag: str, version: int, as_json: bool) -> None:
+    """Make a version the active one of its template. Prompts that are stored already stay as they are.
+
+    \b
+    Example:
+        ragq template activate query_expansion 1
+    """
+    stored = with_database(lambda connection: templates.activate(connection, TemplateTag(tag), version))
+    if as_json:
+        print_json(_without_text(stored))
+    else:
+        click.echo(f"Version {version} of {tag} is active.")
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{file} cannot be read as UTF-8 text: {type(error).__name__}.") from None
+
+
+def _without_text(stored: StoredTemplate) -> dict[str, object]:
+    return {
+        "tag": stored.tag,
+        "version": stored.version,
+        "title": stored.title,
+        "is_active": stored.is_active,
+        "characters": len(stored.text),
+        "created_at": stored.created_at,
+    }
