@@ -353,7 +353,5 @@ class NothingRelevantError(DomainError):
 
     def __init__(self, judged: int) -> None:
         self.judged = judged
-        super().__init__(
-            f"None of {judged} judged chunks was accepted; loosen the preset, or let it pass with "
-            "`validation.allow_empty`."
-        )
+        found = f"None of {judged} judged chunks was accepted" if judged else "No chunk was found"
+        super().__init__(f"{found}; loosen the preset, or let it pass with `validation.allow_empty`.")

@@ -1,0 +1,103 @@
+"""Stage `validate`: a language model lets each chunk through or keeps it out (CRAG)."""
+
+from collections.abc import Sequence
+
+from schemas.errors import NothingRelevantError
+from schemas.values.chat import ChatCall, Message
+from schemas.values.queries import ChunkVerdict, Decision, RerankedChunk, ValidatedChunks
+from stages.participants.fence import DATA_RULE, fenced
+from stages.participants.validate import decision_of
+from stages.participants.validate_prompt import VERDICT_JSON_SCHEMA
+from stages.participants.whole_reply import whole_reply
+from stages.ports import ChatModel
+from stages.queries.templates import render
+
+_SYSTEM = f"""\
+You check passages before somebody answers a question from them. You answer with one JSON object, \
+{{"decision": "accept"}}, {{"decision": "reject"}} or {{"decision": "unsure"}}, and with nothing else. {DATA_RULE}"""
+
+
+def keep_all(chunks: Sequence[RerankedChunk], *, allow_empty: bool = False) -> ValidatedChunks:
+    """Validation switched off: every chunk stays, whatever the cap, and nobody is asked.
+
+    Raises NothingRelevantError when there are none, unless `allow_empty`.
+    """
+    return _validated(None, chunks, (), allow_empty=allow_empty)
+
+
+async def validate_chunks(
+    query: str,
+    chunks: Sequence[RerankedChunk],
+    *,
+    template: str,
+    chat: ChatModel,
+    model: str,
+    timeout_s: float,
+    max_chunks: int | None = None,
+    max_chars: int | None = 4000,
+    max_tokens: int | None = 256,
+    allow_empty: bool = False,
+) -> ValidatedChunks:
+    """Ask about the chunks in order, one call each, until `max_chunks` are accepted; keep those alone.
+
+    `unsure` keeps a chunk out as `reject` does. The model sees `max_chars` characters of each, None shows all. Raises
+    LLMResponseParseError for a reply that is not exactly one verdict, NothingRelevantError when no chunk is accepted
+    or there is none, unless `allow_empty`, and what the model's client raises, as it is.
+    """
+    accepted: list[RerankedChunk] = []
+    verdicts: list[ChunkVerdict] = []
+    for rank, chunk in enumerate(chunks, start=1):
+        if len(accepted) == max_chunks:
+            break
+        call = verdict_call(
+            query,
+            chunk,
+            rank,
+            template=template,
+            model=model,
+            timeout_s=timeout_s,
+            max_chars=max_chars,
+            max_tokens=max_tokens,
+        )
+        decision = Decision(decision_of(whole_reply(await chat.chat(call))).value)
+        verdicts.append(ChunkVerdict(rank=rank, chunk_id=chunk.chunk_id, decision=decision))
+        if decision is Decision.ACCEPT:
+            accepted.append(chunk)
+    return _validated(model, accepted, verdicts, allow_empty=allow_empty)
+
+
+def verdict_call(
+    query: str,
+    chunk: RerankedChunk,
+    rank: int,
+    *,
+    template: str,
+    model: str,
+    timeout_s: float,
+    max_chars: int | None = 4000,
+    max_tokens: int | None = 256,
+) -> ChatCall:
+    """The call about one chunk, always at temperature 0. Shown are its headings and the text that was ranked."""
+    passage = "\n\n".join(part for part in (chunk.heading_breadcrumbs, chunk.enriched_content) if part)
+    values = {"query": fenced("question", query), "chunk": fenced("passage", passage, max_chars=max_chars)}
+    return ChatCall(
+        model=model,
+        messages=(Message(role="system", content=_SYSTEM), Message(role="user", content=render(template, values))),
+        json_mode=True,
+        json_schema=dict(VERDICT_JSON_SCHEMA),
+        max_tokens=max_tokens,
+        timeout_s=timeout_s,
+        purpose=f"validate rank {rank}",
+    )
+
+
+def _validated(
+    validator: str | None,
+    kept: Sequence[RerankedChunk],
+    verdicts: Sequence[ChunkVerdict],
+    *,
+    allow_empty: bool,
+) -> ValidatedChunks:
+    if not kept and not allow_empty:
+        raise NothingRelevantError(len(verdicts))
+    return ValidatedChunks(validator=validator, chunks=tuple(kept), verdicts=tuple(verdicts))
