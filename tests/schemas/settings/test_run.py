@@ -68,6 +68,8 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_SCORE_TEXT_CHARS": 0,
     "RAGQ_TOKEN_SIGNALS": False,
+    "RAGQ_QUERY_MODEL": "",
+    "RAGQ_QUERY_TEMPERATURE": 0.2,
     "RAGQ_RETRIES": 0,
 }
 ORIGINS = dict.fromkeys(RUN_SETTINGS, "test")
@@ -181,7 +183,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "50d1f76ca78a9981e21ae9d6b8a98b1569ca25bdbe38ed46a960d11fdaf34764"
+    assert settings_hash(RunSettings()) == "34c19de59fe7cced3a4a6e71d13222d63c789f278641121624c6a7f9047c0ea7"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
@@ -190,3 +192,9 @@ def test_the_judge_answers_for_an_empty_validation_model() -> None:
 
     assert RunSettings(model=models).validation_model == "judge"
     assert RunSettings(model=models, embedding=EmbeddingSettings(validation_model="own")).validation_model == "own"
+
+
+def test_the_scoring_model_answers_questions_for_an_empty_query_model() -> None:
+    models = ModelSettings(quantitative_model="scorer")
+    assert RunSettings(model=models).query_model == "scorer"
+    assert RunSettings(model=models, ragq=RagqSettings(query_model="own")).query_model == "own"
