@@ -118,6 +118,20 @@ def test_a_trial_of_some_chunks_shows_nothing_and_is_paid_for_once(fresh: Instal
     assert (set(scorer.calls_per_prompt.values()), fresh.value(SCORED)) == ({1}, CHUNKS)
 
 
+def test_a_worker_with_another_prompt_than_the_one_submitted_for_asks_nothing(
+    fresh: Installation, scorer: ScriptedModel
+) -> None:
+    run_id = score_chunks(fresh, scorer.name, "--limit", "2")
+    other = """UPDATE job SET inputs = inputs || '{"prompt_hash": "000000000000"}' WHERE run_id = $1 RETURNING id"""
+    assert len(fresh.rows(other, run_id)) == 2
+
+    fresh.start_worker()
+
+    assert fresh.wait_for(run_id) == {"failed": 2}
+    assert f"this worker asks by the prompt {PROMPT_HASH}" in jobs_of(fresh, run_id)[0]["error"]["message"]
+    assert scorer.calls == 0
+
+
 def test_an_index_that_was_replaced_meanwhile_keeps_its_scorers_from_paying(
     fresh: Installation, scorer: ScriptedModel
 ) -> None:
