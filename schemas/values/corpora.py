@@ -72,3 +72,21 @@ class CutChunk(Value):
     start_line: int
     end_line: int
     vector_status: VectorStatus
+
+
+class EmbeddedBatch(Value):
+    """Stage `embed` of a corpus: which chunks were embedded. The vectors are stored beside it, one per chunk."""
+
+    model: str
+    model_digest: str
+    dimension: int
+    chunk_ids: tuple[int, ...]
+    gone: int
+    """Chunks of the batch that were replaced before it came to them; their successors are in another batch."""
+
+
+class PublishedBatch(Value):
+    """Stage `publish` of a corpus: these chunks can be found from now on."""
+
+    corpus_id: int
+    chunks: int

@@ -1,0 +1,28 @@
+"""Works as they are imported, without their files."""
+
+from schemas.values.corpora import Bibliography
+from stages.corpora.blocks import read_markdown
+from stages.corpora.cut import cut_work
+from store import corpora
+from store.corpora import StoredCorpus
+from store.database import Connection
+from store.works import NewWork
+
+TEA = "# Tea\n\nAbout tea.\n\n## Leaves\n\nGreen leaves.\n\n| leaf |\n|---|\n| green |\n"
+
+
+def new_work(
+    markdown: str = TEA, *, title: str = "Tea", authors: str | None = None, source_path: str | None = "/works/tea.md"
+) -> NewWork:
+    """A work of one text."""
+    return NewWork(
+        bibliography=Bibliography(title=title, authors=authors),
+        source_path=source_path,
+        markdown=markdown,
+        chunks=cut_work(read_markdown(markdown), title=title),
+    )
+
+
+async def small_corpus(connection: Connection, name: str = "small") -> StoredCorpus:
+    """A corpus of two dimensions."""
+    return await corpora.make(connection, name, backend="huggingface", model="tiny", dimension=2, embeds_headings=True)
