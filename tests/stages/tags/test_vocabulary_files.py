@@ -78,7 +78,7 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line() -> None:
         ({"tags.csv": ""}, "tags.csv:1: lacks the columns name, category, count, aliases and has none"),
         (
             {"tags.csv": "tag,category,count,aliases\n"},
-            "tags.csv:1: lacks the columns name and has tag, category, count",
+            "tags.csv:1: lacks the columns name and has tag, category, count, aliases",
         ),
         ({"tags.csv": "hat,0,1,\0\n"}, "tags.csv:1: holds a NUL character, which Postgres cannot store"),
         ({"tags.csv": "hat,0,99999999999,\n"}, "tags.csv:1: has a count that is no whole number from 0 up"),
