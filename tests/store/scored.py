@@ -84,11 +84,11 @@ async def end(
 ) -> None:
     """Carry a job on from its stage `first`, and let it end in stage `score`."""
     if first == "extract":
-        await take(connection, job_id, "extract", _committing(extracted or {"rejected": {}, "quotes": {}}))
+        await take(connection, job_id, "extract", committing(extracted or {"rejected": {}, "quotes": {}}))
     if isinstance(outcome, ParticipantScores):
-        await take(connection, job_id, "score", _committing(outcome.model_dump(mode="json")))
+        await take(connection, job_id, "score", committing(outcome.model_dump(mode="json")))
     else:
-        await take(connection, job_id, "score", _failing(outcome))
+        await take(connection, job_id, "score", failing(outcome))
 
 
 async def take(
@@ -100,9 +100,11 @@ async def take(
     await finish(connection, claim)
 
 
-def _committing(output: Mapping[str, Any]) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
+def committing(output: Mapping[str, Any]) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
+    """Ends a stage with an output."""
     return lambda connection, claim: stages.commit(connection, claim, inputs={}, output=output)
 
 
-def _failing(failure: Failure) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
+def failing(failure: Failure) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
+    """Ends a stage with an error."""
     return lambda connection, claim: stages.fail(connection, claim, failure, inputs={})

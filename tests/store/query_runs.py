@@ -1,0 +1,110 @@
+"""Runs of queries whose stages are stored by hand, so that reports have something to read."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from schemas.values.queries import Decision, Leg, QueryText
+from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from store import queries, runs, stages
+from store.database import Connection
+from store.runs import NewJob, NewRun
+from tests.stages.reports.query_builders import ranked_list, retrieved
+from tests.store.scored import committing, failing, take
+
+STAGES = ("retrieve", "rerank", "validate", "consolidate")
+BROKEN = stages.Failure("schemas.errors.WorkChangedError", "Work 7 changed.", "work_changed", {"words": "private"})
+
+Found = Mapping[str, Sequence[int]] | None
+"""Chunks by stage: `dense`, `lexical`, `fused`, and, where the job came so far, `ranking`, `accepted`, `groups`."""
+
+
+async def store_corpus(connection: Connection, works: Sequence[str], *, name: str = "small") -> dict[str, int]:
+    """A corpus of works with one chunk each: the chunks' numbers by the works' names."""
+    corpus_id = await connection.fetchval(
+        "INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)"
+        " VALUES ($1, 'fake', 'tiny', 2, true, 0, 0) RETURNING id",
+        name,
+    )
+    found = {}
+    for work in works:
+        work_id = await connection.fetchval(
+            "INSERT INTO works (corpus_id, title, source_path, markdown, content_hash)"
+            " VALUES ($1, 'A title', $2, 'words', $2) RETURNING id",
+            corpus_id,
+            f"/somewhere/{work}.md",
+        )
+        found[work] = await connection.fetchval(
+            "INSERT INTO chunks (work_id, level, content, start_line, end_line, vector_status)"
+            " VALUES ($1, 'H1-chunk', 'words', 1, 1, 'vec') RETURNING id",
+            work_id,
+        )
+    return found
+
+
+async def store_query_run(
+    connection: Connection,
+    found: Mapping[str, Found],
+    judgements: Sequence[tuple[str, str, int]] = (),
+    *,
+    settings: Mapping[str, Any] | None = None,
+    corpus: str = "small",
+) -> int:
+    """A run of one query per key; None is a job that fails in its first stage. Its number."""
+    stored = await runs.store(
+        connection,
+        NewRun(
+            kind="query",
+            profile="demo",
+            settings={name: {"value": value, "source": "preset"} for name, value in (settings or {}).items()},
+            settings_hash="s" * 64,
+            request={"corpus": corpus},
+            version="0.1.0",
+            jobs=[NewJob(mode="search", subject=key, inputs={}, stages=STAGES) for key in found],
+        ),
+        always_new=True,
+    )
+    await queries.keep(
+        connection,
+        stored.run_id,
+        await connection.fetchval("SELECT id FROM corpus WHERE name = $1", corpus),
+        [SubmittedQuery(external_id=key, text=f"what somebody asked about {key}") for key in found],
+        [RelevanceJudgement(query_id=key, document=name, relevance=grade) for key, name, grade in judgements],
+    )
+    for job_id, chunks in zip(stored.job_ids, found.values(), strict=True):
+        if chunks is None:
+            await take(connection, job_id, "retrieve", failing(BROKEN))
+        else:
+            await _go_through(connection, job_id, chunks)
+    return stored.run_id
+
+
+async def _go_through(connection: Connection, job_id: int, chunks: Mapping[str, Sequence[int]]) -> None:
+    outputs: dict[str, Any] = {
+        "retrieve": retrieved(
+            ranked_list(Leg.DENSE, QueryText.ORIGINAL, chunks["dense"]),
+            ranked_list(Leg.LEXICAL, QueryText.ORIGINAL, chunks["lexical"]),
+            fused=chunks["fused"],
+        ).model_dump(mode="json")
+    }
+    if "ranking" in chunks:
+        outputs["rerank"] = {
+            "ranker": "score-fusion",
+            "ranking": list(chunks["ranking"]),
+            "chunks": [{"chunk_id": chunk_id, "content": "words"} for chunk_id in chunks["ranking"]],
+        }
+    if "accepted" in chunks:
+        outputs["validate"] = {
+            "validator": "judge",
+            "verdicts": [
+                {
+                    "rank": rank,
+                    "chunk_id": chunk_id,
+                    "decision": Decision.ACCEPT if chunk_id in chunks["accepted"] else Decision.REJECT,
+                }
+                for rank, chunk_id in enumerate(chunks["ranking"], start=1)
+            ],
+        }
+    if "groups" in chunks:
+        outputs["consolidate"] = {"groups": [{"chunk_ids": [chunk_id]} for chunk_id in chunks["groups"]]}
+    for stage, output in outputs.items():
+        await take(connection, job_id, stage, committing(output))
