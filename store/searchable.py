@@ -1,11 +1,17 @@
 """Which chunks can be found: their vectors, their postings, and how many there are, always written together."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from pgvector import Vector
 
 from stages.ports import Vectors
 from store.database import Connection
+
+ChunkVectors: TypeAlias = dict[int, NDArray[np.float32]]
+"""One vector per chunk, by the chunk's id."""
 
 # A tsvector keeps 256 positions of a term at most, so that a frequency fits into a small number.
 MAKE_SEARCHABLE = """
@@ -50,6 +56,8 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
+VECTORS = "SELECT chunk_id, vector FROM chunk_vector WHERE chunk_id = ANY($1::bigint[])"
+
 
 async def make_searchable(connection: Connection, corpus_id: int, chunk_ids: Sequence[int], vectors: Vectors) -> int:
     """Store one vector per chunk, its postings and its status, and count it, in one statement. How many are new.
@@ -72,3 +80,9 @@ async def withdraw(connection: Connection, work_id: int) -> int:
     await connection.execute(LOCK_CHUNKS, work_id)
     withdrawn: int = await connection.fetchval(WITHDRAW, work_id)
     return withdrawn
+
+
+async def vectors(connection: Connection, chunk_ids: Sequence[int]) -> ChunkVectors:
+    """The vectors of chunks, by id; chunks that have none are absent."""
+    rows = await connection.fetch(VECTORS, list(chunk_ids))
+    return {row["chunk_id"]: row["vector"].to_numpy() for row in rows}

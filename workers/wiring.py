@@ -48,11 +48,8 @@ class Wiring:
             self._chats[backend] = self._build_chat(backend)
         return self._chats[backend]
 
-    def pair_scorer(self, settings: RunSettings) -> PairScorer:
-        """The cross-encoder of a run, a model in this process. Raises Refused when the run has none."""
-        model = settings.ragq.reranker_model
-        if settings.ragq.reranker != "cross_encoder":
-            raise Refused("The run has no cross-encoder: RAGQ_RERANKER is not cross_encoder.")
+    def pair_scorer(self, model: str) -> PairScorer:
+        """A cross-encoder by folder or hub id, a model in this process."""
         if model not in self._pair_scorers:
             from adapters.cross_encoder import CrossEncoderScorer
 

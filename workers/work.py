@@ -60,10 +60,9 @@ class Work:
         """The embedder that the run's settings mean."""
         return self._wiring.embedder(self.settings)
 
-    @property
-    def pair_scorer(self) -> PairScorer:
-        """The cross-encoder that the run's settings mean."""
-        return self._wiring.pair_scorer(self.settings)
+    def pair_scorer(self, model: str) -> PairScorer:
+        """A cross-encoder by folder or hub id."""
+        return self._wiring.pair_scorer(model)
 
     @property
     def chat(self) -> ChatModel:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from store.database import Connection, Database
-from store.searchable import make_searchable, withdraw
+from store.searchable import make_searchable, vectors, withdraw
 from tests.store.small_corpora import SearchableChunk, store_corpus, store_waiting
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
@@ -98,3 +98,12 @@ async def test_a_withdrawn_work_can_be_made_searchable_again(database: Database)
         await make_searchable(connection, corpus_id, [1, 2, 3], np.stack([EAST, NORTH, NORTH]))
 
         assert await counts(connection, corpus_id) == (3, 6)
+
+
+async def test_vectors_come_by_chunk_and_chunks_without_one_are_absent(database: Database) -> None:
+    async with database.connection() as connection:
+        await store_corpus(connection, CHUNKS)
+
+        found = await vectors(connection, [2, 1, 999])
+
+        assert {chunk_id: vector.tolist() for chunk_id, vector in found.items()} == {1: [1, 0], 2: [0, 1]}

@@ -29,7 +29,7 @@ async def rerank_of_participant(work: Work) -> Result:
             retrieved,
             extracted=await work.output("extract", ExtractedEvidence),
             chunk_texts=await work.chunk_texts(retrieved.items),
-            scorer=work.pair_scorer,
+            scorer=work.pair_scorer(ragq.reranker_model),
             timeout_s=ragq.reranker_timeout_seconds,
             batch_size=ragq.reranker_batch_size,
             max_tokens=ragq.reranker_max_tokens,
