@@ -206,7 +206,7 @@ class ContextSource(StrEnum):
 
     CONSOLIDATED = "consolidated"
     RETRIEVED = "retrieved"
-    """The chunks as they were retrieved: consolidation was left out."""
+    """The chunks as they were retrieved: consolidation was left out, or found every passage too short."""
     EMPTY = "empty"
     """There was none, and the preset lets a prompt without context pass."""
 

@@ -1,0 +1,112 @@
+"""Stage `augment`: the prompt that asks for the answer, with its sources in `[S#]` blocks."""
+
+from collections.abc import Mapping, Sequence
+
+from schemas.values.corpora import CorpusChunk
+from schemas.values.queries import (
+    AugmentedPrompt,
+    ConsolidatedContext,
+    ContextGroup,
+    ContextSource,
+    Expansion,
+    RerankedChunk,
+    Source,
+)
+from stages.participants.fence import fenced, visible
+from stages.queries.headings import breadcrumb_chain, nearest_heading
+from stages.queries.templates import render
+
+NO_CONTEXT = "(No context available)"
+_NO_INTENT = "GENERAL"
+_NO_ENTITIES = "None specified"
+
+
+def augment_prompt(
+    query: str,
+    expansion: Expansion,
+    consolidated: ConsolidatedContext | None,
+    retrieved: Sequence[RerankedChunk],
+    *,
+    titles: Mapping[int, str],
+    parents: Mapping[int, CorpusChunk],
+    template: str,
+    template_version: int,
+    top_n: int = 5,
+) -> AugmentedPrompt:
+    """The prompt with the first `top_n` passages of the consolidated context, in its order.
+
+    When consolidation was left out (None), or left no passage, the retrieved chunks take their place, best score
+    first, and `context_source` says so; without any of them the prompt says that there is no context. Titles are by
+    work id, heading chunks around the passages by id. Raises TemplateError for a template that cannot be filled in.
+    """
+    source, passages = _context(consolidated, retrieved, parents)
+    shown = [
+        (_source(f"S{number}", passage, titles), passage) for number, passage in enumerate(passages[:top_n], start=1)
+    ]
+    blocks = "\n\n".join(fenced(of.label, source_block(of, passage, parents)) for of, passage in shown) or NO_CONTEXT
+    entities = ", ".join(_one_line(entity) for entity in expansion.entities) or _NO_ENTITIES
+    values = {
+        "user_question": query,
+        "query": query,
+        "context_blocks": blocks,
+        "contexts": blocks,
+        "intent": expansion.intent or _NO_INTENT,
+        "entities_str": entities,
+        "entities": entities,
+    }
+    return AugmentedPrompt(
+        prompt=render(template, values),
+        template_version=template_version,
+        context_source=source,
+        available=len(passages),
+        top_n=top_n,
+        sources=tuple(of for of, _ in shown),
+    )
+
+
+def source_block(source: Source, passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -> str:
+    """One source: its label, work, headings and lines, and under them its text."""
+    heading = nearest_heading(passage.parent_id, parents)
+    chain = passage.heading_chain or ((heading,) if heading else ())
+    path = " > ".join(_one_line(part) for part in (source.title, *chain))
+    place = f"work_id={source.work_id}, start-line={source.start_line}, end-line={source.end_line}"
+    return f"[{source.label}] Source: {path} | ({place})\nText:\n{passage.content.strip()}"
+
+
+def _context(
+    consolidated: ConsolidatedContext | None, retrieved: Sequence[RerankedChunk], parents: Mapping[int, CorpusChunk]
+) -> tuple[ContextSource, Sequence[ContextGroup]]:
+    if consolidated and consolidated.groups:
+        return ContextSource.CONSOLIDATED, consolidated.groups
+    if retrieved:
+        best_first = sorted(retrieved, key=lambda chunk: -chunk.final_score)
+        return ContextSource.RETRIEVED, [_as_group(chunk, parents) for chunk in best_first]
+    return ContextSource.EMPTY, ()
+
+
+def _as_group(chunk: RerankedChunk, parents: Mapping[int, CorpusChunk]) -> ContextGroup:
+    return ContextGroup(
+        chunk_ids=(chunk.chunk_id,),
+        parent_id=chunk.parent_id,
+        work_id=chunk.work_id,
+        content=chunk.content,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        score=chunk.final_score,
+        heading_chain=breadcrumb_chain(chunk.parent_id, parents),
+    )
+
+
+def _source(label: str, passage: ContextGroup, titles: Mapping[int, str]) -> Source:
+    return Source(
+        label=label,
+        work_id=passage.work_id,
+        title=titles.get(passage.work_id, f"Unknown Work (id={passage.work_id})"),
+        chunk_ids=passage.chunk_ids,
+        start_line=passage.start_line,
+        end_line=passage.end_line,
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(visible(text).split())

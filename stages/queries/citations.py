@@ -1,0 +1,44 @@
+"""The labels that an answer cites."""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+
+_MARKDOWN = MarkdownIt("commonmark").disable(
+    ["link", "image", "reference", "autolink", "html_inline", "html_block", "code"]
+)
+"""Labels are no links, whatever stands behind them, and an answer's indented lines are no code."""
+
+_CITATION = re.compile(r"\[(S[1-9]\d*(?:\s*[,;]\s*S[1-9]\d*)*)\]")
+_LABEL = re.compile(r"S\d+")
+
+
+class Citations(NamedTuple):
+    """Labels in order of first mention, each once."""
+
+    known: tuple[str, ...]
+    """Those that the prompt has."""
+    unknown: tuple[str, ...]
+    """Those that it does not have."""
+
+
+def citations(answer: str, labels: Collection[str]) -> Citations:
+    """What an answer, which is markdown, cites: `[S1]`, and `[S1, S2]` for several. Code cites nothing.
+
+    >>> citations("So it is [S2][S9], though not `x[S1]`.", ["S1", "S2"])
+    Citations(known=('S2',), unknown=('S9',))
+    """
+    cited = dict.fromkeys(
+        label for text in _texts(answer) for found in _CITATION.findall(text) for label in _LABEL.findall(found)
+    )
+    return Citations(
+        tuple(label for label in cited if label in labels), tuple(label for label in cited if label not in labels)
+    )
+
+
+def _texts(markdown: str) -> Iterator[str]:
+    """The running text of each block, without its code."""
+    for block in _MARKDOWN.parse(markdown):
+        yield "".join(part.content for part in block.children or () if part.type != "code_inline")

@@ -1,0 +1,78 @@
+"""Stage `generate`: the answer, from a language model or pasted, and what it cites."""
+
+from schemas.errors import LLMResponseParseError
+from schemas.values.chat import ChatCall, Message
+from schemas.values.queries import Answer, AugmentedPrompt, Origin
+from stages.participants.fence import DATA_RULE
+from stages.participants.hashes import short_hash
+from stages.participants.storable import can_be_stored
+from stages.participants.whole_reply import whole_reply
+from stages.ports import ChatModel
+from stages.queries.citations import citations
+
+_SYSTEM = f"You answer questions from sources, and cite them. {DATA_RULE}"
+
+
+async def generate_answer(
+    augmented: AugmentedPrompt,
+    *,
+    chat: ChatModel,
+    model: str,
+    timeout_s: float,
+    temperature: float = 0.2,
+    max_tokens: int | None = None,
+    sample: int = 0,
+) -> Answer:
+    """Ask the model once; `sample` tells one answer to the same prompt from another.
+
+    Raises LLMResponseParseError for an answer that is blank or cut off, and what the model's client raises, as it is.
+    """
+    call = answer_call(
+        augmented, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens, sample=sample
+    )
+    return _answer(whole_reply(await chat.chat(call)), augmented, origin=Origin.MODEL, model=model)
+
+
+def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:
+    """The answer that somebody brought.
+
+    Raises LLMResponseParseError for a blank one, and for one with characters that Postgres cannot hold.
+    """
+    if not can_be_stored(text):
+        raise LLMResponseParseError(text, "the answer holds characters that cannot be stored")
+    return _answer(text, augmented, origin=Origin.PASTED, model=None)
+
+
+def answer_call(
+    augmented: AugmentedPrompt,
+    *,
+    model: str,
+    timeout_s: float,
+    temperature: float = 0.2,
+    max_tokens: int | None = None,
+    sample: int = 0,
+) -> ChatCall:
+    """The one call that asks for the answer."""
+    return ChatCall(
+        model=model,
+        messages=(Message(role="system", content=_SYSTEM), Message(role="user", content=augmented.prompt)),
+        temperature=temperature,
+        max_tokens=max_tokens,
+        sample=sample,
+        timeout_s=timeout_s,
+        purpose="generate answer",
+    )
+
+
+def _answer(text: str, augmented: AugmentedPrompt, *, origin: Origin, model: str | None) -> Answer:
+    if not text.strip():
+        raise LLMResponseParseError(text, "the answer is blank")
+    known, unknown = citations(text, [source.label for source in augmented.sources])
+    return Answer(
+        origin=origin,
+        model=model,
+        prompt_hash=short_hash(augmented.prompt),
+        text=text,
+        cited=known,
+        unknown=unknown,
+    )

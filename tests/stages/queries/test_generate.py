@@ -1,0 +1,83 @@
+"""Stage `generate`."""
+
+import pytest
+
+from schemas.errors import LLMResponseParseError, LLMTimeoutError
+from schemas.values.chat import ChatCall
+from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Origin, Source
+from stages.participants.hashes import short_hash
+from stages.queries.generate import answer_call, generate_answer, pasted_answer
+from tests.fakes.chat import ScriptedChat
+
+AUGMENTED = AugmentedPrompt(
+    prompt="Why? [S1] [S2]",
+    template_version=1,
+    context_source=ContextSource.CONSOLIDATED,
+    available=2,
+    top_n=2,
+    sources=tuple(
+        Source(label=label, work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=2) for label in ("S1", "S2")
+    ),
+)
+
+
+async def generate(chat: ScriptedChat) -> Answer:
+    return await generate_answer(AUGMENTED, chat=chat, model="m", timeout_s=9)
+
+
+async def test_the_model_is_asked_once_and_its_citations_are_checked() -> None:
+    chat = ScriptedChat(lambda call: "Oxidation [S2], perhaps [S9].")
+
+    answer = await generate(chat)
+
+    assert answer == Answer(
+        origin=Origin.MODEL,
+        model="m",
+        prompt_hash=short_hash(AUGMENTED.prompt),
+        text="Oxidation [S2], perhaps [S9].",
+        cited=("S2",),
+        unknown=("S9",),
+    )
+    assert chat.calls == [answer_call(AUGMENTED, model="m", timeout_s=9)]
+    assert (chat.calls[0].temperature, chat.calls[0].messages[1].content) == (0.2, "Why? [S1] [S2]")
+
+
+def test_a_pasted_answer_is_checked_in_the_same_way_without_a_model() -> None:
+    answer = pasted_answer("x", AUGMENTED)
+
+    assert (answer.origin, answer.model, answer.text, answer.cited) == (Origin.PASTED, None, "x", ())
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+async def test_a_blank_answer_is_an_error(text: str) -> None:
+    with pytest.raises(LLMResponseParseError, match="blank"):
+        pasted_answer(text, AUGMENTED)
+    with pytest.raises(LLMResponseParseError, match="blank"):
+        await generate(ScriptedChat(lambda call: text))
+
+
+def test_a_pasted_answer_that_cannot_be_stored_is_an_error() -> None:
+    with pytest.raises(LLMResponseParseError, match="cannot be stored"):
+        pasted_answer("because\0", AUGMENTED)
+
+
+async def test_an_answer_that_was_cut_off_is_an_error() -> None:
+    with pytest.raises(LLMResponseParseError, match="cut off"):
+        await generate(ScriptedChat(lambda call: "Because", stop_reason="length"))
+
+
+@pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone")])
+async def test_errors_of_the_client_come_as_they_are(error: Exception) -> None:
+    def fail(call: ChatCall) -> str:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        await generate(ScriptedChat(fail))
+
+    assert caught.value is error
+
+
+def test_further_answers_to_the_same_prompt_are_calls_of_their_own() -> None:
+    first, second = (answer_call(AUGMENTED, model="m", timeout_s=9, sample=number) for number in (0, 1))
+
+    assert first != second
