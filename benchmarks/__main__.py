@@ -7,11 +7,13 @@ import click
 from benchmarks.hop import hop
 from benchmarks.paper_test import paper_test
 from benchmarks.recovery import recovery
+from benchmarks.search import search
 
 BENCHMARKS: Final[dict[str, click.Command]] = {
     "hop": hop,
     "paper-test": paper_test,
     "recovery": recovery,
+    "search": search,
 }
 
 
