@@ -57,6 +57,15 @@ class FailureCategory(StrEnum):
     SCORING_SCHEMA_INVALID = "scoring_schema_invalid"
     SCORING_LLM_TIMEOUT = "scoring_llm_timeout"
     SCORING_RETRY_EXHAUSTED = "scoring_pydantic_retry_exhausted"
+    EXPANSION_JSON_PARSE = "expansion_json_parse"
+    EXPANSION_SCHEMA_INVALID = "expansion_schema_invalid"
+    EXPANSION_LLM_TIMEOUT = "expansion_llm_timeout"
+    CORPUS_MISSING = "corpus_missing"
+    TOKEN_VECTORS_MISSING = "token_vectors_missing"
+    NOTHING_RELEVANT = "nothing_relevant"
+    TEMPLATE_INVALID = "template_invalid"
+    ANSWER_UNUSABLE = "answer_unusable"
+    ANSWER_LLM_TIMEOUT = "answer_llm_timeout"
     #: Found by a report, as the next one is: the participant has no item labels.
     GROUND_TRUTH_MISSING = "ground_truth_missing"
     GROUND_TRUTH_INVALID = "ground_truth_invalid"
@@ -101,6 +110,11 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.ReferenceLeakError, FailureCategory.REFERENCE_LEAK),
     (errors.ScoringRetriesExhausted, FailureCategory.SCORING_RETRY_EXHAUSTED),
     (errors.ScoringSchemaError, FailureCategory.SCORING_SCHEMA_INVALID),
+    (errors.ExpansionReplyError, FailureCategory.EXPANSION_SCHEMA_INVALID),
+    (errors.CorpusMissingError, FailureCategory.CORPUS_MISSING),
+    (errors.TokenVectorsMissingError, FailureCategory.TOKEN_VECTORS_MISSING),
+    (errors.NothingRelevantError, FailureCategory.NOTHING_RELEVANT),
+    (errors.TemplateError, FailureCategory.TEMPLATE_INVALID),
 )
 
 _BY_DEFECT: Final = {
@@ -114,6 +128,8 @@ _PARSE_BY_STAGE: Final = {
     "extract": FailureCategory.EVIDENCE_JSON_PARSE,
     "validate": FailureCategory.VALIDATION_JSON_PARSE,
     "score": FailureCategory.SCORING_JSON_PARSE,
+    "expand": FailureCategory.EXPANSION_JSON_PARSE,
+    "generate": FailureCategory.ANSWER_UNUSABLE,
 }
 
 _TIMEOUT_BY_STAGE: Final = {
@@ -122,6 +138,8 @@ _TIMEOUT_BY_STAGE: Final = {
     "rerank": FailureCategory.RERANK_TIMEOUT,
     "validate": FailureCategory.VALIDATION_LLM_TIMEOUT,
     "score": FailureCategory.SCORING_LLM_TIMEOUT,
+    "expand": FailureCategory.EXPANSION_LLM_TIMEOUT,
+    "generate": FailureCategory.ANSWER_LLM_TIMEOUT,
 }
 
 

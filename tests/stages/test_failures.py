@@ -4,25 +4,32 @@ import httpx
 import pytest
 
 from schemas.errors import (
+    ChunksGoneError,
+    CorpusMissingError,
     EmbeddingArtifactMismatchError,
     EmbeddingDimensionMismatchError,
     EmbeddingValidationError,
     EmptyTranscriptError,
     EvidenceGroundingError,
     EvidenceSchemaError,
+    ExpansionReplyError,
     InputChangedError,
     LLMError,
     LLMResponseParseError,
     LLMTimeoutError,
+    NothingRelevantError,
     ReferenceIndexMissingError,
     ReferenceLeakError,
     ReferenceTextError,
     RerankError,
     ScoringRetriesExhausted,
     ScoringSchemaError,
+    TemplateError,
+    TokenVectorsMissingError,
     TranscriptError,
     TranscriptNotFoundError,
     VectorDefect,
+    WorkChangedError,
 )
 from stages.failures import FailureCategory, FailureSeverity, categorise
 
@@ -70,6 +77,17 @@ ORIGINAL = (
         ("score", LLMError("no such model", status=404), "llm_error"),
         ("score", httpx.ConnectError("refused"), "transport"),
         ("score", RuntimeError("surprise"), "unknown"),
+        ("expand", LLMResponseParseError("{", "no end"), "expansion_json_parse"),
+        ("expand", ExpansionReplyError("{}", {"queries": "is missing"}), "expansion_schema_invalid"),
+        ("expand", LLMTimeoutError(600), "expansion_llm_timeout"),
+        ("expand", TemplateError("{n} is missing"), "template_invalid"),
+        ("retrieve", CorpusMissingError(3), "corpus_missing"),
+        ("rerank", TokenVectorsMissingError([4]), "token_vectors_missing"),
+        ("rerank", ChunksGoneError([4]), "input_changed"),
+        ("validate", NothingRelevantError(5), "nothing_relevant"),
+        ("consolidate", WorkChangedError(2), "input_changed"),
+        ("generate", LLMResponseParseError("", "blank"), "answer_unusable"),
+        ("generate", LLMTimeoutError(600), "answer_llm_timeout"),
     ],
 )
 def test_every_exception_has_its_category(stage: str, error: Exception, category: str) -> None:
