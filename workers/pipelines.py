@@ -10,8 +10,19 @@ from schemas.errors import Refused
 PIPELINES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("participant", "few_shot"): ("extract", "embed", "retrieve", "rerank", "validate", "assemble", "score"),
     ("participant", "zero_shot"): ("extract", "assemble", "score"),
+    ("query", "answer"): (
+        "expand",
+        "embed",
+        "retrieve",
+        "rerank",
+        "validate",
+        "consolidate",
+        "augment",
+        "generate",
+    ),
     ("index", "references"): ("chunk", "embed", "publish"),
     ("index", "chunk_scores"): ("score", "publish"),
+    ("index", "corpus"): ("embed", "publish"),
 }
 
 STAGES: Final[tuple[str, ...]] = tuple(dict.fromkeys(stage for stages in PIPELINES.values() for stage in stages))

@@ -39,6 +39,10 @@ class RagqSettings(SettingsGroup):
     """Language model that expands and answers questions; empty takes MODEL_QUANTITATIVE_MODEL."""
     query_temperature: float = Field(default=0.2, ge=0.0, le=2.0)
     """Sampling temperature of expansions and answers."""
+    corpus_batch_chunks: int = Field(default=64, ge=1, le=1024)
+    """Chunks of a corpus that are embedded by one job."""
+    hnsw_from_chunks: int = Field(default=20_000, ge=1)
+    """Searchable chunks from which on a corpus gets an HNSW index; fewer are scanned exactly."""
     retries: int = Field(default=0, ge=0, le=10)
     """Times a stage is tried again by itself after a transport error, and after no other error."""
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from schemas.values.corpora import CorpusChunk
 from stages.participants.vectors import unit_rows
 from stages.ports import Embedder, Vectors
@@ -24,6 +26,8 @@ def embedded_text(chunk: CorpusChunk, *, embeds_headings: bool) -> str:
 async def embed_chunks(
     chunks: Sequence[CorpusChunk], *, embedder: Embedder, dimension: int, embeds_headings: bool, timeout_s: float
 ) -> Vectors:
-    """One row of length 1 per chunk, in one call. Raises as `unit_rows` and the embedder do."""
+    """One row of length 1 per chunk, in one call; no chunks ask nobody. Raises as `unit_rows` and the embedder do."""
+    if not chunks:
+        return np.empty((0, dimension), dtype=np.float32)
     texts = [embedded_text(chunk, embeds_headings=embeds_headings) for chunk in chunks]
     return unit_rows(await embedder.embed_batch(texts, timeout_s=timeout_s), rows=len(texts), dimension=dimension)

@@ -1,11 +1,12 @@
-"""Stage `embed`: vectors for the evidence of a participant, or for the chunks of a transcript."""
+"""Stage `embed`: vectors for the evidence of a participant, the chunks of a transcript, or those of a corpus."""
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import ExtractedEvidence
 from schemas.values.references import ChunkedTranscript, EmbeddedChunks
 from stages.participants.embed import embed_evidence
 from stages.participants.vectors import unit_rows
-from workers.stage_task import define_stage
+from workers.corpora.embed import embed_of_corpus
+from workers.stage_task import by_mode, define_stage
 from workers.work import Result, Work
 
 
@@ -31,7 +32,7 @@ async def embed_of_participant(work: Work) -> Result:
     return Result(embedded.evidence, embedded.vectors)
 
 
-async def embed_of_index(work: Work) -> Result:
+async def embed_of_references(work: Work) -> Result:
     """The windows of one transcript; any bad vector fails the job."""
     settings = work.settings.embedding
     texts = [chunk.text for chunk in (await work.output("chunk", ChunkedTranscript)).chunks]
@@ -46,4 +47,8 @@ async def embed_of_index(work: Work) -> Result:
     )
 
 
-define_stage("embed", participant=embed_of_participant, index=embed_of_index)
+define_stage(
+    "embed",
+    participant=embed_of_participant,
+    index=by_mode({"references": embed_of_references, "corpus": embed_of_corpus}),
+)

@@ -6,6 +6,7 @@ from schemas.values.references import EmbeddedChunks, FinishedBatch
 from schemas.values.scoring import ChunkScores
 from store import chunk_scores, index_runs
 from store.database import Connection
+from workers.corpora.publish import publish_of_corpus
 from workers.stage_task import by_mode, define_stage
 from workers.work import Result, Work
 
@@ -44,4 +45,13 @@ async def publish_of_chunk_scores(work: Work) -> Result:
     return Result(FinishedBatch(index_id=index_id, chunks=1), effect=store)
 
 
-define_stage("publish", index=by_mode({"references": publish_of_references, "chunk_scores": publish_of_chunk_scores}))
+define_stage(
+    "publish",
+    index=by_mode(
+        {
+            "references": publish_of_references,
+            "chunk_scores": publish_of_chunk_scores,
+            "corpus": publish_of_corpus,
+        }
+    ),
+)

@@ -44,3 +44,11 @@ async def test_all_chunks_go_in_one_call_under_their_headings_or_alone(embeds_he
 async def test_a_model_of_another_dimension_is_an_error() -> None:
     with pytest.raises(EmbeddingDimensionMismatchError):
         await embed_chunks([chunk(1, None)], embedder=FakeEmbedder(), dimension=9, embeds_headings=True, timeout_s=30)
+
+
+async def test_no_chunks_ask_nobody() -> None:
+    embedder = FakeEmbedder()
+
+    vectors = await embed_chunks([], embedder=embedder, dimension=8, embeds_headings=True, timeout_s=30)
+
+    assert (vectors.shape, embedder.calls, embedder.digests_asked) == ((0, 8), [], 0)

@@ -1,0 +1,82 @@
+"""Corpus runs: chunks that wait for a vector, embedded in batches of one job each."""
+
+from importlib.metadata import version
+
+from schemas.errors import Refused
+from schemas.settings.resolve import EffectiveSettings
+from store import corpora
+from store.chain import content_hash
+from store.corpora import StoredCorpus
+from store.database import Connection
+from store.runs import NewJob, NewRun
+from workers.pipelines import stages_of
+
+
+async def corpus_for_import(
+    connection: Connection, name: str, settings: EffectiveSettings, *, embeds_headings: bool | None
+) -> StoredCorpus:
+    """The corpus of a name, made by these settings if there is none. `embeds_headings` None takes what it has.
+
+    Raises Refused when the corpus is there and embeds otherwise than these settings say.
+    """
+    run = settings.run
+    found = await corpora.make(
+        connection,
+        name,
+        backend=run.embedding.backend,
+        model=run.model.embedding_model,
+        dimension=run.embedding.dimension,
+        embeds_headings=embeds_headings is not False,
+    )
+    refuse_other_embedder(found, settings)
+    if embeds_headings is not None and embeds_headings is not found.embeds_headings:
+        has = "with" if found.embeds_headings else "without"
+        raise Refused(
+            f"Corpus '{name}' embeds its chunks {has} their headings; import into a new corpus for the other."
+        )
+    return found
+
+
+def refuse_other_embedder(corpus: StoredCorpus, settings: EffectiveSettings) -> None:
+    """Raise Refused, naming every difference, when a corpus was embedded otherwise than these settings say."""
+    run = settings.run
+    compared = {
+        "EMBEDDING_BACKEND": (corpus.backend, run.embedding.backend),
+        "MODEL_EMBEDDING_MODEL": (corpus.model, run.model.embedding_model),
+        "EMBEDDING_DIMENSION": (corpus.dimension, run.embedding.dimension),
+    }
+    differences = [f"  {name}: made with {made}, now {now}" for name, (made, now) in compared.items() if made != now]
+    if differences:
+        raise Refused(
+            f"Corpus '{corpus.name}' does not fit the settings of this run:\n"
+            + "\n".join(differences)
+            + "\nSet the values it was made with, or import its works into a new corpus."
+        )
+
+
+async def plan_corpus(connection: Connection, corpus: StoredCorpus, settings: EffectiveSettings) -> NewRun | None:
+    """The run that embeds what waits in a corpus and is on no other run's way; None when nothing does."""
+    refuse_other_embedder(corpus, settings)
+    due = await corpora.waiting(connection, corpus.id)
+    if not due:
+        return None
+    size = settings.run.ragq.corpus_batch_chunks
+    batches = [due[start : start + size] for start in range(0, len(due), size)]
+    return NewRun(
+        kind="index",
+        profile=settings.profile,
+        settings=settings.snapshot(),
+        # Only what the vectors depend on: another judge model is no reason to embed again.
+        settings_hash=content_hash([corpus.backend, corpus.model, corpus.dimension, corpus.embeds_headings]),
+        request={"corpus": corpus.name, "chunks": len(due), "profile_source": settings.profile_source},
+        version=version("ragq"),
+        jobs=[
+            NewJob(
+                mode="corpus",
+                subject=str(number),
+                inputs={"corpus_id": corpus.id, "chunk_ids": batch},
+                stages=stages_of("index", "corpus"),
+            )
+            for number, batch in enumerate(batches, start=1)
+        ],
+    )
