@@ -1,5 +1,7 @@
 """A report as one page that asks nobody for anything: styles and plots are inside it."""
 
+from typing import Any
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cli import numbers_in_words
@@ -10,7 +12,12 @@ from schemas.values.reports import Report
 
 
 def report_page(report: Report) -> str:
-    """The page. Every text in it is escaped; the same report gives the same bytes."""
+    """The page of a scored run."""
+    return page("report.html.j2", report=report, plots=list(plots(report)), items=list(PHQ8Item))
+
+
+def page(template: str, **values: Any) -> str:
+    """A page from a template. Every text in it is escaped; the same values give the same bytes."""
     environment = Environment(
         loader=PackageLoader("cli", "templates"),
         autoescape=True,
@@ -26,5 +33,4 @@ def report_page(report: Report) -> str:
         "duration": numbers_in_words.duration,
         "words": value_in_words,
     }
-    template = environment.get_template("report.html.j2")
-    return template.render(report=report, plots=list(plots(report)), items=list(PHQ8Item))
+    return environment.get_template(template).render(**values)

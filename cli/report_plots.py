@@ -1,59 +1,20 @@
-"""The plots of a report as inline SVG that takes its colours from the page, so that it is light or dark as the page is.
+"""The plots of a report of a scored run."""
 
-The same report gives the same bytes.
-"""
-
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import StringIO
-from typing import Any, Final
-from xml.etree import ElementTree
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Final
 
 from markupsafe import Markup
-from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from schemas.values.metrics import Interval
+from cli.svg import FIRST, INK, MUTED, SECOND, svg, whiskers
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.reports import Experiment, Report
 
-# Colours that stand for those of the page until the SVG is written.
-_INK, _GRID, _MUTED = "#010101", "#020202", "#050505"
 _COLOUR_OF: Final[Mapping[AssessmentMode, str]] = {
-    AssessmentMode.ZERO_SHOT: "#030303",
-    AssessmentMode.FEW_SHOT: "#040404",
-}
-_VARIABLES: Final = {
-    _INK: "var(--ink)",
-    _GRID: "var(--line)",
-    _MUTED: "var(--muted)",
-    _COLOUR_OF[AssessmentMode.ZERO_SHOT]: "var(--zero-shot)",
-    _COLOUR_OF[AssessmentMode.FEW_SHOT]: "var(--few-shot)",
-}
-
-# Narrow enough that the words can be read on a phone, where a plot is as wide as the screen.
-_INCHES = (4.6, 3.1)
-
-_STYLE: Final[Mapping[str, Any]] = {
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 8.5,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
-    "axes.edgecolor": _GRID,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": _GRID,
-    "grid.linewidth": 0.6,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
-    "legend.frameon": False,
+    AssessmentMode.ZERO_SHOT: FIRST,
+    AssessmentMode.FEW_SHOT: SECOND,
 }
 
 Draw = Callable[[Axes, Report], None]
@@ -62,7 +23,7 @@ Draw = Callable[[Axes, Report], None]
 def plots(report: Report) -> Iterator[tuple[str, Markup]]:
     """Each plot that the report has something for: what it shows, and the SVG."""
     for title, draw in _plots(report).items():
-        yield title, _svg(title, draw, report)
+        yield title, svg(title, partial(draw, report=report))
 
 
 def _plots(report: Report) -> dict[str, Draw]:
@@ -111,7 +72,7 @@ def _error_per_item(axes: Axes, report: Report) -> None:
         axes.errorbar(
             values,
             [_row(item) + place for item in drawn],
-            xerr=_whiskers([found[item] for item in drawn]),
+            xerr=whiskers([found[item] for item in drawn]),
             fmt="o",
             markersize=4,
             linewidth=1.2,
@@ -143,7 +104,7 @@ def _coverage_per_item(axes: Axes, report: Report) -> None:
 
 
 def _calibration(axes: Axes, report: Report) -> None:
-    axes.plot([0, 1], [0, 1], color=_INK, linewidth=0.8, linestyle=":", label="perfect")
+    axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":", label="perfect")
     for experiment in report.experiments:
         calibration, mode = experiment.calibration, experiment.results.mode
         if calibration is None:
@@ -170,7 +131,7 @@ def _calibration(axes: Axes, report: Report) -> None:
 
 def _failures(axes: Axes, report: Report) -> None:
     counts = report.failures.by_category
-    bars = axes.barh(list(counts), list(counts.values()), height=0.4, color=_MUTED)
+    bars = axes.barh(list(counts), list(counts.values()), height=0.4, color=MUTED)
     axes.bar_label(bars, padding=3)
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -202,46 +163,5 @@ def _name_modes(axes: Axes) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.4, columnspacing=1.2)
 
 
-def _whiskers(intervals: Sequence[Interval]) -> list[list[float]]:
-    """How far the ends are below and above the values; a percentile interval need not hold its value."""
-    values = [interval.value or 0.0 for interval in intervals]
-    lows = [max(0.0, value - (found.low or 0.0)) for value, found in zip(values, intervals, strict=True)]
-    highs = [max(0.0, (found.high or 0.0) - value) for value, found in zip(values, intervals, strict=True)]
-    return [lows, highs]
-
-
 def _words(mode: AssessmentMode) -> str:
     return mode.value.replace("_", "-")
-
-
-def _svg(title: str, draw: Draw, report: Report) -> Markup:
-    # Ids are hashes of what they name: without a salt of its own, one plot would take another's clipping.
-    with style.context(["default", {**_STYLE, "svg.hashsalt": title}]):
-        figure = Figure(figsize=_INCHES, layout="constrained")
-        draw(figure.add_subplot(), report)
-        written = StringIO()
-        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return _inline(written.getvalue(), title)
-
-
-def _inline(svg: str, title: str) -> Markup:
-    """The root element without what a page does not need: namespaces, description, sizes, ids that nobody refers to."""
-    root = ElementTree.fromstring(svg)
-    used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", svg))
-    for parent in root.iter():
-        parent.tag = parent.tag.rpartition("}")[2]
-        for child in [child for child in parent if child.tag.endswith("metadata")]:
-            parent.remove(child)
-        attributes = {name.rpartition("}")[2]: value for name, value in parent.attrib.items()}
-        if attributes.get("id") not in used:
-            attributes.pop("id", None)
-        parent.attrib.clear()
-        parent.attrib.update(attributes)
-    root.attrib.clear()
-    width, height = (72 * inches for inches in _INCHES)
-    root.attrib.update({"viewBox": f"0 0 {width:g} {height:g}", "role": "img", "aria-label": title})
-    text = ElementTree.tostring(root, encoding="unicode")
-    for colour, variable in _VARIABLES.items():
-        text = text.replace(colour, variable)
-    # Matplotlib wrote it and escaped what is in it.
-    return Markup(text)

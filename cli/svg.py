@@ -1,0 +1,92 @@
+"""Plots as inline SVG that takes its colours from the page, so that it is light or dark as the page is.
+
+The same plot gives the same bytes.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from io import StringIO
+from typing import Any, Final
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from schemas.values.metrics import Interval
+
+# Colours that stand for those of the page until the SVG is written.
+INK, GRID, FIRST, SECOND, MUTED = "#010101", "#020202", "#030303", "#040404", "#050505"
+_VARIABLES: Final = {
+    INK: "var(--ink)",
+    GRID: "var(--line)",
+    FIRST: "var(--first)",
+    SECOND: "var(--second)",
+    MUTED: "var(--muted)",
+}
+
+# Narrow enough that the words can be read on a phone, where a plot is as wide as the screen.
+_INCHES = (4.6, 3.1)
+
+_STYLE: Final[Mapping[str, Any]] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 8.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GRID,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "legend.frameon": False,
+}
+
+
+def svg(title: str, draw: Callable[[Axes], None]) -> Markup:
+    """What `draw` draws, as an element that is named by the title."""
+    # Ids are hashes of what they name: without a salt of its own, one plot would take another's clipping.
+    with style.context(["default", {**_STYLE, "svg.hashsalt": title}]):
+        figure = Figure(figsize=_INCHES, layout="constrained")
+        draw(figure.add_subplot())
+        written = StringIO()
+        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return _inline(written.getvalue(), title)
+
+
+def whiskers(intervals: Sequence[Interval]) -> list[list[float]]:
+    """How far the ends are below and above the values; a percentile interval need not hold its value."""
+    values = [interval.value or 0.0 for interval in intervals]
+    lows = [max(0.0, value - (found.low or 0.0)) for value, found in zip(values, intervals, strict=True)]
+    highs = [max(0.0, (found.high or 0.0) - value) for value, found in zip(values, intervals, strict=True)]
+    return [lows, highs]
+
+
+def _inline(svg: str, title: str) -> Markup:
+    """The root element without what a page does not need: namespaces, description, sizes, ids that nobody refers to."""
+    root = ElementTree.fromstring(svg)
+    used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", svg))
+    for parent in root.iter():
+        parent.tag = parent.tag.rpartition("}")[2]
+        for child in [child for child in parent if child.tag.endswith("metadata")]:
+            parent.remove(child)
+        attributes = {name.rpartition("}")[2]: value for name, value in parent.attrib.items()}
+        if attributes.get("id") not in used:
+            attributes.pop("id", None)
+        parent.attrib.clear()
+        parent.attrib.update(attributes)
+    root.attrib.clear()
+    width, height = (72 * inches for inches in _INCHES)
+    root.attrib.update({"viewBox": f"0 0 {width:g} {height:g}", "role": "img", "aria-label": title})
+    text = ElementTree.tostring(root, encoding="unicode")
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour, variable)
+    # Matplotlib wrote it and escaped what is in it.
+    return Markup(text)
