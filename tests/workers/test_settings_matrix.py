@@ -1,0 +1,264 @@
+"""Every combination of the settings that decide which references are shown runs, or is refused by name.
+
+From the plan of a submission through the frame of every stage up to `assemble`, on Postgres; only the models are fakes.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.settings.process import ProcessSettings
+from schemas.settings.resolve import EffectiveSettings, resolve
+from schemas.settings.run import RunSettings
+from schemas.values.artifacts import ParticipantChunks
+from schemas.values.participants import AssembledPrompt, RankedReferences, Reference, ValidatedReferences
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from stages.ports import ChatModel, Embedder, PairScorer
+from store import attempts, interviews, references, runs
+from store.database import Connection, Database
+from store.interviews import NewParticipant, NewSplit
+from store.references import IndexPlan
+from tests.fakes.chat import ScriptedChat
+from tests.fakes.embedder import FakeEmbedder, hash_vector
+from tests.fakes.pair_scorer import FakePairScorer
+from workers.frame import Ending, Frame
+from workers.leases import Leases
+from workers.pipelines import stages_of
+from workers.stage_task import FUNCTIONS
+from workers.submissions.participants import ParticipantRequest, plan_participants
+from workers.tasks import assemble, embed, extract, rerank, retrieve, validate
+from workers.wiring import Wiring
+
+TESTED, TRAINED = 316, (304, 313, 321)
+CHUNKS = 6
+QUOTES = {PHQ8Item.SLEEP: "I wake up at four every night", PHQ8Item.TIRED: "I am tired all the time"}
+EVIDENCE = {str(TESTED): {item.evidence_key: [quote] for item, quote in QUOTES.items()}}
+PARTICIPANT_SCORE = 2
+STAGES = stages_of("participant", AssessmentMode.FEW_SHOT, until="assemble")
+REGISTERED = (assemble, embed, extract, rerank, retrieve, validate)
+"""Importing a task registers its function."""
+
+CAN_BE_MISSING = ("EMBEDDING_ENABLE_ITEM_TAG_FILTER", "EMBEDDING_REFERENCE_SCORE_SOURCE")
+ALL = "every chunk has tags and scores"
+NONE = "no chunk has tags or scores"
+
+
+@dataclass(frozen=True)
+class Combination:
+    """What is set, and on which index."""
+
+    index: str
+    tag_filter: bool
+    score_source: str
+    validation: bool
+    threshold: float
+    budget: int
+    top_k: int
+    reranker: str
+
+    @property
+    def options(self) -> dict[str, str]:
+        """As --set gives them."""
+        return {
+            "EMBEDDING_EMBEDDINGS_FILE": {ALL: "full", NONE: "bare"}[self.index],
+            "EMBEDDING_ENABLE_ITEM_TAG_FILTER": str(self.tag_filter).lower(),
+            "EMBEDDING_REFERENCE_SCORE_SOURCE": self.score_source,
+            "EMBEDDING_ENABLE_REFERENCE_VALIDATION": str(self.validation).lower(),
+            "EMBEDDING_MIN_REFERENCE_SIMILARITY": str(self.threshold),
+            "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": str(self.budget),
+            "EMBEDDING_TOP_K_REFERENCES": str(self.top_k),
+            "EMBEDDING_DIMENSION": "8",
+            "MODEL_EMBEDDING_MODEL": "fake",
+            "RAGQ_RERANKER": self.reranker,
+            "RAGQ_RERANKER_MODEL": "fake-cross-encoder" if self.reranker == "cross_encoder" else "",
+        }
+
+    @property
+    def refused_for(self) -> set[str]:
+        """The settings that the index has nothing for."""
+        if self.index == ALL:
+            return set()
+        asked = (self.tag_filter, self.score_source == "chunk")
+        return {name for name, is_asked in zip(CAN_BE_MISSING, asked, strict=True) if is_asked}
+
+
+COMBINATIONS = st.builds(
+    Combination,
+    index=st.sampled_from([ALL, ALL, NONE]),
+    tag_filter=st.booleans(),
+    score_source=st.sampled_from(["participant", "chunk"]),
+    validation=st.booleans(),
+    threshold=st.sampled_from([0.0, 0.5, 0.6, 1.0]),
+    budget=st.sampled_from([0, 1, 50, 100]),
+    top_k=st.sampled_from([1, 2, 10]),
+    reranker=st.sampled_from(["similarity", "cross_encoder"]),
+)
+
+
+class FakeWiring(Wiring):
+    """Every model is a fake; the judge rejects each chunk whose number is odd."""
+
+    def embedder(self, settings: RunSettings) -> Embedder:
+        return FakeEmbedder()
+
+    def chat(self, settings: RunSettings) -> ChatModel:
+        return ScriptedChat(
+            lambda call: '{"decision": "reject"}' if "[odd]" in call.messages[-1].content else '{"decision": "accept"}'
+        )
+
+    def pair_scorer(self, model: str) -> PairScorer:
+        return FakePairScorer()
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A database with two indexes, and a process to run stages in."""
+
+    database: Database
+    frame: Frame
+
+    async def plan(self, effective: EffectiveSettings) -> int:
+        """Submit; the job's number."""
+        request = ParticipantRequest(
+            participants=[TESTED], modes=[AssessmentMode.FEW_SHOT], until="assemble", evidence=EVIDENCE
+        )
+        async with self.database.connection() as connection:
+            run = await plan_participants(connection, request, effective)
+            (job_id,) = (await runs.store(connection, run, always_new=True)).job_ids
+        return job_id
+
+    async def output(self, job_id: int, stage: str) -> Any:
+        async with self.database.connection() as connection:
+            stored = await attempts.output(connection, job_id, stage)
+        assert stored is not None
+        return stored.value
+
+
+@pytest.fixture
+async def bench(database: Database, database_url: str) -> AsyncIterator[Bench]:
+    leases = Leases(database_url, "worker", lease_s=60, heartbeat_s=10)
+    wiring = FakeWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
+    frame = Frame(database, leases, wiring, worker_id="worker", lease_s=60, grace_s=60, max_interruptions=3)
+    async with database.connection() as connection:
+        await store_everything(connection)
+    yield Bench(database, frame)
+    leases.stop()
+
+
+@settings(
+    max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(chosen=COMBINATIONS)
+async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen: Combination) -> None:
+    effective = resolve(profile="paper", options=chosen.options, environment={})
+    if chosen.refused_for:
+        with pytest.raises(EmbeddingArtifactMismatchError) as refusal:
+            await bench.plan(effective)
+        assert {name for name in CAN_BE_MISSING if name in str(refusal.value)} == chosen.refused_for
+        return
+
+    job_id = await bench.plan(effective)
+    endings = [await bench.frame.run(stage, job_id, FUNCTIONS[stage], is_redelivered=False) for stage in STAGES]
+
+    assert endings == [Ending.STORED] * len(STAGES)
+    ranked = RankedReferences.model_validate(await bench.output(job_id, "rerank"))
+    validated = ValidatedReferences.model_validate(await bench.output(job_id, "validate"))
+    assembled = AssembledPrompt.model_validate(await bench.output(job_id, "assemble"))
+    for item, kept in ranked.items.items():
+        hold_guards(chosen, item, kept)
+        hold_validation(chosen, kept, validated.items[item])
+    shown = [ref for kept in validated.items.values() for ref in kept if ref.score is not None]
+    assert assembled.entries == len(shown) == assembled.block.count(" Score: ")
+    assert bool(assembled.block) == bool(shown)
+
+
+def hold_guards(chosen: Combination, item: PHQ8Item, kept: tuple[Reference, ...]) -> None:
+    assert item in QUOTES or not kept
+    assert len(kept) <= chosen.top_k
+    assert all(ref.similarity >= chosen.threshold for ref in kept)
+    assert not chosen.budget or sum(ref.chunk_chars for ref in kept) <= chosen.budget
+    assert TESTED not in {ref.participant_id for ref in kept}
+    assert not chosen.tag_filter or all(item in tags_of(ref.ordinal) for ref in kept)
+    own = chosen.score_source == "chunk"
+    assert [ref.score for ref in kept] == [own_score(ref.ordinal) if own else PARTICIPANT_SCORE for ref in kept]
+    assert {ref.rerank_score is not None for ref in kept} <= {chosen.reranker == "cross_encoder"}
+
+
+def hold_validation(chosen: Combination, ranked: tuple[Reference, ...], kept: tuple[Reference, ...]) -> None:
+    if chosen.validation:
+        assert kept == tuple(ref for ref in ranked if ref.ordinal % 2 == 0)[:2]
+    else:
+        assert kept == ranked
+
+
+def tags_of(ordinal: int) -> tuple[PHQ8Item, ...]:
+    """Of a chunk by its place: the first three speak of sleep, every second of being tired, the last of nothing."""
+    if ordinal == CHUNKS - 1:
+        return ()
+    return (*((PHQ8Item.SLEEP,) if ordinal < CHUNKS // 2 else ()), *((PHQ8Item.TIRED,) if ordinal % 2 else ()))
+
+
+def own_score(ordinal: int) -> int | None:
+    return None if ordinal == 0 else ordinal % 4
+
+
+async def store_everything(connection: Connection) -> None:
+    """The tested participant, three to learn from, and an index of these with tags and scores, and one without."""
+    people = [
+        NewParticipant(
+            id=number,
+            transcript="\n".join(f"Participant: {quote}" for quote in QUOTES.values()),
+            transcript_hash="h",
+            utterances=[],
+            gender=None,
+            phq8_binary=None,
+            phq8_score=None,
+            items=dict.fromkeys(PHQ8Item, PARTICIPANT_SCORE),
+        )
+        for number in (TESTED, *TRAINED)
+    ]
+    split = NewSplit(name="paper-train", csv_hash="c", ids_hash="i", participant_ids=TRAINED)
+    await interviews.keep(connection, people, [split])
+    for name, is_full in (("full", True), ("bare", False)):
+        plan = IndexPlan(
+            name=name,
+            split="paper-train",
+            split_csv_hash="c",
+            split_ids_hash="i",
+            backend="huggingface",
+            model="fake",
+            dimension=8,
+            chunk_size=8,
+            chunk_step=2,
+            min_evidence_chars=8,
+        )
+        await references.keep_imported(
+            connection,
+            plan,
+            [chunks_of(number, is_full=is_full) for number in TRAINED],
+            model_digest=None,
+            artifact_meta=None,
+            chunk_scores_meta={"prompt_hash": PROMPT_HASH} if is_full else None,
+            partial=None,
+        )
+
+
+def chunks_of(number: int, *, is_full: bool) -> ParticipantChunks:
+    texts = [
+        f"Participant: night {ordinal} of {number} [{'odd' if ordinal % 2 else 'even'}]" for ordinal in range(CHUNKS)
+    ]
+    rows = np.array([hash_vector(text) for text in texts], dtype=np.float32)
+    return ParticipantChunks(
+        participant_id=number,
+        texts=tuple(texts),
+        vectors=rows / np.linalg.norm(rows, axis=1, keepdims=True),
+        tags=tuple(tags_of(ordinal) for ordinal in range(CHUNKS)) if is_full else None,
+        scores=tuple(dict.fromkeys(PHQ8Item, own_score(ordinal)) for ordinal in range(CHUNKS)) if is_full else None,
+    )
