@@ -96,6 +96,27 @@ async def test_generate_is_a_chat_of_one_message(client: ollama.AsyncClient) -> 
     assert generated.response == chat.message.content
 
 
+async def test_log_probabilities_come_with_the_end_of_a_reply_when_asked_for(client: ollama.AsyncClient) -> None:
+    plain = await client.chat(PACKAGED_LLM, GREET, options=STEADY)
+    asked = await client.chat(PACKAGED_LLM, GREET, options=STEADY, logprobs=True, top_logprobs=3)
+    pieces = [
+        piece
+        async for piece in await client.chat(
+            PACKAGED_LLM, GREET, options=STEADY, stream=True, logprobs=True, top_logprobs=3
+        )
+    ]
+
+    assert (plain.logprobs, asked.message.content) == (None, plain.message.content)
+    assert asked.logprobs is not None
+    assert "".join(token.token for token in asked.logprobs).startswith(asked.message.content or "nothing")
+    for token in asked.logprobs:
+        likeliest = [likely.logprob for likely in token.top_logprobs or ()]
+        assert (len(likeliest), likeliest) == (3, sorted(likeliest, reverse=True))
+        assert token.logprob <= likeliest[0] <= 0
+    assert [piece.logprobs for piece in pieces[:-1]] == [None] * (len(pieces) - 1)
+    assert pieces[-1].logprobs == asked.logprobs
+
+
 async def test_a_stop_word_ends_the_reply(client: ollama.AsyncClient) -> None:
     whole = await client.chat(PACKAGED_LLM, GREET, options=STEADY)
     words = (whole.message.content or "").split()
