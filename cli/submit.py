@@ -11,6 +11,7 @@ from cli.output import print_json
 from cli.session import application, with_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit_participants import ParticipantIds, participants_planner
+from cli.submit_queries import queries_planner, split_assignments
 from cli.watch import follow
 from store.database import Connection
 from workers.submissions.planned import Planner
@@ -32,7 +33,23 @@ KINDS: dict[str, Kind] = {
         ("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
         participants_planner,
     ),
+    "query": Kind(
+        ("query", "queries"),
+        (
+            "corpus",
+            "qrels",
+            "preset",
+            "preset_values",
+            "no_expand",
+            "expansion",
+            "response",
+            "until",
+        ),
+        queries_planner,
+    ),
 }
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -46,6 +63,16 @@ KINDS: dict[str, Kind] = {
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes.",
 )
+@click.option("--query", metavar="TEXT", help="Ask one question of a corpus.")
+@click.option("--queries", type=_FILE, help="Ask every question of a JSONL file: one object with id and text a line.")
+@click.option("--corpus", default="default", show_default=True, help="Queries: the corpus to ask.")
+@click.option(
+    "--qrels", type=_FILE, help="Queries: judgements to evaluate by, `query-id corpus-id score` or TREC's form."
+)
+@click.option("--preset", help="Queries: how to search, rank and answer; the default preset unless named.")
+@click.option("--no-expand", is_flag=True, help="Queries: search for the questions as they are asked.")
+@click.option("--expansion", type=_FILE, help="Queries: an expansion reply of a model of your own, for --query.")
+@click.option("--response", type=_FILE, help="Queries: an answer of a model of your own, for --query.")
 @click.option("--until", metavar="STAGE", help="Stop after this stage, `assemble` say; the rest is never run.")
 @settings_options
 @click.option("--retries", type=click.IntRange(0, 10), help="Times a transport error is tried again by itself.")
@@ -61,10 +88,11 @@ def submit(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Submit participants of a split as a run: one job per participant and mode.
+    """Submit participants of a split, or questions to a corpus, as a run of one job each.
 
-    Both modes run unless one is chosen. The same submission again finds its run: failed jobs of it go on, and
-    nothing that is stored is computed twice; --new forces another run.
+    Participants are scored in both modes unless one is chosen. Questions are expanded, searched for, and answered with
+    sources; --set takes values of the preset too. The same submission again finds its run: failed jobs of it go on,
+    and nothing that is stored is computed twice; --new forces another run.
 
     Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed (with --wait).
 
@@ -72,8 +100,12 @@ def submit(
     Example:
         ragq submit --split paper-test --few-shot-only --limit 3 --wait
         ragq submit --participants 316,319 --set EMBEDDING_TOP_K_REFERENCES=3 --json
+        ragq submit --query "How is tea made?" --corpus shelf --wait
+        ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
     """
     kind = _kind(click.get_current_context())
+    if kind == "query":
+        assignments, options["preset_values"] = split_assignments(assignments)
     planner = KINDS[kind].planner(**{name: options[name] for name in (*KINDS[kind].subjects, *KINDS[kind].options)})
     if retries is not None:
         assignments = (*assignments, ("RAGQ_RETRIES", str(retries)))

@@ -8,13 +8,13 @@ from stack.ports import LOOPBACK
 
 #: Which worker takes which stages: slow generation never holds up the model in the process.
 WORKER_STAGES: dict[str, tuple[str, ...]] = {
-    "model": ("embed", "retrieve", "rerank", "assemble", "chunk", "publish"),
-    "llm": ("extract", "validate", "score"),
+    "model": ("embed", "retrieve", "rerank", "assemble", "consolidate", "augment", "chunk", "publish"),
+    "llm": ("extract", "expand", "validate", "score", "generate"),
 }
 #: Beside the embedded language model, evidence is found by the embedder: profile `demo`.
 WORKER_STAGES_WITH_EMBEDDED_LLM: dict[str, tuple[str, ...]] = {
     "model": ("extract", *WORKER_STAGES["model"]),
-    "llm": ("validate", "score"),
+    "llm": ("expand", "validate", "score", "generate"),
 }
 #: Tasks in flight per worker. The model's batcher gathers its batches from them; the LLM answers a few at a time.
 WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 4}

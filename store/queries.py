@@ -193,5 +193,19 @@ async def results(connection: Connection, query_id: int) -> list[StoredResult]:
     return [StoredResult(**dict(row)) for row in await connection.fetch(RESULTS, query_id)]
 
 
+async def answered(connection: Connection, query_id: int) -> int:
+    """How many answers of a model a question has."""
+    counted: int = await connection.fetchval(
+        "SELECT count(*) FROM results WHERE query_id = $1 AND origin = 'model'", query_id
+    )
+    return counted
+
+
+async def preset_name(connection: Connection, run_id: int) -> str | None:
+    """The preset that a run was submitted with."""
+    name: str | None = await connection.fetchval("SELECT request ->> 'preset' FROM run WHERE id = $1", run_id)
+    return name
+
+
 def _query(row: Mapping[str, Any] | None) -> StoredQuery | None:
     return None if row is None else StoredQuery(**dict(row))

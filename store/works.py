@@ -160,6 +160,12 @@ async def lines(connection: Connection, work_id: int, start_line: int, end_line:
     return passage(found[work_id].lines, start_line, end_line)
 
 
+async def titles(connection: Connection, work_ids: Sequence[int]) -> dict[int, str]:
+    """The titles of works, by id; those that are gone are absent."""
+    rows = await connection.fetch("SELECT id, title FROM works WHERE id = ANY($1::bigint[])", list(work_ids))
+    return {row["id"]: row["title"] for row in rows}
+
+
 async def hashes(connection: Connection, work_ids: Sequence[int]) -> dict[int, str]:
     """The hashes of works, by id; those that are gone are absent."""
     rows = await connection.fetch("SELECT id, content_hash FROM works WHERE id = ANY($1::bigint[])", list(work_ids))

@@ -1,4 +1,5 @@
-"""Stage `embed`: vectors for the evidence of a participant, the chunks of a transcript, or those of a corpus."""
+"""Stage `embed`: vectors for the evidence of a participant, the chunks of a transcript, those of a corpus,
+or the texts of a question."""
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import ExtractedEvidence
@@ -6,6 +7,7 @@ from schemas.values.references import ChunkedTranscript, EmbeddedChunks
 from stages.participants.embed import embed_evidence
 from stages.participants.vectors import unit_rows
 from workers.corpora.embed import embed_of_corpus
+from workers.queries.embed import embed_of_query
 from workers.stage_task import by_mode, define_stage
 from workers.work import Result, Work
 
@@ -50,5 +52,6 @@ async def embed_of_references(work: Work) -> Result:
 define_stage(
     "embed",
     participant=embed_of_participant,
+    query=embed_of_query,
     index=by_mode({"references": embed_of_references, "corpus": embed_of_corpus}),
 )

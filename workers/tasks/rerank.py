@@ -1,9 +1,10 @@
-"""Stage `rerank`: order and guards."""
+"""Stage `rerank`: order and guards of references, or of the chunks for a question."""
 
 from schemas.values.participants import ExtractedEvidence, RetrievedReferences
 from stages.participants.deduplicate import by_place, nothing_repeats
 from stages.participants.rerank import rank_references
 from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder
+from workers.queries.rerank import rerank_of_query
 from workers.stage_task import define_stage
 from workers.work import Result, Work
 
@@ -41,4 +42,4 @@ async def rerank_of_participant(work: Work) -> Result:
     )
 
 
-define_stage("rerank", participant=rerank_of_participant)
+define_stage("rerank", participant=rerank_of_participant, query=rerank_of_query)

@@ -1,9 +1,10 @@
-"""Stage `retrieve`: the nearest references per item."""
+"""Stage `retrieve`: the nearest references per item, or what a search finds for a question."""
 
 from schemas.errors import InputChangedError
 from schemas.values.participants import EmbeddedEvidence
 from stages.participants.retrieve import retrieve_references
 from store import chunk_scores
+from workers.queries.retrieve import retrieve_of_query
 from workers.stage_task import define_stage
 from workers.work import Result, Work
 
@@ -40,4 +41,4 @@ async def _refuse_other_scores(work: Work, index_id: int) -> None:
         )
 
 
-define_stage("retrieve", participant=retrieve_of_participant)
+define_stage("retrieve", participant=retrieve_of_participant, query=retrieve_of_query)

@@ -1,10 +1,11 @@
-"""Stage `validate`: a model accepts or rejects each reference."""
+"""Stage `validate`: a model accepts or rejects each reference, or each chunk for a question."""
 
 import structlog
 
 from schemas.values.participants import ExtractedEvidence, RankedReferences
 from stages.participants.audit import RETRIEVED_REFERENCE, retrieved_reference_events
 from stages.participants.validate import keep_all, validate_references
+from workers.queries.validate import validate_of_query
 from workers.stage_task import define_stage
 from workers.work import Result, Work
 
@@ -34,4 +35,4 @@ async def validate_of_participant(work: Work) -> Result:
     return Result(validated)
 
 
-define_stage("validate", participant=validate_of_participant)
+define_stage("validate", participant=validate_of_participant, query=validate_of_query)

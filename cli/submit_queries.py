@@ -1,0 +1,94 @@
+"""What `ragq submit` makes of questions."""
+
+from pathlib import Path
+
+import click
+
+from schemas.errors import Refused
+from schemas.settings.preset import is_preset_name
+from schemas.settings.resolve import EffectiveSettings
+from schemas.values.query_sets import QuerySet, SubmittedQuery
+from stages.queries.query_file import MAX_CHARS
+from stages.queries.query_set import read_query_set
+from store.database import Connection
+from workers.submissions.planned import Planned, Planner
+from workers.submissions.queries import QueryRequest, plan_queries
+
+#: The id of a question that is asked on the command line.
+SINGLE = "1"
+
+
+def queries_planner(
+    *,
+    query: str | None,
+    queries: Path | None,
+    corpus: str,
+    qrels: Path | None,
+    preset: str | None,
+    preset_values: tuple[tuple[str, str], ...],
+    no_expand: bool,
+    expansion: Path | None,
+    response: Path | None,
+    until: str | None,
+) -> Planner:
+    """Plans one job per question. Raises UsageError for options that exclude each other."""
+    if query is None and (expansion or response):
+        raise click.UsageError("--expansion and --response go with --query: a pasted reply belongs to one question.")
+    if no_expand and expansion:
+        raise click.UsageError("--no-expand and --expansion exclude each other.")
+    if qrels is not None and queries is None:
+        raise click.UsageError("--qrels goes with --queries: judgements name queries by their ids.")
+    request = QueryRequest(
+        queries=_asked(query, queries, qrels),
+        corpus=corpus,
+        preset=preset,
+        preset_values=dict(preset_values),
+        expand=not no_expand,
+        expansion_reply=None if expansion is None else read_reply(expansion),
+        response=None if response is None else read_reply(response),
+        until=until,
+    )
+
+    async def plan(connection: Connection, settings: EffectiveSettings) -> Planned:
+        return await plan_queries(connection, request, settings)
+
+    return plan
+
+
+def read_reply(path: Path) -> str:
+    """The text of a pasted reply. Raises Refused for an empty one and for bytes that are not UTF-8."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise Refused(f"{path}: not UTF-8; save the reply as UTF-8 text.") from None
+    if not text.strip():
+        raise Refused(f"{path}: empty; paste the whole reply of the model into it.")
+    return text
+
+
+def _asked(query: str | None, queries: Path | None, qrels: Path | None) -> QuerySet:
+    if queries is None:
+        if not (text := (query or "").strip()):
+            raise click.UsageError("--query is empty; ask something.")
+        if len(text) > MAX_CHARS:
+            raise click.UsageError(f"--query has {len(text)} characters; at most {MAX_CHARS} are taken.")
+        return QuerySet(queries=(SubmittedQuery(external_id=SINGLE, text=text),))
+    found = read_query_set(
+        queries.read_bytes(),
+        None if qrels is None else qrels.read_bytes(),
+        queries_file=str(queries),
+        qrels_file=str(qrels),
+    )
+    if found.left_out_keys:
+        click.echo(f"Keys of {queries} that nothing is done with: {', '.join(found.left_out_keys)}.", err=True)
+    if found.left_out_judgements:
+        click.echo(f"{found.left_out_judgements} judgements of {qrels} are of other queries.", err=True)
+    return found
+
+
+def split_assignments(
+    assignments: tuple[tuple[str, str], ...],
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Those of --set that name settings, and those that name values of a preset."""
+    settings = tuple(pair for pair in assignments if not is_preset_name(pair[0]))
+    return settings, tuple(pair for pair in assignments if is_preset_name(pair[0]))

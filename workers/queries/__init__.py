@@ -1,0 +1,1 @@
+"""The stages of a query job: what each reads, asks and stores."""

@@ -1,0 +1,29 @@
+"""Stage `expand` of a query: by a model, by a pasted reply, or not at all."""
+
+from schemas.values.queries import Origin
+from stages.queries.expand import expand_query, no_expansion, pasted_expansion
+from stages.queries.templates import TemplateTag
+from workers.queries.reading import question, template
+from workers.work import Result, Work
+
+
+async def expand_of_query(work: Work) -> Result:
+    """As the submission says."""
+    asked = work.claim.inputs["expansion"]
+    if asked["origin"] == Origin.NONE:
+        return Result(no_expansion())
+    if asked["origin"] == Origin.PASTED:
+        return Result(pasted_expansion(asked["reply"]))
+    query = await question(work)
+    text, _ = await template(work, TemplateTag.QUERY_EXPANSION)
+    return Result(
+        await expand_query(
+            query.original_query,
+            n=work.preset.expansion.n,
+            template=text,
+            chat=work.chat,
+            model=work.settings.query_model,
+            timeout_s=work.settings.ollama.timeout_seconds,
+            temperature=work.settings.ragq.query_temperature,
+        )
+    )

@@ -1,0 +1,34 @@
+"""Stage `generate` of a query: the answer, which is stored with those that the question has already."""
+
+from schemas.values.queries import AugmentedPrompt
+from stages.queries.generate import generate_answer, pasted_answer
+from store import queries
+from store.database import Connection
+from workers.queries.reading import question
+from workers.work import Result, Work
+
+
+async def generate_of_query(work: Work) -> Result:
+    """By a model, or as the submission brought it. Each time the stage runs, it is another sample of the model."""
+    query = await question(work)
+    augmented = await work.output("augment", AugmentedPrompt)
+    given = work.claim.inputs["response"]
+    if given is not None:
+        answer = pasted_answer(given, augmented)
+    else:
+        answer = await generate_answer(
+            augmented,
+            chat=work.chat,
+            model=work.settings.query_model,
+            timeout_s=work.settings.ollama.timeout_seconds,
+            temperature=work.settings.ragq.query_temperature,
+            sample=await work.database.steadily(lambda connection: queries.answered(connection, query.id)),
+        )
+    preset = await work.database.steadily(lambda connection: queries.preset_name(connection, work.claim.run_id))
+
+    async def keep(connection: Connection) -> None:
+        await queries.add_result(
+            connection, query.id, answer, augmented.sources, attempt_id=work.claim.attempt_id, preset=preset
+        )
+
+    return Result(answer, effect=keep)
