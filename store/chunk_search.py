@@ -60,10 +60,11 @@ WITH size AS (
 ), posting AS MATERIALIZED (
     SELECT t.term, p.chunk_id,
            t.idf * p.frequency
-               / (p.frequency + $4::float8 * (1 - $5::float8 + $5::float8 * p.length / t.mean_length)) AS weight
+               / (p.frequency + $5::float8 * (1 - $6::float8 + $6::float8 * p.length / t.mean_length)) AS weight
     FROM term AS t
     CROSS JOIN LATERAL (
-        SELECT chunk_id, frequency, length FROM chunk_term WHERE corpus_id = $1 AND term = t.term
+        SELECT chunk_id, frequency, length FROM chunk_term
+        WHERE corpus_id = $1 AND term = t.term AND ($4::bigint[] IS NULL OR chunk_id = ANY($4))
     ) AS p
 ), scored AS (
     SELECT a.ordinal, p.chunk_id, sum((a.times * p.weight * 1e12)::bigint) AS units
@@ -86,6 +87,7 @@ CROSS JOIN LATERAL (
     SELECT c.id AS chunk_id, ts_rank_cd(c.content_tsvector, q.query)::float8 AS score
     FROM chunks AS c JOIN works AS w ON w.id = c.work_id
     WHERE c.content_tsvector @@ q.query AND c.vector_status = 'vec' AND w.corpus_id = $1
+      AND ($4::bigint[] IS NULL OR c.id = ANY($4))
     ORDER BY score DESC, c.id LIMIT $3
 ) AS n
 ORDER BY q.ordinal, n.score DESC, n.chunk_id
@@ -97,6 +99,9 @@ _ANY_TERM = r"""(
     SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | ')::tsquery
     FROM unnest(to_tsvector('english', t.text))
 )"""
+
+_WIDEST = 1000
+"""Candidates that a search in an HNSW index can hold at most."""
 
 _LEXICAL: Final = {
     "bm25": BM25,
@@ -132,13 +137,29 @@ class PostgresChunkSearch:
                 raise EmbeddingDimensionMismatchError(expected=corpus.dimension, actual=vectors.shape[1])
             if corpus.has_index:
                 statement = APPROXIMATE.format(corpus_id=corpus_id, dimension=corpus.dimension)
-                return await _lists(connection, len(rows), statement, rows, limit)
+                width = min(max(100, 4 * limit), _WIDEST)
+                return await _lists(connection, len(rows), statement, rows, limit, width=width)
             return await _lists(connection, len(rows), EXACT, corpus_id, rows, limit)
 
         return await self._database.steadily(search)
 
     async def lexical(self, corpus_id: int, texts: Sequence[str], *, limit: int, scorer: str) -> list[list[Hit]]:
         """See ChunkSearch."""
+        return await self._lexical(corpus_id, texts, limit, scorer)
+
+    async def lexical_scores(
+        self, corpus_id: int, text: str, chunk_ids: Sequence[int], *, scorer: str
+    ) -> dict[int, float]:
+        """What a full-text search for a text gives these chunks, however many are better; by chunk id.
+
+        A chunk that the text does not match is absent.
+        """
+        (hits,) = await self._lexical(corpus_id, [text], len(chunk_ids), scorer, list(chunk_ids))
+        return {hit.chunk_id: hit.score for hit in hits}
+
+    async def _lexical(
+        self, corpus_id: int, texts: Sequence[str], limit: int, scorer: str, among: list[int] | None = None
+    ) -> list[list[Hit]]:
         if scorer not in _LEXICAL:
             raise ValueError(f"{scorer!r} is not a full-text scorer; there are {', '.join(_LEXICAL)}.")
         if not texts or not limit:
@@ -148,15 +169,19 @@ class PostgresChunkSearch:
         async def search(connection: Connection) -> list[list[Hit]]:
             if await find_index(connection, corpus_id) is None:
                 raise CorpusMissingError(corpus_id)
-            return await _lists(connection, len(texts), _LEXICAL[scorer], corpus_id, list(texts), limit, *parameters)
+            return await _lists(
+                connection, len(texts), _LEXICAL[scorer], corpus_id, list(texts), limit, among, *parameters
+            )
 
         return await self._database.steadily(search)
 
 
-async def _lists(connection: Connection, count: int, statement: str, *arguments: Any) -> list[list[Hit]]:
+async def _lists(
+    connection: Connection, count: int, statement: str, *arguments: Any, width: int = 100
+) -> list[list[Hit]]:
     async with connection.transaction():
         # A cached generic plan knows neither how large this corpus is nor whether an index covers it.
-        await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+        await connection.execute(f"SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL hnsw.ef_search = {width}")
         rows = await connection.fetch(statement, *arguments)
     found: list[list[Hit]] = [[] for _ in range(count)]
     for position, hits in groupby(rows, key=itemgetter("list")):

@@ -98,7 +98,7 @@ async def test_bm25_reads_the_postings_from_their_index_alone(database: Database
         corpus = await store_corpus(connection, texts(3000))
         await connection.execute("VACUUM ANALYZE chunk_term")
         plan = json.loads(
-            await connection.fetchval(f"EXPLAIN (FORMAT JSON) {BM25}", corpus, ["ginra ginmi"], 10, 0.9, 0.4)
+            await connection.fetchval(f"EXPLAIN (FORMAT JSON) {BM25}", corpus, ["ginra ginmi"], 10, None, 0.9, 0.4)
         )
 
     scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "chunk_term"]
@@ -107,11 +107,27 @@ async def test_bm25_reads_the_postings_from_their_index_alone(database: Database
     ] * 2
 
 
+@pytest.mark.parametrize("scorer", ["bm25", "websearch", "cover_density"])
+async def test_the_scores_of_chosen_chunks_are_those_of_the_search(database: Database, scorer: str) -> None:
+    async with database.connection() as connection:
+        corpus = await store_corpus(connection, texts(200))
+    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
+    (hits,) = await search.lexical(corpus, ["stolu walmi"], limit=200, scorer=scorer)
+    chosen = {hit.chunk_id: hit.score for hit in hits[1::2]}
+    unmatched = next(number for number in range(1, 201) if number not in {hit.chunk_id for hit in hits})
+
+    scores = await search.lexical_scores(corpus, "stolu walmi", [*chosen, unmatched, 999], scorer=scorer)
+
+    assert scores == chosen
+    assert await search.lexical_scores(corpus, "stolu walmi", [], scorer=scorer) == {}
+
+
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
     return [plan, *(node for child in plan.get("Plans", []) for node in nodes(child))]
 
 
-async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Database) -> None:
+@pytest.mark.parametrize("limit", [19, 100])
+async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Database, limit: int) -> None:
     numbers = np.random.default_rng(5)
     centres = numbers.normal(size=(50, 64))
     rows = (centres[numbers.integers(50, size=4000)] + 0.7 * numbers.normal(size=(4000, 64))).astype(np.float32)
@@ -119,17 +135,17 @@ async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Databa
     async with database.connection() as connection:
         corpus = await store_corpus(connection, [SearchableChunk(n, "tea", row) for n, row in enumerate(rows, start=1)])
         search = PostgresChunkSearch(database, k1=0.9, b=0.4)
-        exact = await search.dense(corpus, queries, limit=19)
+        exact = await search.dense(corpus, queries, limit=limit)
 
         built = await build_index(connection, corpus)
-        found = await search.dense(corpus, queries, limit=19)
+        found = await search.dense(corpus, queries, limit=limit)
 
         assert built
         assert await find_index(connection, corpus) == (64, True)
     common = [
         len({a.chunk_id for a in left} & {b.chunk_id for b in right}) for left, right in zip(exact, found, strict=True)
     ]
-    assert sum(common) / (19 * len(queries)) >= 0.99
+    assert sum(common) / (limit * len(queries)) >= 0.99
     scores = {hit.chunk_id: hit.score for hit in exact[0]}
     assert all(hit.score == pytest.approx(scores[hit.chunk_id]) for hit in found[0] if hit.chunk_id in scores)
 
