@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from schemas.errors import ChunksGoneError
 from schemas.values.queries import Leg, QueryText, RetrievedChunks
 from stages.queries.candidates import Candidate
 from stages.queries.fusion import lowest_score
@@ -18,7 +19,7 @@ class ScoreFusion(NamedTuple):
     """z(cosine) + z(full-text score), both of the question as it was asked, over the candidates."""
 
     cosines: Mapping[int, float]
-    """By chunk id, one for every candidate, whichever leg found it."""
+    """By chunk id, one for every candidate, whichever leg found it; ChunksGoneError where one is missing."""
     lexical: Mapping[int, float]
     """By chunk id; those that are absent have `lexical_floor`."""
     lexical_floor: float
@@ -29,6 +30,8 @@ class ScoreFusion(NamedTuple):
 
     async def scores(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
         ids = [candidate.chunk.id for candidate in candidates]
+        if gone := [id_ for id_ in ids if id_ not in self.cosines]:
+            raise ChunksGoneError(gone)
         dense = z_scores(np.array([self.cosines[id_] for id_ in ids]))
         lexical = z_scores(np.array([self.lexical.get(id_, self.lexical_floor) for id_ in ids]))
         return [float(score) for score in dense + lexical]

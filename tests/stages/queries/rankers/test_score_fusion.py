@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from schemas.errors import ChunksGoneError
 from schemas.values.queries import Leg, QueryText, RankedList, RetrievedChunks
 from stages.queries.rankers.score_fusion import ScoreFusion, score_fusion
 from tests.stages.queries.builders import candidate, dense, lexical, ranked_list
@@ -46,3 +47,8 @@ async def test_only_the_question_as_it_was_asked_counts() -> None:
     of_a_phrase = lexical(3, text=QueryText.MQE)
 
     assert await scores(score_fusion(retrieved(of_a_phrase), EAST, VECTORS, lexical_limit=5)) == [1.2247, 0.0, -1.2247]
+
+
+async def test_a_candidate_that_lost_its_vector_is_an_error() -> None:
+    with pytest.raises(ChunksGoneError, match="chunk 3 first"):
+        await scores(score_fusion(retrieved(dense(1, 2, 3)), EAST, {1: EAST, 2: NORTH}, lexical_limit=5))
