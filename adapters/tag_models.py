@@ -1,0 +1,108 @@
+"""The models of a vocabulary, built by gensim and scikit-learn."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapters.context_file import context_file
+from adapters.fasttext_tokens import buckets_of, tokens_file
+from schemas.errors import VocabularyModelsError
+from schemas.values.tags import Vocabulary
+from stages.tags.models import BuiltModels
+from stages.tags.ports import Vector
+from stages.tags.training_lists import training_lists
+
+FASTTEXT = "fasttext"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagModelBuilder:
+    """The port ModelBuilder. The defaults are those of `python -m benchmarks tags`, which says how good they are."""
+
+    dimension: int = 100
+    """Numbers per token vector."""
+    shortest_ngram: int = 2
+    longest_ngram: int = 4
+    buckets: int = 50_000
+    """Places for character n-grams; two n-grams may share one."""
+    epochs: int = 20
+    learning_rate: float = 0.05
+    components: int = 100
+    """Numbers per context row, at most."""
+
+    def build(self, vocabulary: Vocabulary, *, seed: int) -> BuiltModels:
+        """See ModelBuilder."""
+        if not vocabulary.tags:
+            raise VocabularyModelsError("A vocabulary without tags has nothing to learn from; import one with tags.")
+        vectors, tokens = self._tokens(vocabulary, seed)
+        rows, context = self._context(vocabulary, seed)
+        return BuiltModels(
+            name=FASTTEXT,
+            dimension=self.dimension,
+            vectors=vectors,
+            context_rows=rows,
+            tokens_file=tokens,
+            context_file=context,
+        )
+
+    def _tokens(self, vocabulary: Vocabulary, seed: int) -> tuple[Mapping[str, Vector], bytes]:
+        """FastText over the training lists, on one thread: several would not give the same bytes again.
+
+        The mean of all vectors is taken off: it is what every tag shares, and hides what they differ in.
+        """
+        from gensim.models import FastText  # type: ignore[import-untyped]
+
+        model = FastText(
+            sentences=training_lists(vocabulary, seed=seed),
+            vector_size=self.dimension,
+            window=5,
+            min_count=1,
+            min_n=self.shortest_ngram,
+            max_n=self.longest_ngram,
+            bucket=self.buckets,
+            epochs=self.epochs,
+            alpha=self.learning_rate,
+            sg=1,
+            seed=seed,
+            workers=1,
+        )
+        tokens = sorted(model.wv.key_to_index)
+        raw = np.array([model.wv.get_vector(token) for token in tokens], dtype=np.float64)
+        shared = raw.mean(axis=0)
+        pieces = (self.shortest_ngram, self.longest_ngram, self.buckets)
+        known = sorted({bucket for token in tokens for bucket in buckets_of(token, *pieces)})
+        ngrams = np.asarray(model.wv.vectors_ngrams[known] - shared, dtype=np.float32)
+        vectors = _unit_rows(raw - shared)
+        data = tokens_file(FASTTEXT, tokens, vectors, pieces=pieces, buckets=known, ngrams=ngrams)
+        return dict(zip(tokens, vectors, strict=True)), data
+
+    def _context(self, vocabulary: Vocabulary, seed: int) -> tuple[Mapping[str, Vector], bytes]:
+        """TF-IDF over what each tag occurs with, itself among it, cut to its largest singular values."""
+        from scipy.sparse import csr_array, diags_array  # type: ignore[import-untyped]
+        from sklearn.decomposition import TruncatedSVD  # type: ignore[import-untyped]
+        from sklearn.feature_extraction.text import TfidfTransformer  # type: ignore[import-untyped]
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+        terms = sorted({tag for document in vocabulary.documents for tag in document.tags})
+        if len(terms) < 2:
+            return {}, context_file([], np.empty(0), np.empty((0, 0)))
+        column = {term: place for place, term in enumerate(terms)}
+        cells = [(row, column[tag]) for row, document in enumerate(vocabulary.documents) for tag in document.tags]
+        shape = (len(vocabulary.documents), len(terms))
+        occurs = csr_array((np.ones(len(cells)), tuple(zip(*cells, strict=True))), shape=shape)
+        weights = diags_array([float(document.weight) for document in vocabulary.documents])
+        transformer = TfidfTransformer(sublinear_tf=True)
+        svd = TruncatedSVD(min(self.components, len(terms) - 1), algorithm="arpack", random_state=seed)
+        with threadpool_limits(1):
+            reduced = svd.fit_transform(transformer.fit_transform(csr_array(occurs.T @ weights @ occurs)))
+        lengths = np.linalg.norm(reduced, axis=1)
+        rows = {term: row for term, row, length in zip(terms, _unit_rows(reduced), lengths, strict=True) if length > 0}
+        return rows, context_file(terms, transformer.idf_, svd.components_.T)
+
+
+def _unit_rows(matrix: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The rows at length 1; a row of zeros stays one."""
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return np.asarray(matrix / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)

@@ -1,0 +1,134 @@
+"""The models of a vocabulary: the same bytes from the same seed, and sense in what they say."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from adapters.context_file import read_context_model
+from adapters.fasttext_tokens import FastTextTokens, buckets_of, tokens_file
+from adapters.tag_models import TagModelBuilder
+from schemas.errors import VocabularyModelsError
+from schemas.values.tags import Tag, Vocabulary
+from stages.tags.context import context_score, context_vector
+from stages.tags.models import BuiltModels
+from tests.stages.tags.clothes import CLOTHES
+
+BUILDER = TagModelBuilder(dimension=16, buckets=500, epochs=3, components=4)
+
+
+@pytest.fixture(scope="module")
+def models() -> BuiltModels:
+    return BUILDER.build(CLOTHES, seed=7)
+
+
+def test_every_tag_and_alias_has_a_vector_of_length_1(models: BuiltModels) -> None:
+    assert sorted(models.vectors) == sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})
+    assert {row.shape for row in models.vectors.values()} == {(16,)}
+    np.testing.assert_allclose([np.linalg.norm(row) for row in models.vectors.values()], 1, atol=1e-5)
+
+
+def test_the_file_gives_the_vectors_that_are_searched(models: BuiltModels) -> None:
+    tokens = FastTextTokens(models.tokens_file)
+
+    found = tokens.vectors_of(list(models.vectors))
+
+    assert (tokens.name, tokens.dimension) == (models.name, models.dimension)
+    assert {token: row.tobytes() for token, row in found.items()} == {
+        token: row.tobytes() for token, row in models.vectors.items()
+    }
+
+
+def test_a_misspelt_word_lies_near_the_word(models: BuiltModels) -> None:
+    tokens = FastTextTokens(models.tokens_file)
+
+    (misspelt,) = tokens.vectors_of(["trousrs"]).values()
+
+    nearest = max(models.vectors, key=lambda token: float(models.vectors[token] @ misspelt))
+    assert nearest in {"trousers", "trouser"}
+
+
+def test_a_word_of_unknown_pieces_has_no_vector() -> None:
+    pieces = (3, 3, 100_000)
+    known = buckets_of("hat", *pieces)
+    rows = np.eye(len(known), 4, dtype=np.float32)
+    tokens = FastTextTokens(tokens_file("given", ["fig"], rows[:1], pieces=pieces, buckets=known, ngrams=rows))
+
+    assert list(tokens.vectors_of(["fig", "hat", "zzz", ""])) == ["fig", "hat"]
+
+
+def test_a_model_without_pieces_knows_its_tokens_alone() -> None:
+    tokens = FastTextTokens(tokens_file("given", ["fig"], np.ones((1, 1), dtype=np.float32)))
+
+    assert list(tokens.vectors_of(["fig", "figs"])) == ["fig"]
+
+
+def test_tags_that_occur_together_are_near_in_context_and_others_are_not(models: BuiltModels) -> None:
+    model = read_context_model(models.context_file)
+
+    context = context_vector(model, {"shirt": 1.0})
+
+    assert context is not None
+    scores = {tag: context_score(context, row) or 0 for tag, row in models.context_rows.items()}
+    assert min(scores["trousers"], scores["hat"]) > 0.5
+    assert max(scores["apple"], scores["pear"], scores["plum"]) < 0.1
+    assert "fig" not in scores
+
+
+def test_terms_and_rows_are_those_of_the_tags_in_documents(models: BuiltModels) -> None:
+    model = read_context_model(models.context_file)
+
+    assert model.components.shape == (len(model.terms), 4)
+    assert set(model.terms) == set(models.context_rows)
+    np.testing.assert_allclose([np.linalg.norm(row) for row in models.context_rows.values()], 1, atol=1e-5)
+
+
+def test_another_seed_gives_another_model(models: BuiltModels) -> None:
+    assert BUILDER.build(CLOTHES, seed=8).tokens_file != models.tokens_file
+
+
+def test_without_documents_there_is_no_context(models: BuiltModels) -> None:
+    alone = BUILDER.build(Vocabulary(tags=CLOTHES.tags, aliases=CLOTHES.aliases), seed=7)
+
+    assert alone.context_rows == {}
+    assert context_vector(read_context_model(alone.context_file), {"shirt": 1.0}) is None
+    assert set(alone.vectors) == set(models.vectors)
+
+
+def test_without_tags_there_is_nothing_to_learn_from() -> None:
+    with pytest.raises(VocabularyModelsError, match="has nothing to learn from"):
+        BUILDER.build(Vocabulary(tags=(), aliases={}), seed=7)
+
+
+def test_a_name_with_any_characters_survives() -> None:
+    odd = Vocabulary(tags=(Tag(name="naïve_☃"), Tag(name='";drop')), aliases={})
+
+    models = TagModelBuilder(dimension=4, buckets=50, epochs=1).build(odd, seed=1)
+
+    assert set(FastTextTokens(models.tokens_file).vectors_of(["naïve_☃", '";drop'])) == {"naïve_☃", '";drop'}
+
+
+PROGRAM = """
+import hashlib
+from tests.adapters.test_tag_models import BUILDER, CLOTHES
+models = BUILDER.build(CLOTHES, seed=7)
+print(hashlib.sha256(models.tokens_file).hexdigest(), hashlib.sha256(models.context_file).hexdigest())
+"""
+
+
+def test_another_process_builds_the_same_bytes_whatever_its_hash_seed() -> None:
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": "."},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    ]
+
+    assert told[0] == told[1]
+    assert len(told[0].split()) == 2

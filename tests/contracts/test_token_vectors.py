@@ -1,0 +1,50 @@
+"""What every TokenVectors does. A new one joins the list."""
+
+import numpy as np
+import pytest
+
+from adapters.fasttext_tokens import FastTextTokens
+from adapters.tag_models import TagModelBuilder
+from stages.tags.ports import TokenVectors
+from tests.fakes.tags import FakeTokenVectors, unit
+from tests.stages.tags.clothes import CLOTHES
+
+
+def fasttext() -> TokenVectors:
+    return FastTextTokens(TagModelBuilder(dimension=8, buckets=200, epochs=1).build(CLOTHES, seed=1).tokens_file)
+
+
+def fake() -> TokenVectors:
+    return FakeTokenVectors({"shirt": unit(1, 0, 0, 0)}, dimension=4)
+
+
+@pytest.fixture(scope="module", params=[fake, fasttext])
+def tokens(request: pytest.FixtureRequest) -> TokenVectors:
+    made: TokenVectors = request.param()
+    return made
+
+
+def test_vectors_have_length_1_and_the_dimension_that_is_told(tokens: TokenVectors) -> None:
+    found = tokens.vectors_of(["shirt", "shirts", "hat"])
+
+    assert list(found) == ["shirt", "shirts", "hat"]
+    assert {(row.shape, row.dtype.name) for row in found.values()} == {((tokens.dimension,), "float32")}
+    np.testing.assert_allclose([np.linalg.norm(row) for row in found.values()], 1, atol=1e-5)
+
+
+def test_a_vector_depends_on_its_token_alone(tokens: TokenVectors) -> None:
+    together = tokens.vectors_of(["shirt", "shirts", "hat"])
+
+    assert {token: row.tobytes() for token, row in together.items()} == {
+        token: tokens.vectors_of([token])[token].tobytes() for token in together
+    }
+
+
+def test_the_empty_token_has_no_vector_and_no_token_gives_none(tokens: TokenVectors) -> None:
+    assert dict(tokens.vectors_of([""])) == {}
+    assert dict(tokens.vectors_of([])) == {}
+
+
+def test_the_model_says_what_it_is(tokens: TokenVectors) -> None:
+    assert tokens.name
+    assert tokens.digest

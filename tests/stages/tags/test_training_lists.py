@@ -1,0 +1,43 @@
+"""What a model of tokens learns from."""
+
+from collections import Counter
+
+from schemas.values.tags import Tag, TagDocument, Vocabulary
+from stages.tags.training_lists import training_lists
+from tests.stages.tags.clothes import CLOTHES
+
+PAIR = Vocabulary(
+    tags=(Tag(name="a"), Tag(name="b")), aliases={"aa": ("a",)}, documents=(TagDocument(tags=("a", "b"), weight=9),)
+)
+
+
+def test_a_document_comes_as_often_as_the_logarithm_of_its_weight_says() -> None:
+    lists = training_lists(PAIR, seed=1, alias_share=0, alias_lists=2)
+
+    # 1 + floor(log2(9)) = 4; `a` twice with its alias; `b` once alone.
+    assert Counter(tuple(sorted(words)) for words in lists) == {("a", "b"): 4, ("a", "aa"): 2, ("b",): 1}
+
+
+def test_with_a_share_of_1_every_tag_that_has_an_alias_is_called_by_it() -> None:
+    lists = training_lists(PAIR, seed=1, alias_share=1, alias_lists=0)
+
+    assert Counter(tuple(sorted(words)) for words in lists) == {("aa", "b"): 4, ("b",): 1}
+
+
+def test_about_a_tenth_of_the_tags_are_replaced() -> None:
+    often = PAIR.model_copy(update={"documents": PAIR.documents * 1000})
+
+    words = Counter(word for words in training_lists(often, seed=1, alias_lists=0) for word in words)
+
+    assert 300 < words["aa"] < 500  # of 4000
+
+
+def test_the_seed_alone_decides() -> None:
+    assert training_lists(CLOTHES, seed=3) == training_lists(CLOTHES, seed=3)
+    assert training_lists(CLOTHES, seed=3) != training_lists(CLOTHES, seed=4)
+
+
+def test_every_tag_and_alias_is_in_a_list() -> None:
+    words = {word for words in training_lists(CLOTHES, seed=3) for word in words}
+
+    assert words == {*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases}
