@@ -1,10 +1,11 @@
-"""`ragq import`: data sets into the database, whole or not at all."""
+"""`ragq import`: data sets and works into the database."""
 
 from pathlib import Path
 
 import click
 
 from cli.daic_woz_files import read_directory
+from cli.import_works import works_command
 from cli.output import print_json
 from cli.session import with_database
 from schemas.values.interviews import DataSet, Split, TranscriptVariant
@@ -22,7 +23,11 @@ def import_group() -> None:
     \b
     Example:
         ragq import participants data
+        ragq import works books/ --corpus library
     """
+
+
+import_group.add_command(works_command)
 
 
 @import_group.command()

@@ -17,6 +17,7 @@ COMMANDS = {
     "import": ("cli.imports", "import_group"),
     "index": ("cli.index", "index"),
     "references": ("cli.references", "references_group"),
+    "corpus": ("cli.corpus", "corpus_group"),
     "preset": ("cli.preset", "preset"),
     "template": ("cli.template", "template"),
     "submit": ("cli.submit", "submit"),

@@ -1,0 +1,125 @@
+"""`ragq corpus`: the corpora and what is in them."""
+
+from dataclasses import asdict
+
+import click
+from rich.table import Table
+
+from cli.output import console, notices, print_json
+from cli.session import with_database
+from schemas.errors import Refused
+from store import corpora, vector_index, works
+from store.corpora import CorpusContent, StoredCorpus
+from store.database import Connection
+from store.works import ListedWork
+
+
+@click.group("corpus", context_settings={"help_option_names": ["-h", "--help"]})
+def corpus_group() -> None:
+    """List, show and delete corpora: works that are searched together.
+
+    \b
+    Example:
+        ragq import works books/ --corpus library --wait
+        ragq corpus show library
+    """
+
+
+@corpus_group.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_command(as_json: bool) -> None:
+    """List the corpora, with how many of their chunks can be found.
+
+    \b
+    Example:
+        ragq corpus list
+    """
+    listed = with_database(_listed)
+    if as_json:
+        print_json([asdict(corpus) | content._asdict() for corpus, content in listed])
+        return
+    if not listed:
+        notices().print("There is no corpus yet. `ragq import works PATH` makes one.")
+        return
+    table = _table("name", "works", "searchable", "waiting", "failed", "model", "dimension")
+    for corpus, content in listed:
+        numbers = (content.works, content.searchable, content.waiting, content.failed)
+        table.add_row(corpus.name, *map(str, numbers), corpus.model, str(corpus.dimension))
+    console().print(table)
+
+
+@corpus_group.command("show")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show_command(name: str, as_json: bool) -> None:
+    """Show a corpus and its works.
+
+    A chunk whose job failed waits: `ragq retry RUN` tries it again, and so does the next `ragq import works`.
+
+    \b
+    Example:
+        ragq corpus show library
+    """
+    corpus, content, in_it = with_database(lambda connection: _shown(connection, name))
+    if as_json:
+        print_json(asdict(corpus) | content._asdict() | {"works": [asdict(work) for work in in_it]})
+        return
+    console().print(
+        f"{corpus.name}: {content.works} works, {content.searchable} chunks can be found, {content.waiting} wait for a "
+        f"vector ({content.failed} of them failed), {content.tables} tables, {content.figures} figures",
+        highlight=False,
+    )
+    weights = "none yet" if corpus.model_digest is None else corpus.model_digest[:12] or "unknown"
+    headings = "with" if corpus.embeds_headings else "without"
+    console().print(
+        f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}), {headings} "
+        "headings",
+        highlight=False,
+    )
+    table = _table("work", "title", "authors", "year", "chunks", "searchable", "imported")
+    for work in in_it:
+        year = "" if work.year is None else str(work.year)
+        counts = (str(work.chunks), str(work.searchable))
+        table.add_row(str(work.id), work.title, work.authors or "", year, *counts, f"{work.updated_at:%Y-%m-%d %H:%M}")
+    console().print(table)
+
+
+@corpus_group.command("delete")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete_command(name: str, yes: bool) -> None:
+    """Delete a corpus: its works, chunks and vectors, and the queries that were asked of it with their answers.
+
+    \b
+    Example:
+        ragq corpus delete library
+    """
+    corpus, content, _ = with_database(lambda connection: _shown(connection, name))
+    if not yes:
+        click.confirm(f"Delete corpus '{name}' with {content.works} works, and every query asked of it?", abort=True)
+
+    async def delete(connection: Connection) -> None:
+        await vector_index.drop_index(connection, corpus.id)
+        await corpora.delete(connection, corpus.id)
+
+    with_database(delete)
+    click.echo(f"Deleted corpus '{name}' and its {content.works} works.")
+
+
+async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusContent]]:
+    return [(corpus, await corpora.content(connection, corpus.id)) for corpus in await corpora.all_corpora(connection)]
+
+
+async def _shown(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, list[ListedWork]]:
+    corpus = await corpora.find(connection, name)
+    if corpus is None:
+        known = ", ".join(other.name for other in await corpora.all_corpora(connection)) or "none yet"
+        raise Refused(f"There is no corpus '{name}'. There are: {known}.")
+    return corpus, await corpora.content(connection, corpus.id), await works.listed(connection, corpus.id)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column)
+    return table

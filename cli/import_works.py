@@ -1,0 +1,153 @@
+"""`ragq import works`: markdown into a corpus."""
+
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from cli.output import print_json
+from cli.session import application, with_database
+from cli.settings_options import effective_settings, settings_options
+from cli.submit import tell
+from cli.watch import follow
+from cli.work_files import find_files, read_works
+from schemas.errors import DuplicateWorkError
+from schemas.settings.resolve import EffectiveSettings
+from store import corpora, works
+from store.database import Connection
+from store.works import NewWork, Outcome
+from workers.submissions.corpora import corpus_for_import, plan_corpus
+from workers.submissions.submit import Submitted, submit
+
+DEFAULT_CORPUS = "default"
+
+#: Some works were refused; the others are imported.
+SOME_REFUSED = 1
+
+
+class Imported(NamedTuple):
+    """What became of the works."""
+
+    outcomes: Counter[Outcome]
+    refused: list[str]
+    """Each file that repeats another work, and which."""
+    waiting: int
+    """Chunks of the corpus that wait for a vector."""
+    submitted: Submitted | None
+    """None when nothing was to be embedded, or nothing should be."""
+
+
+@click.command("works")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--corpus", default=DEFAULT_CORPUS, show_default=True, help="Corpus to import into; made if not there.")
+@click.option("--title", help="Title of the work; with a single file only. Goes before its front matter.")
+@click.option("--authors", help="Authors, before those of the front matter.")
+@click.option("--year", type=int, help="Year, before that of the front matter.")
+@click.option(
+    "--embed-headings/--no-embed-headings",
+    default=None,
+    help="Embed each chunk under the headings above it, or its text alone; a new corpus embeds them.",
+)
+@click.option("--no-embed", is_flag=True, help="Import only; the next import without this option embeds what waits.")
+@settings_options
+@click.option("--wait", is_flag=True, help="Follow the embedding until it comes to rest.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def works_command(
+    paths: tuple[Path, ...],
+    corpus: str,
+    title: str | None,
+    authors: str | None,
+    year: int | None,
+    embed_headings: bool | None,
+    no_embed: bool,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    wait: bool,
+    as_json: bool,
+) -> None:
+    """Import works of markdown, files or folders of them, cut them into chunks and embed those.
+
+    Importing a file again replaces its work if it has changed, and does nothing if it has not. A text that another
+    work of the corpus has is refused, by itself. The embedding is a run of one job per batch of chunks: `ragq show`,
+    `ragq retry` and the rest work on it.
+
+    Exit codes: 0 done, 1 refused, or some works were, 2 wrong usage, 3 some jobs failed (with --wait).
+
+    \b
+    Example:
+        ragq import works books/ --corpus library --wait
+        ragq import works tea.md --title "Tea" --authors "A. Leaf" --year 2019
+    """
+    files = find_files(paths)
+    if title is not None and len(files) != 1:
+        raise click.UsageError(
+            f"--title is for one file, and there are {len(files)}; use front matter for their titles."
+        )
+    given = {"title": title, "authors": authors, "year": year}
+    new = read_works(files, given={name: value for name, value in given.items() if value is not None})
+    settings = effective_settings(profile, assignments)
+    imported = with_database(
+        lambda connection: _import(
+            connection, corpus, new, settings, embeds_headings=embed_headings, embeds=not no_embed
+        )
+    )
+    _tell(imported, corpus)
+    if imported.submitted is not None:
+        tell(imported.submitted, profile=settings.profile, why=settings.profile_source)
+    if wait and imported.submitted is not None:
+        follow(imported.submitted.run_id, as_json=as_json)
+    elif as_json:
+        print_json(_as_json(imported, corpus))
+    elif imported.submitted is not None:
+        click.echo(f"r{imported.submitted.run_id}")
+    if imported.refused:
+        raise SystemExit(SOME_REFUSED)
+
+
+async def _import(
+    connection: Connection,
+    name: str,
+    new: list[NewWork],
+    settings: EffectiveSettings,
+    *,
+    embeds_headings: bool | None,
+    embeds: bool,
+) -> Imported:
+    corpus = await corpus_for_import(connection, name, settings, embeds_headings=embeds_headings)
+    outcomes: Counter[Outcome] = Counter()
+    refused = []
+    for work in new:
+        try:
+            outcomes[(await works.keep(connection, corpus.id, work)).outcome] += 1
+        except DuplicateWorkError as error:
+            refused.append(f"{work.source_path}: the same text is work {error.work_id} already, '{error.title}'")
+    run = await plan_corpus(connection, corpus, settings) if embeds else None
+    # What waits and is on no run's way is never the work of an older run, even if it reads the same.
+    submitted = None if run is None else await submit(connection, application(), run, always_new=True)
+    return Imported(outcomes, refused, (await corpora.content(connection, corpus.id)).waiting, submitted)
+
+
+def _tell(imported: Imported, corpus: str) -> None:
+    counts = {
+        "new": imported.outcomes[Outcome.NEW],
+        "replaced": imported.outcomes[Outcome.REPLACED],
+        "unchanged": imported.outcomes[Outcome.UNCHANGED],
+    }
+    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
+    click.echo(f"Works of corpus '{corpus}': {told}; {imported.waiting} chunks wait for their vectors.", err=True)
+    for refusal in imported.refused:
+        click.echo(f"Refused: {refusal}.", err=True)
+
+
+def _as_json(imported: Imported, corpus: str) -> dict[str, object]:
+    submitted = imported.submitted
+    return {
+        "corpus": corpus,
+        **{outcome.name.lower(): imported.outcomes[outcome] for outcome in Outcome},
+        "refused": imported.refused,
+        "waiting": imported.waiting,
+        "run": None if submitted is None else f"r{submitted.run_id}",
+        "run_id": None if submitted is None else submitted.run_id,
+        "jobs": 0 if submitted is None else submitted.jobs,
+    }

@@ -1,0 +1,145 @@
+"""`ragq import works` and `ragq corpus`: what is stored, refused and said. Embedding has acceptance tests."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ragq
+
+MODEL = ("--profile", "demo")
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Path:
+    """A folder of two works, one of them deeper."""
+    (tmp_path / "books/deep").mkdir(parents=True)
+    (tmp_path / "books/tea.md").write_text("---\ntitle: Tea\nyear: 2019\n---\n# Leaves\n\nGreen leaves.\n")
+    (tmp_path / "books/deep/pot.markdown").write_text("# The pot\n\nIt is hot.\n")
+    (tmp_path / "books/cover.png").write_bytes(b"\x89PNG")
+    return tmp_path / "books"
+
+
+def imported(ragq: Ragq, *arguments: str) -> Any:
+    done = ragq("import", "works", *arguments, "--no-embed", "--json", *MODEL)
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path) -> None:
+    assert imported(ragq, str(books), "--corpus", "library") == {
+        "corpus": "library",
+        "new": 2,
+        "replaced": 0,
+        "unchanged": 0,
+        "refused": [],
+        "waiting": 2,
+        "run": None,
+        "run_id": None,
+        "jobs": 0,
+    }
+    shown = json.loads(ragq("corpus", "show", "library", "--json").stdout)
+    assert [(work["title"], work["year"], work["chunks"]) for work in shown["works"]] == [
+        ("Tea", 2019, 1),
+        ("The pot", None, 1),
+    ]
+
+
+def test_importing_again_changes_nothing_and_a_changed_file_replaces_its_work(ragq: Ragq, books: Path) -> None:
+    first = imported(ragq, str(books))
+    again = ragq("import", "works", str(books), "--no-embed", *MODEL)
+    assert again.stderr == "Works of corpus 'default': 2 unchanged; 2 chunks wait for their vectors.\n"
+
+    (books / "tea.md").write_text("# Leaves\n\nBlack leaves. More of them.\n")
+    changed = imported(ragq, str(books))
+
+    assert (changed["replaced"], changed["unchanged"], changed["waiting"]) == (1, 1, first["waiting"])
+
+
+def test_a_text_that_another_work_has_is_refused_alone(ragq: Ragq, books: Path) -> None:
+    (books / "copy.md").write_text((books / "tea.md").read_text())
+
+    done = ragq("import", "works", str(books), "--no-embed", *MODEL)
+
+    assert done.exit_code == 1
+    assert f"Refused: {books / 'tea.md'}: the same text is work 1 already, 'Tea'.\n" in done.stderr
+    assert "2 new" in done.stderr
+
+
+def test_options_describe_a_single_work(ragq: Ragq, books: Path) -> None:
+    imported(ragq, str(books / "tea.md"), "--title", "Green tea", "--authors", "A. Leaf", "--year", "1999")
+
+    (work,) = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
+    assert (work["title"], work["authors"], work["year"]) == ("Green tea", "A. Leaf", 1999)
+    assert ragq("import", "works", str(books), "--title", "All").exit_code == 2
+
+
+def test_every_bad_file_is_named_and_nothing_is_stored(ragq: Ragq, books: Path) -> None:
+    (books / "latin.md").write_bytes(b"# Caf\xe9\n")
+    (books / "empty.md").write_text("\n")
+    (books / "matter.md").write_text("---\nyear: soon\n---\nText.\n")
+
+    done = ragq("import", "works", str(books), *MODEL)
+
+    assert str(done.exception).splitlines() == [
+        "Nothing was imported:",
+        f"  {books}/empty.md: holds no text.",
+        f"  {books}/latin.md: byte 5 is not UTF-8; save it as UTF-8.",
+        f"  {books}/matter.md: its front matter cannot be used: year: Input should be a valid integer, unable to parse "
+        "string as an integer.",
+    ]
+    assert json.loads(ragq("corpus", "list", "--json").stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("book.pdf", "is no markdown; convert it first"),
+        ("book.epub", "is no markdown; convert it first"),
+        ("none.md", "there is no such file or folder"),
+        ("folder", "holds no file that ends in .md or .markdown"),
+    ],
+)
+def test_what_is_no_markdown_is_refused_with_what_to_do(ragq: Ragq, tmp_path: Path, name: str, message: str) -> None:
+    for made in ("book.pdf", "book.epub"):
+        (tmp_path / made).write_bytes(b"%PDF")
+    (tmp_path / "folder").mkdir()
+
+    done = ragq("import", "works", str(tmp_path / name), *MODEL)
+
+    assert f"{tmp_path / name}: {message}" in str(done.exception)
+
+
+def test_a_corpus_keeps_its_embedder(ragq: Ragq, books: Path) -> None:
+    imported(ragq, str(books))
+
+    done = ragq("import", "works", str(books), *MODEL, "--set", "EMBEDDING_DIMENSION=256")
+    other = ragq("import", "works", str(books), *MODEL, "--no-embed-headings")
+
+    assert "  EMBEDDING_DIMENSION: made with 384, now 256\n" in str(done.exception)
+    assert "embeds its chunks with their headings" in str(other.exception)
+
+
+def test_a_run_of_batches_is_stored_even_without_a_broker(ragq: Ragq, books: Path, stored: Callable[..., Any]) -> None:
+    imported(ragq, str(books))
+    done = ragq("import", "works", str(books), *MODEL, "--json", "--set", "RAGQ_CORPUS_BATCH_CHUNKS=1")
+    again = ragq("import", "works", str(books), *MODEL, "--json")
+
+    run = json.loads(done.stdout)
+    assert (run["jobs"], run["waiting"]) == (2, 2)
+    assert "The broker cannot be reached: 2 jobs are stored" in done.stderr
+    assert json.loads(again.stdout)["run"] is None
+
+
+def test_corpora_are_listed_shown_and_deleted(ragq: Ragq, books: Path) -> None:
+    assert "There is no corpus yet" in ragq("corpus", "list").stderr
+    imported(ragq, str(books), "--corpus", "library")
+
+    assert "library" in ragq("corpus", "list").stdout
+    shown = ragq("corpus", "show", "library").stdout
+    assert "library: 2 works, 0 chunks can be found, 2 wait for a vector (0 of them failed)" in shown
+    assert "There are: library." in str(ragq("corpus", "show", "other").exception)
+    assert ragq("corpus", "delete", "library", "--yes").stdout == "Deleted corpus 'library' and its 2 works.\n"
+    assert json.loads(ragq("corpus", "list", "--json").stdout) == []
