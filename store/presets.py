@@ -9,9 +9,6 @@ from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingE
 from schemas.settings.preset import Preset, preset_name, preset_of
 from store.database import Connection
 
-DEFAULT_NAME = "Default"
-"""Of the preset that a new database gets."""
-
 COLUMNS = "preset_name, is_default, description, config, created_at, updated_at"
 
 LIST = f"SELECT {COLUMNS} FROM rag_config ORDER BY is_default DESC, lower(preset_name)"

@@ -1,11 +1,18 @@
-"""What a new database gets beside its tables: a preset and the first version of every template."""
+"""What a new database gets beside its tables: presets, and the first version of every template."""
 
 import json
+from typing import Final
 
-from schemas.settings.preset import Preset
+from schemas.settings.preset import preset_of
 from stages.queries.templates import RULES, default_template
 from store import presets
 from store.database import Connection
+
+PRESETS: Final = {
+    "Default": ("Few chunks, read closely", {}),
+    "Wide": ("50 chunks from each search before they are ranked", {"dense_limit": 50, "lexical_limit": 50}),
+}
+"""What each is for, and its values of `retrieval` that are not the defaults. The first becomes the default preset."""
 
 FIRST_VERSION = """
 INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
@@ -21,15 +28,15 @@ WHERE m.variables IS DISTINCT FROM excluded.variables
 
 
 async def seed(connection: Connection) -> None:
-    """Store a default preset where there is no preset at all, and version 1 of each template that has no version.
+    """Store the presets where there is none at all, and version 1 of each template that has no version.
 
     What is there is left alone, so that running it again changes nothing; only the descriptions of the placeholders
     follow the code.
     """
     if not await connection.fetchval("SELECT EXISTS (SELECT FROM rag_config)"):
-        await connection.execute(
-            presets.CREATE, presets.DEFAULT_NAME, "What ragq comes with", json.dumps(Preset().model_dump())
-        )
+        for name, (description, values) in PRESETS.items():
+            preset = preset_of({f"retrieval.{key}": value for key, value in values.items()}, origin=f"preset {name}")
+            await connection.execute(presets.CREATE, name, description, json.dumps(preset.model_dump()))
     for tag, rules in RULES.items():
         described = [{"variable_name": name, "variable_description": words} for name, words in rules.variables.items()]
         await connection.execute(FIRST_VERSION, tag, rules.title, default_template(tag))

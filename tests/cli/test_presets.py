@@ -54,6 +54,7 @@ def test_presets_are_listed_with_the_default_first(ragq: Ragq) -> None:
         ("b", True),
         ("a", False),
         ("Default", False),
+        ("Wide", False),
     ]
     assert ragq("preset", "list").output.splitlines()[1].split()[:3] == ["*", "b", "0"]
 

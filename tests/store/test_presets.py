@@ -25,13 +25,22 @@ async def test_a_new_database_has_a_default_preset_with_the_defaults(database: D
     assert (stored.name, stored.is_default, stored.preset) == ("Default", True, Preset())
 
 
+async def test_a_new_database_has_a_preset_that_searches_wider(database: Database) -> None:
+    async with database.connection() as connection:
+        stored = await presets.get(connection, "wide")
+
+    wider = {"retrieval.dense_limit": 50, "retrieval.lexical_limit": 50}
+    assert (stored.is_default, stored.preset.values()) == (False, Preset().values() | wider)
+
+
 async def test_presets_are_listed_by_name_behind_the_default(database: Database) -> None:
     async with database.connection() as connection:
         for name in ("zebra", "Apple", "middle"):
             await presets.create(connection, name, SMALL)
         await presets.set_default(connection, "MIDDLE")
 
-        assert await names(connection) == [("middle", True), ("Apple", False), ("Default", False), ("zebra", False)]
+        listed = await names(connection)
+        assert listed == [("middle", True), *((name, False) for name in ("Apple", "Default", "Wide", "zebra"))]
 
 
 async def test_a_preset_is_found_in_any_case_and_comes_back_whole(database: Database) -> None:
@@ -53,7 +62,7 @@ async def test_a_name_that_breaks_the_rules_is_not_stored(database: Database) ->
         with pytest.raises(Refused, match="1 to 100 characters"):
             await presets.create(connection, "a/b", SMALL)
 
-        assert await names(connection) == [("Default", True)]
+        assert await names(connection) == [("Default", True), ("Wide", False)]
 
 
 async def test_changing_values_keeps_the_others(database: Database) -> None:
@@ -104,7 +113,7 @@ async def test_a_preset_that_is_no_longer_the_default_can_be_deleted(database: D
 
         await presets.delete(connection, "default")
 
-        assert await names(connection) == [("small", True)]
+        assert await names(connection) == [("small", True), ("Wide", False)]
 
 
 async def test_no_default_is_an_error_and_never_a_built_in(database: Database) -> None:
@@ -127,7 +136,7 @@ async def test_many_who_set_the_default_at_once_leave_one(database: Database) ->
     await asyncio.gather(*map(set_default, range(8)))
 
     async with database.connection() as connection:
-        assert [is_default for _, is_default in await names(connection)] == [True] + [False] * 8
+        assert [is_default for _, is_default in await names(connection)] == [True] + [False] * 9
 
 
 async def test_a_stored_preset_that_cannot_be_read_names_itself_and_can_be_deleted(database: Database) -> None:
@@ -144,9 +153,9 @@ async def test_a_stored_preset_that_cannot_be_read_names_itself_and_can_be_delet
 async def test_seeding_again_leaves_what_is_there(database: Database) -> None:
     async with database.connection() as connection:
         await presets.change(connection, "Default", {"retrieval.rrf_k": 60}, origin="test")
-        await connection.execute("UPDATE rag_config SET preset_name = 'Mine'")
+        await presets.delete(connection, "Wide")
 
         await seed(connection)
 
         (stored,) = await presets.list_all(connection)
-        assert (stored.name, stored.preset.retrieval.rrf_k) == ("Mine", 60)
+        assert (stored.name, stored.preset.retrieval.rrf_k) == ("Default", 60)
