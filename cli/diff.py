@@ -1,4 +1,4 @@
-"""`ragq diff`: one scored run against another."""
+"""`ragq diff`: one run against another of its kind."""
 
 from typing import Any
 
@@ -11,14 +11,17 @@ from cli.ids import RUN
 from cli.numbers_in_words import NOT_AVAILABLE, bounds, number
 from cli.output import console, print_json
 from cli.report import read
-from cli.report_options import measure_options, measures
+from cli.report_options import measure_options, measures, retrieval_measures
+from cli.retrieval_table import retrieval_difference_table
 from cli.session import with_database
 from schemas.errors import Refused
 from schemas.values.differences import Difference
 from schemas.values.phq8 import AssessmentMode
+from schemas.values.query_runs import QueryRun
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
+from stages.reports.retrieval_differences import retrieval_difference
 from store.database import Connection
 
 _MODES = click.Choice([mode.value for mode in AssessmentMode])
@@ -30,24 +33,40 @@ _MODES = click.Choice([mode.value for mode in AssessmentMode])
 @click.option("--mode", type=_MODES, help="Mode to compare.  [default: each that both runs have]")
 @click.option("--other-mode", type=_MODES, help="Mode of B, when it is another than that of A.")
 @measure_options
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, one object per mode.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON array, one object per mode; of runs of queries one object."
+)
 def diff(left: int, right: int, mode: str | None, other_mode: str | None, as_json: bool, **options: Any) -> None:
-    """Compare run B with run A on the participants that both scored: B - A, with 95 % intervals of paired resamples.
+    """Compare run B with run A on what both came to: B - A, with 95 % intervals of paired resamples.
 
-    Also shows the items that changed, the settings that differ, and who failed in one of them only.
+    Two scored runs are compared on the participants that both scored, two runs of queries on the queries that both
+    have. Also shows the items or queries that changed, the settings that differ, and who failed in one of them only.
 
     \b
     Example:
         ragq diff r12 r15
         ragq diff r12 r12 --mode zero_shot --other-mode few_shot
+        ragq diff r20 r21 --cutoff 5
     """
     if other_mode is not None and mode is None:
         raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
 
-    async def both(connection: Connection) -> tuple[ScoredRun, ScoredRun]:
+    async def both(connection: Connection) -> tuple[ScoredRun | QueryRun, ScoredRun | QueryRun]:
         return await read(connection, left), await read(connection, right)
 
-    pairs = _pairs(*with_database(both), mode, other_mode)
+    before, after = with_database(both)
+    if isinstance(before, QueryRun) and isinstance(after, QueryRun):
+        if mode is not None:
+            raise click.UsageError("--mode: only for scored runs.")
+        change = retrieval_difference(before, after, measures=retrieval_measures(**options))
+        if as_json:
+            print_json(change.model_dump(mode="json"))
+        else:
+            console().print(retrieval_difference_table(change))
+        return
+    if isinstance(before, QueryRun) or isinstance(after, QueryRun):
+        raise Refused(f"r{left} and r{right} are of two kinds: a run of queries compares with a run of queries.")
+    pairs = _pairs(before, after, mode, other_mode)
     found = [difference(*pair, measures=measures(**options)) for pair in pairs]
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])

@@ -1,20 +1,29 @@
-"""`ragq report`: a scored run in numbers."""
+"""`ragq report`: a run in numbers."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+from rich.console import RenderableType
 
 from cli.ids import RUN
 from cli.output import console, notices, print_json
-from cli.report_options import measure_options, measures
+from cli.report_options import measure_options, measures, retrieval_measures
 from cli.report_table import report_table
+from cli.retrieval_table import retrieval_table
 from cli.session import with_database
 from schemas.errors import Refused
+from schemas.values.query_runs import QueryRun
+from schemas.values.reports import Report
+from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.report import build_report
-from store import scored_runs
+from stages.reports.retrieval import build_retrieval_report
+from store import query_runs, runs, scored_runs
 from store.database import Connection
+
+Shown = TypeVar("Shown", Report, RetrievalReport)
 
 
 @click.command()
@@ -25,35 +34,66 @@ from store.database import Connection
     "page",
     metavar="FILE",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write a self-contained page with plots to this file: numbers and ids, and no word of a transcript.",
+    help="Write a self-contained page with plots to this file: numbers and ids, no word of a transcript or a query.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def report(run_id: int, page: Path | None, as_json: bool, **options: Any) -> None:
-    """Show what a scored run came to: errors, coverage and selective prediction, with 95 % intervals.
+    """Show what a run came to, with 95 % intervals.
 
-    Two reports of the same work differ in `timings` alone. Participants without item labels count in no metric.
+    Of participants: errors, coverage and selective prediction; those without item labels count in no metric. Of queries
+    with relevance judgements: nDCG, recall, MRR and precision of each ranking on their way, and how well the validator
+    agrees. Two reports of the same work differ in `timings` alone.
 
     \b
     Example:
         ragq report r12
         ragq report r12 --html report.html --confidence hybrid_verbalized
+        ragq report r15 --cutoff 5
     """
-    found = build_report(with_database(lambda connection: read(connection, run_id)), measures=measures(**options))
-    if page is not None:
-        # Drawing takes a second to load.
-        from cli.report_page import report_page
+    run = with_database(lambda connection: read(connection, run_id))
+    if isinstance(run, QueryRun):
+        retrieval = build_retrieval_report(run, measures=retrieval_measures(**options))
+        _show(retrieval, retrieval_table, _draw_retrieval, page, as_json=as_json)
+    else:
+        scored = build_report(run, measures=measures(**options))
+        _show(scored, report_table, _draw_report, page, as_json=as_json)
 
-        page.write_text(report_page(found), encoding="utf-8")
+
+def _show(
+    found: Shown,
+    table: Callable[[Shown], RenderableType],
+    draw: Callable[[Shown], str],
+    page: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    if page is not None:
+        page.write_text(draw(found), encoding="utf-8")
         notices().print(f"Wrote {page}.", markup=False)
     if as_json:
         print_json(found.model_dump(mode="json"))
     elif page is None:
-        console().print(report_table(found))
+        console().print(table(found))
 
 
-async def read(connection: Connection, run_id: int) -> ScoredRun:
-    """The run, or Refused when there is none of that number or nothing of it is scored."""
-    run = await scored_runs.scored_run(connection, run_id)
+# Drawing takes a second to load.
+def _draw_report(found: Report) -> str:
+    from cli.report_page import report_page
+
+    return report_page(found)
+
+
+def _draw_retrieval(found: RetrievalReport) -> str:
+    from cli.retrieval_page import retrieval_page
+
+    return retrieval_page(found)
+
+
+async def read(connection: Connection, run_id: int) -> ScoredRun | QueryRun:
+    """The run, or Refused when there is none of that number or nothing of it can be reported."""
+    overview = await runs.overview(connection, run_id)
+    is_query = overview is not None and overview.kind == "query"
+    run = await (query_runs.query_run if is_query else scored_runs.scored_run)(connection, run_id)
     if run is None:
         raise Refused(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
     return run

@@ -1,11 +1,13 @@
 """How the numbers of a report are made: options that `report` and `diff` share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from schemas.values.reports import Measures
+from schemas.values.retrieval_reports import RetrievalMeasures
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -46,14 +48,14 @@ _OPTIONS = (
         type=click.IntRange(2, 1_000_000),
         default=_DEFAULTS.bootstrap_resamples,
         show_default=True,
-        help="Times the participants are drawn anew for an interval.",
+        help="Times the participants, or queries, are drawn anew for an interval.",
     ),
     click.option(
         "--seed",
         type=click.IntRange(0, 2**32 - 1),
         default=_DEFAULTS.bootstrap_seed,
         show_default=True,
-        help="The same seed draws the same participants.",
+        help="The same seed draws the same.",
     ),
     click.option(
         "--total-min-coverage",
@@ -69,6 +71,13 @@ _OPTIONS = (
         show_default=True,
         help="The total from which a participant counts as depressed.",
     ),
+    click.option(
+        "--cutoff",
+        type=click.IntRange(1, 100),
+        default=RetrievalMeasures().cutoff,
+        show_default=True,
+        help="Documents from the top that count, of a run of queries.",
+    ),
 )
 
 
@@ -81,8 +90,10 @@ def measures(
     seed: int,
     total_min_coverage: float,
     binary_threshold: int,
+    **of_queries: Any,
 ) -> Measures:
-    """The options of a command as a value."""
+    """The options of a command as a value. Raises UsageError for one that only runs of queries have."""
+    _refuse(of_queries, "a run of queries")
     return Measures(
         confidence=confidence,
         loss=loss,
@@ -92,3 +103,17 @@ def measures(
         total_min_coverage=total_min_coverage,
         binary_threshold=binary_threshold,
     )
+
+
+def retrieval_measures(*, cutoff: int, bootstrap_resamples: int, seed: int, **of_scores: Any) -> RetrievalMeasures:
+    """The same for a run of queries. Raises UsageError for an option that only scored runs have."""
+    _refuse(of_scores, "a scored run")
+    return RetrievalMeasures(cutoff=cutoff, bootstrap_resamples=bootstrap_resamples, bootstrap_seed=seed)
+
+
+def _refuse(names: Iterable[str], belongs_to: str) -> None:
+    context = click.get_current_context()
+    given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise click.UsageError(f"{options}: only for {belongs_to}.")

@@ -1,8 +1,8 @@
 """The plots of a report of a scored run."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -17,7 +17,11 @@ _COLOUR_OF: Final[Mapping[AssessmentMode, str]] = {
     AssessmentMode.FEW_SHOT: SECOND,
 }
 
-Draw = Callable[[Axes, Report], None]
+
+class Draw(Protocol):
+    """Draws one plot of a report."""
+
+    def __call__(self, axes: Axes, report: Report) -> None: ...
 
 
 def plots(report: Report) -> Iterator[tuple[str, Markup]]:

@@ -1,0 +1,186 @@
+"""A report of a run of queries in the terminal, and how two of them differ."""
+
+from collections.abc import Iterable
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cli.numbers_in_words import bounds, number
+from schemas.values.metrics import Interval
+from schemas.values.retrieval_reports import (
+    QueryCounts,
+    RetrievalDifference,
+    RetrievalProvenance,
+    RetrievalReport,
+    ValidatorQuality,
+)
+
+#: Rows of a table of queries; JSON has them all.
+_SHOWN = 20
+
+
+def retrieval_table(report: RetrievalReport) -> RenderableType:
+    """Head, one line per ranking, the validator, what it took, and what went wrong."""
+    parts = [_head(report), _stages(report), *map(Text, remarks(report.counts))]
+    if report.validator is not None:
+        parts.append(Text(validator_in_words(report.validator)))
+    parts.append(_times(report))
+    if report.failures:
+        parts.append(_failures(report))
+    return Group(*(part for one in parts for part in (one, Text())))
+
+
+def retrieval_difference_table(found: RetrievalDifference) -> RenderableType:
+    """Head, one line per ranking and measure, settings, and the queries that moved most."""
+    parts: list[RenderableType] = [
+        Text.assemble((f"{found.right} - {found.left}", "bold"), f"  queries of both: {found.common_queries}"),
+        _deltas(found),
+    ]
+    if found.settings:
+        settings = _table("setting", found.left, found.right)
+        for name, setting in found.settings.items():
+            settings.add_row(name, Text(str(setting.left)), Text(str(setting.right)))
+        parts.append(settings)
+    parts += [Text(line) for line in _differing_queries(found)]
+    if found.changes:
+        changes = _table(f"query ({found.changes[0].stage})", found.left, found.right)
+        for change in found.changes[:_SHOWN]:
+            changes.add_row(Text(change.query), number(change.left), number(change.right))
+        parts.append(changes)
+    return Group(*(part for one in parts for part in (one, Text())))
+
+
+def made_with(provenance: RetrievalProvenance) -> dict[str, str]:
+    """What ran, in words; only what there is."""
+    named = {
+        "corpus": provenance.corpora,
+        "embedded by": provenance.embedding_models,
+        "lexical": provenance.lexical,
+        "fusion": provenance.fusions,
+        "ranker": provenance.rankers,
+        "validator": provenance.validators,
+    }
+    return {what: ", ".join(names) for what, names in named.items() if names}
+
+
+def remarks(counts: QueryCounts) -> list[str]:
+    """Which queries count, and which do not."""
+    lines = [f"{counts.judged} of {counts.submitted} queries are judged, {counts.failed} of them failed."]
+    others = {
+        "have no judgement": counts.without_judgement,
+        "have no relevant document": counts.without_relevant,
+        "are unfinished": counts.unfinished,
+        "found chunks that are stored no more": counts.chunks_gone,
+    }
+    lines += [f"{count} {what} and count in no mean." for what, count in others.items() if count]
+    if counts.unknown_documents:
+        lines.append(f"{counts.unknown_documents} relevant documents are not in the corpus and count as not found.")
+    return lines
+
+
+def validator_in_words(found: ValidatorQuality) -> str:
+    """Precision and recall of accept, and over what."""
+    return (
+        f"Validator against the judgements: precision of accept {_inline(found.precision)}, recall "
+        f"{_inline(found.recall)}; {found.accepted} accepted, {found.rejected} rejected, {found.unsure} unsure of "
+        f"{found.asked} chunks of {found.queries} queries, {found.relevant} of them relevant. "
+        "What is not judged counts as not relevant."
+    )
+
+
+def _head(report: RetrievalReport) -> RenderableType:
+    run, measures = report.run_metadata, report.measures
+    names = "  ".join(f"{what} {name}" for what, name in made_with(report.provenance).items())
+    return Group(
+        Text.assemble((run.run_id, "bold"), f"  {names}"),
+        Text(
+            f"means over judged queries, 95 % intervals over {measures.bootstrap_resamples} resamples of queries "
+            f"(seed {measures.bootstrap_seed})",
+            style="dim",
+        ),
+    )
+
+
+def _stages(report: RetrievalReport) -> RenderableType:
+    if not report.stages:
+        return Text("No query is judged and has a ranking: there is nothing to measure.", style="yellow")
+    table = _table("ranking", "queries", "missing", "documents", *report.stages[0].measures)
+    for found in report.stages:
+        table.add_row(
+            found.stage,
+            str(found.queries),
+            str(found.missing),
+            number(found.mean_documents, 1),
+            *(
+                Text.assemble(number(interval.value, 4), "\n", (bounds(interval), "dim"))
+                for interval in found.measures.values()
+            ),
+        )
+    return table
+
+
+def _times(report: RetrievalReport) -> Table:
+    table = _table("stage", "attempts", "s per query", "s in all")
+    for stage, found in report.timings.stages.items():
+        mean = report.timings.seconds_per_query[stage]
+        table.add_row(stage, str(found.attempts), number(mean), number(found.seconds, 1))
+    return table
+
+
+def _failures(report: RetrievalReport) -> Table:
+    table = _table("failures", "jobs")
+    for category, count in report.failures.items():
+        table.add_row(category, str(count))
+    return table
+
+
+def _deltas(found: RetrievalDifference) -> Table:
+    table = _table("ranking", "measure", "queries", found.left, found.right, "delta", "95 %")
+    for stage, deltas in found.deltas.items():
+        for name, delta in deltas.items():
+            low, high = delta.delta.low, delta.delta.high
+            is_clear = low is not None and high is not None and low * high > 0
+            table.add_row(
+                stage,
+                name,
+                str(delta.queries),
+                number(delta.left, 4),
+                number(delta.right, 4),
+                Text(number(delta.delta.value, 4), style="bold" if is_clear else ""),
+                bounds(delta.delta, 4),
+            )
+    return table
+
+
+def _differing_queries(found: RetrievalDifference) -> list[str]:
+    lists = {
+        f"Failed in {found.left} only": found.failed_in_left_only,
+        f"Failed in {found.right} only": found.failed_in_right_only,
+        f"Only in {found.left}": found.only_in_left,
+        f"Only in {found.right}": found.only_in_right,
+    }
+    lines = [f"{what}: {_shortened(keys)}" for what, keys in lists.items() if keys]
+    if found.unlike_judgements:
+        lines.append(f"{found.unlike_judgements} common queries are judged otherwise and are in no delta.")
+    if found.changes:
+        lines.append(f"{len(found.changes)} queries moved in {found.changes[0].stage}.")
+    return lines
+
+
+def _shortened(keys: Iterable[str]) -> str:
+    keys = list(keys)
+    others = len(keys) - _SHOWN
+    return ", ".join(keys[:_SHOWN]) + (f" and {others} more" if others > 0 else "")
+
+
+def _inline(interval: Interval) -> str:
+    return f"{number(interval.value)} {bounds(interval)}".rstrip()
+
+
+def _table(first: str, *columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(first)
+    for column in columns:
+        table.add_column(column, justify="left" if column == "measure" else "right")
+    return table
