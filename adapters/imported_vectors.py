@@ -1,0 +1,71 @@
+"""Vectors of tokens that were trained elsewhere, as far as a vocabulary has the tokens."""
+
+import struct
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adapters.fasttext_tokens import buckets_of, tokens_file
+from schemas.errors import Refused
+from schemas.values.tags import Vocabulary
+from stages.tags.ports import Vector
+
+
+class VectorLayout(StrEnum):
+    """How a file of vectors is written."""
+
+    WORD2VEC_TEXT = "word2vec-text"
+    """A line per token; words outside of the file have no vector."""
+    WORD2VEC_BINARY = "word2vec-binary"
+    FASTTEXT = "fasttext"
+    """Facebook's `.bin`, with n-grams: words outside of the file have one too."""
+
+
+class ImportedVectors(NamedTuple):
+    """What takes the place of a trained model in BuiltModels."""
+
+    name: str
+    dimension: int
+    vectors: Mapping[str, Vector]
+    tokens_file: bytes
+
+
+def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -> ImportedVectors:
+    """The vectors of the vocabulary's tags and aliases, at length 1, and the n-grams that these are made of.
+
+    Tokens that the file does not have, or has as zeros, get none. Raises Refused when the file cannot be read in this
+    layout, or has none of the tokens.
+    """
+    try:
+        model = _read(path, layout)
+    except (OSError, ValueError, EOFError, NotImplementedError, AssertionError, struct.error) as error:
+        raise Refused(
+            f"{path} cannot be read as {layout.value} ({type(error).__name__}); name the layout that it has."
+        ) from error
+    wanted = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
+    rows = {token: np.asarray(model.get_vector(token), dtype=np.float64) for token in wanted if token in model}
+    vectors = {
+        token: np.asarray(row / np.linalg.norm(row), dtype=np.float32) for token, row in rows.items() if row.any()
+    }
+    if not vectors:
+        raise Refused(f"{path} has none of the {len(wanted)} tags and aliases; it belongs to another vocabulary.")
+    matrix = np.array(list(vectors.values()))
+    if layout is not VectorLayout.FASTTEXT:
+        return ImportedVectors(layout.value, matrix.shape[1], vectors, tokens_file(layout.value, list(vectors), matrix))
+    pieces = (int(model.min_n), int(model.max_n), int(model.bucket))
+    known = sorted({bucket for token in vectors for bucket in buckets_of(token, *pieces)})
+    ngrams = np.asarray(model.vectors_ngrams[known], dtype=np.float32)
+    data = tokens_file(layout.value, list(vectors), matrix, pieces=pieces, buckets=known, ngrams=ngrams)
+    return ImportedVectors(layout.value, matrix.shape[1], vectors, data)
+
+
+def _read(path: Path, layout: VectorLayout) -> Any:
+    from gensim.models import KeyedVectors  # type: ignore[import-untyped]
+    from gensim.models.fasttext import load_facebook_vectors  # type: ignore[import-untyped]
+
+    if layout is VectorLayout.FASTTEXT:
+        return load_facebook_vectors(str(path))
+    return KeyedVectors.load_word2vec_format(str(path), binary=layout is VectorLayout.WORD2VEC_BINARY)
