@@ -21,6 +21,7 @@ COMMANDS = {
     "preset": ("cli.preset", "preset"),
     "template": ("cli.template", "template"),
     "submit": ("cli.submit", "submit"),
+    "query": ("cli.query", "query"),
     "runs": ("cli.runs", "runs"),
     "show": ("cli.runs", "show"),
     "watch": ("cli.watch", "watch"),

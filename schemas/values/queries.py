@@ -25,6 +25,8 @@ class Origin(StrEnum):
     """A language model, asked by the stage."""
     PASTED = "pasted"
     """Somebody brought the reply of a model of their own."""
+    EDITED = "edited"
+    """Somebody changed by hand what was there."""
     NONE = "none"
     """Nobody: the step was left out by the submission."""
 
