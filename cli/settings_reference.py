@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from schemas.settings.base import SettingsGroup, settings_of
+from schemas.settings.base import Setting, SettingsGroup, settings_of
+from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import PROFILES
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
@@ -18,6 +19,13 @@ each came from: what is set later changes nothing about it. Unknown names that s
 `QUANTITATIVE_` or `RAGQ_` are refused.
 """
 
+_PRESETS = """\
+## Presets of query runs
+
+Not from the environment: `ragq preset` keeps them, `ragq submit --preset` chooses one, and `--set` wins over it for one
+run. The defaults are those of a new preset. [Presets and templates](presets.md) tells what they are for.
+"""
+
 _PROFILES = """\
 ## Profiles
 
@@ -31,7 +39,9 @@ that are installed with ragq; its verdicts show the machinery and not quality.
 def settings_reference() -> str:
     """The text of docs/settings.md."""
     runs = [_section(f"{_prefix(group)}* of a run", group) for group in RUN_GROUPS.values()]
-    return "\n".join([_HEAD, _PROFILES, _profiles_table(), *runs, _section("The process", ProcessSettings)])
+    presets = [_PRESETS, _settings_table(PRESET_SETTINGS.values())]
+    process = _section("The process", ProcessSettings)
+    return "\n".join([_HEAD, _PROFILES, _profiles_table(), *runs, *presets, process])
 
 
 def value_in_words(value: object) -> str:
@@ -47,11 +57,15 @@ def value_in_words(value: object) -> str:
 
 
 def _section(heading: str, group: type[SettingsGroup]) -> str:
+    return f"## {heading}\n\n{group.__doc__}\n\n{_settings_table(settings_of(group))}"
+
+
+def _settings_table(settings: Iterable[Setting]) -> str:
     rows = [
         (f"`{setting.name}`", value_in_words(setting.default), setting.allowed, setting.description)
-        for setting in settings_of(group)
+        for setting in settings
     ]
-    return f"## {heading}\n\n{group.__doc__}\n\n{_table(('name', 'default', 'allowed', 'what it does'), rows)}"
+    return _table(("name", "default", "allowed", "what it does"), rows)
 
 
 def _profiles_table() -> str:
