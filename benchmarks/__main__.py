@@ -8,12 +8,14 @@ from benchmarks.hop import hop
 from benchmarks.paper_test import paper_test
 from benchmarks.recovery import recovery
 from benchmarks.search import search
+from benchmarks.tags import tags
 
 BENCHMARKS: Final[dict[str, click.Command]] = {
     "hop": hop,
     "paper-test": paper_test,
     "recovery": recovery,
     "search": search,
+    "tags": tags,
 }
 
 
