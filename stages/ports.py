@@ -165,3 +165,13 @@ class ChunkSearch(Protocol):
         gives empty lists without asking anyone.
         """
         ...
+
+    async def lexical_scores(
+        self, corpus_id: int, text: str, chunk_ids: Sequence[int], *, scorer: str
+    ) -> dict[int, float]:
+        """What `lexical` gives these chunks, however many others are better, by chunk id.
+
+        Chunks that the text does not match are absent, and so are those of other corpora. No chunk gives an empty
+        dictionary without asking anyone.
+        """
+        ...

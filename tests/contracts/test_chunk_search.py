@@ -187,3 +187,15 @@ async def test_a_corpus_that_is_not_there_is_named(searched: Searched) -> None:
         await search.dense(404, np.stack([EAST]), limit=1)
     with pytest.raises(CorpusMissingError, match="Corpus 404 is not stored"):
         await search.lexical(404, ["tea"], limit=1, scorer="bm25")
+
+
+@pytest.mark.parametrize("scorer", SCORERS)
+async def test_chosen_chunks_have_the_scores_of_the_search(searched: Searched, scorer: str) -> None:
+    search, corpus = await searched(texts("green tea", "bridge", "tea tea tea", "tea leaf"))
+    (hits,) = await search.lexical(corpus, ["tea"], limit=10, scorer=scorer)
+    among_all = {hit.chunk_id: hit.score for hit in hits}
+
+    chosen = await search.lexical_scores(corpus, "tea", [1, 2, 4, 999], scorer=scorer)
+
+    assert chosen == {1: among_all[1], 4: among_all[4]}
+    assert await search.lexical_scores(corpus, "tea", [], scorer=scorer) == {}

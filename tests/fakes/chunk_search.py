@@ -47,6 +47,14 @@ class InMemoryChunkSearch:
         }
         return [_ranked(score(words, _words(text)), limit) for text in texts]
 
+    async def lexical_scores(
+        self, corpus_id: int, text: str, chunk_ids: Sequence[int], *, scorer: str
+    ) -> dict[int, float]:
+        if not chunk_ids:
+            return {}
+        (hits,) = await self.lexical(corpus_id, [text], limit=len(self.corpora[corpus_id]), scorer=scorer)
+        return {hit.chunk_id: hit.score for hit in hits if hit.chunk_id in set(chunk_ids)}
+
     def _chunks(self, corpus_id: int) -> list[SearchableChunk]:
         self.round_trips += 1
         if corpus_id not in self.corpora:

@@ -3,11 +3,13 @@
 from schemas.values.queries import Expansion, RetrievedChunks
 from stages.queries.rankers import Ranker
 from stages.queries.rankers.cross_encoder import CrossEncoderRanker
-from stages.queries.rankers.score_fusion import score_fusion
+from stages.queries.rankers.score_fusion import ScoreFusion
 from stages.queries.rerank import rerank_chunks
 from stages.queries.works import WorkText
 from store import chunks, searchable, works
+from store.chunk_search import PostgresChunkSearch
 from store.database import Connection
+from store.queries import StoredQuery
 from workers.queries.reading import question
 from workers.work import Result, Work
 
@@ -33,7 +35,7 @@ async def rerank_of_query(work: Work) -> Result:
             chunks=found,
             works=texts,
             vectors=vectors,
-            ranker=await _ranker(work, retrieved, vectors),
+            ranker=await _ranker(work, query, vectors),
             min_chars=preset.min_char_count,
             min_words=preset.min_word_count,
             min_content_length=preset.min_content_length,
@@ -46,7 +48,7 @@ async def rerank_of_query(work: Work) -> Result:
     )
 
 
-async def _ranker(work: Work, retrieved: RetrievedChunks, vectors: searchable.ChunkVectors) -> Ranker:
+async def _ranker(work: Work, query: StoredQuery, vectors: searchable.ChunkVectors) -> Ranker:
     preset = work.preset
     if preset.reranking.ranker == "cross-encoder":
         return CrossEncoderRanker(
@@ -56,4 +58,12 @@ async def _ranker(work: Work, retrieved: RetrievedChunks, vectors: searchable.Ch
             max_tokens=preset.retrieval.reranker_max_length,
         )
     original = (await work.vectors("embed"))[0]
-    return score_fusion(retrieved, original, vectors, lexical_limit=preset.retrieval.lexical_limit)
+    return ScoreFusion(original, vectors, await _lexical_scores(work, query, list(vectors)))
+
+
+async def _lexical_scores(work: Work, query: StoredQuery, chunk_ids: list[int]) -> dict[int, float]:
+    preset = work.preset.retrieval
+    if not preset.lexical_limit:
+        return {}
+    search = PostgresChunkSearch(work.database, k1=preset.bm25_k1, b=preset.bm25_b)
+    return await search.lexical_scores(query.corpus_id, query.original_query, chunk_ids, scorer=preset.lexical)

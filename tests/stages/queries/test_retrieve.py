@@ -30,6 +30,11 @@ class CountingSearch:
         self.asked.append(("lexical", corpus_id, tuple(texts), limit, scorer))
         return [_hits(101, limit) for _ in texts]
 
+    async def lexical_scores(
+        self, corpus_id: int, text: str, chunk_ids: Sequence[int], *, scorer: str
+    ) -> dict[int, float]:
+        raise AssertionError("The stage asks for lists.")
+
 
 def _hits(first: int, limit: int) -> list[Hit]:
     return [Hit(chunk_id=first + place, score=1 / (1 + place)) for place in range(limit)]

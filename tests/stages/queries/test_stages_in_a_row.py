@@ -19,7 +19,7 @@ from stages.queries.consolidate import consolidate_chunks
 from stages.queries.embed import embed_query
 from stages.queries.expand import expand_query
 from stages.queries.generate import generate_answer
-from stages.queries.rankers.score_fusion import score_fusion
+from stages.queries.rankers.score_fusion import ScoreFusion
 from stages.queries.rerank import rerank_chunks
 from stages.queries.retrieve import retrieve_chunks
 from stages.queries.templates import TemplateTag, default_template
@@ -108,6 +108,7 @@ async def run(chat: ScriptedChat) -> Outputs:
         QUESTION, expansion, embedder=FakeEmbedder(direction), dimension=2, digest="", timeout_s=9
     )
     retrieved = stored(await retrieve_chunks(QUESTION, expansion, stored(embedded), rows, search=search, corpus_id=5))
+    lexical_scores = await search.lexical_scores(5, QUESTION, sorted(searchable), scorer="bm25")
     reranked = stored(
         await rerank_chunks(
             QUESTION,
@@ -116,7 +117,7 @@ async def run(chat: ScriptedChat) -> Outputs:
             chunks=all_chunks,
             works=works,
             vectors=vectors,
-            ranker=score_fusion(retrieved, rows[0], vectors, lexical_limit=5),
+            ranker=ScoreFusion(rows[0], vectors, lexical_scores),
         )
     )
     validated = stored(
