@@ -65,6 +65,8 @@ def _head(view: RunView) -> RenderableType:
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
     if overview.profile == "demo":
         lines.append(Text(DEMO_NOTICE, style="yellow"))
+    if left_out := overview.request.get("left_out_references"):
+        lines.append(Text(f"The reference index lacks participant {', '.join(map(str, left_out))}.", style="yellow"))
     if (overview.request.get("chunk_scores") or {}).get("is_circular"):
         lines.append(Text(CIRCULAR_NOTICE, style="yellow"))
     chosen = {name: setting["value"] for name, setting in view.settings.items() if setting["source"] != "default"}

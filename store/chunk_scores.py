@@ -17,7 +17,7 @@ WHERE k.id = $1 AND k.index_id = $2 AND k.chunk_hash = $3
 """
 
 # The row lock lets one job after the other look, so that exactly the last one stores the scores.
-LOCK_INDEX = "SELECT name, replaced_at FROM reference_index WHERE id = $1 FOR UPDATE"
+LOCK_INDEX = "SELECT name, replaced_at FROM reference_index WHERE id = $1 FOR NO KEY UPDATE"
 
 UNFINISHED = "SELECT count(*) FROM job WHERE run_id = $1 AND status <> 'succeeded'"
 

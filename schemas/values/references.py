@@ -29,7 +29,7 @@ class EmbeddedChunks(Value):
 
 
 class FinishedBatch(Value):
-    """Stage `publish`: this transcript is ready. The last job of the run to get here publishes."""
+    """Stage `publish`: this transcript, or this chunk, is ready. The last job of the run to get here publishes."""
 
     index_id: int
     chunks: int

@@ -76,6 +76,7 @@ def test_when_the_last_participant_fails_the_index_is_published_without_them_and
     assert fresh.ragq("audit", f"r{run_id}").exit_code == 0
     search = fresh.submit(*evidence({316: 1}), "--few-shot-only", "--until", "retrieve")
     assert fresh.wait_for(search) == {"succeeded": 1}
+    assert "The reference index lacks participant 313." in fresh.ragq("show", f"r{search}").stdout
 
     fresh.ragq("import", "participants", str(data_directory))
     assert fresh.ragq("retry", f"r{run_id}").exit_code == 0

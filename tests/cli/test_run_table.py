@@ -77,3 +77,9 @@ def test_scores_of_the_assessing_model_are_told_in_the_head(recorded: dict[str, 
     request = {} if recorded is None else {"chunk_scores": recorded}
 
     assert (CIRCULAR_NOTICE in shown([], kind="participant", request=request)) is is_said
+
+
+def test_references_that_were_left_out_are_told_in_the_head() -> None:
+    said = shown([], kind="participant", request={"left_out_references": [304, 313]})
+
+    assert "The reference index lacks participant 304, 313." in said

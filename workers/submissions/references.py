@@ -1,8 +1,6 @@
 """Index runs: the transcripts of a training split, chunked and embedded, published when all of them are done."""
 
-from collections.abc import Awaitable, Callable
 from importlib.metadata import version
-from typing import NamedTuple
 
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
@@ -14,13 +12,7 @@ from store.database import Connection
 from store.references import IndexPlan
 from store.runs import NewJob, NewRun
 from workers.pipelines import stages_of
-
-
-class PlannedIndex(NamedTuple):
-    """A run that builds an index, and what has to be stored beside it."""
-
-    run: NewRun
-    effect: Callable[[Connection, int], Awaitable[None]]
+from workers.submissions.planned import Planned
 
 
 async def plan_references(
@@ -30,7 +22,7 @@ async def plan_references(
     *,
     allow_partial: bool = False,
     write_item_tags: bool = True,
-) -> PlannedIndex:
+) -> Planned:
     """The run that builds the reference index of a training split, named by EMBEDDING_EMBEDDINGS_FILE.
 
     With `allow_partial` participants whose jobs fail are left out of it; without `write_item_tags` its chunks have no
@@ -102,4 +94,4 @@ async def plan_references(
         version=version("ragq"),
         jobs=jobs,
     )
-    return PlannedIndex(run, store_plan)
+    return Planned(run, store_plan)
