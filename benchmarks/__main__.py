@@ -7,6 +7,7 @@ import click
 from benchmarks.hop import hop
 from benchmarks.paper_test import paper_test
 from benchmarks.recovery import recovery
+from benchmarks.retrieval import retrieval
 from benchmarks.search import search
 from benchmarks.tags import tags
 
@@ -14,6 +15,7 @@ BENCHMARKS: Final[dict[str, click.Command]] = {
     "hop": hop,
     "paper-test": paper_test,
     "recovery": recovery,
+    "retrieval": retrieval,
     "search": search,
     "tags": tags,
 }

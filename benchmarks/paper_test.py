@@ -1,27 +1,20 @@
 """The main job whole: the participants of `paper-test` in both modes, on embedded servers and models."""
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.contestants import PROJECT
 from benchmarks.machine import this_machine
+from benchmarks.stack import Memory, Stack, stack
 
 PACKAGES: Final = ("ragq", "celery", "torch", "xllamacpp")
-SERVERS: Final = ("DATABASE_URL", "REDIS_URL", "OLLAMA_HOST", "OLLAMA_PORT", "RAGQ_OPENAI_BASE_URL")
-_SAMPLE_SECONDS = 2.0
 
 
 class Passes(NamedTuple):
@@ -63,6 +56,10 @@ def paper_test(limit: int | None, passes_only: bool, json_file: Path | None) -> 
     """
     machine = this_machine(PACKAGES)
     with stack() as running:
+        data = running.folder / "data"
+        running.ragq("demo-data", str(data))
+        running.ragq("import", "participants", str(data))
+        running.ragq("index", "references", "--split", "paper-train")
         passes = _count_passes(running, limit)
         runs = {} if passes_only else {"first": _whole(running, limit), "again": _whole(running, limit)}
     console = Console(width=110)
@@ -78,57 +75,6 @@ def paper_test(limit: int | None, passes_only: bool, json_file: Path | None) -> 
         content = {"machine": machine._asdict(), "passes": passes._asdict()}
         content |= {name: run._asdict() for name, run in runs.items()}
         json_file.write_text(json.dumps(content, indent=2) + "\n")
-
-
-class Stack:
-    """A running stack with demo data and a reference index in it, spoken to as a user would."""
-
-    def __init__(self, home: Path) -> None:
-        kept = {name: value for name, value in os.environ.items() if name not in SERVERS}
-        self._environment: Mapping[str, str] = kept | {"RAGQ_HOME": str(home), "RAGQ_PROFILE": "demo"}
-        self._log = home / "logs" / "worker-model.log"
-
-    def ragq(self, *arguments: str) -> str:
-        """What a command printed. Its exit code is 0."""
-        ran = subprocess.run(
-            [Path(sys.executable).with_name("ragq"), *arguments],
-            cwd=PROJECT,
-            env=dict(self._environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if ran.returncode:
-            raise click.ClickException(f"ragq {' '.join(arguments)} ended with {ran.returncode}:\n{ran.stderr}")
-        return ran.stdout
-
-    def asked(self, *arguments: str) -> Any:
-        """What a command printed as JSON."""
-        return json.loads(self.ragq(*arguments, "--json"))
-
-    def encoded(self) -> list[dict[str, Any]]:
-        """The log's lines about texts that went through the embedding model, so far."""
-        lines = (line for line in self._log.read_text().splitlines() if line.startswith("{"))
-        return [event for event in map(json.loads, lines) if event["event"] == "texts_encoded"]
-
-
-@contextmanager
-def stack() -> Iterator[Stack]:
-    """A stack of its own, until the block ends."""
-    with tempfile.TemporaryDirectory(prefix="ragq-benchmark-") as name:
-        folder = Path(name)
-        # Postgres does not run as root: another account has to reach its folder.
-        folder.chmod(0o711)
-        running = Stack(folder / "home")
-        running.ragq("up", "--no-flower")
-        try:
-            running.ragq("demo-data", str(folder / "data"))
-            running.ragq("import", "participants", str(folder / "data"))
-            running.ragq("index", "references", "--split", "paper-train")
-            yield running
-        finally:
-            running.ragq("down")
 
 
 def _count_passes(running: Stack, limit: int | None) -> Passes:
@@ -159,7 +105,7 @@ def _count_passes(running: Stack, limit: int | None) -> Passes:
 
 
 def _whole(running: Stack, limit: int | None) -> Whole:
-    with _Memory(running) as memory:
+    with Memory(running) as memory:
         started = time.monotonic()
         submitted = running.asked("submit", "--split", "paper-test", "--new", "--wait", *_limit(limit))
         wall_s = time.monotonic() - started
@@ -172,29 +118,6 @@ def _whole(running: Stack, limit: int | None) -> Whole:
         llm_reused=sum(job["llm_reused"] for job in jobs),
         peak_mb=memory.peak_mb,
     )
-
-
-class _Memory:
-    """Looks at the memory of a stack, again and again, while a block runs."""
-
-    def __init__(self, running: Stack) -> None:
-        self.peak_mb = 0.0
-        self._running = running
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look)
-
-    def __enter__(self) -> "_Memory":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._over.wait(_SAMPLE_SECONDS):
-            parts = self._running.asked("ps")
-            self.peak_mb = max(self.peak_mb, sum(part["rss_mb"] or 0.0 for part in parts))
 
 
 def _limit(limit: int | None) -> list[str]:

@@ -1,0 +1,142 @@
+"""How well ragq finds what is judged relevant, ranking by ranking, beside BM25."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.machine import this_machine
+from benchmarks.retrieval_sets import SETS, data_folder, documents_of, write_works
+from benchmarks.stack import Memory, Stack, stack
+from stages.queries.query_set import read_query_set
+
+PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgvector")
+
+#: Nothing is filtered for its length: an abstract is a document, however short.
+PRESET: Final = (
+    "retrieval.dense_limit=50",
+    "retrieval.lexical_limit=50",
+    "retrieval.min_word_count=0",
+    "retrieval.min_char_count=0",
+)
+_TOLERANCE: Final = 0.002
+"""How far fusion may stay behind the better leg."""
+
+
+class Measured(NamedTuple):
+    """One set."""
+
+    bm25_ndcg: float
+    documents: int
+    import_s: float
+    search_s: float
+    """From the submission to the end of its last job."""
+    peak_mb: float
+    """Resident memory of all parts of the stack together, at its highest."""
+    report: dict[str, Any]
+    """What `ragq report --json` printed."""
+
+    def ndcg(self, stage: str) -> float:
+        """Mean nDCG@10 of a ranking."""
+        (found,) = (one for one in self.report["stages"] if one["stage"] == stage)
+        return float(found["measures"]["ndcg@10"]["value"])
+
+
+@click.command(short_help="What searches find, ranking by ranking, beside BM25")
+@click.argument("names", metavar="[SET]...", nargs=-1, type=click.Choice(list(SETS)))
+@click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="A value of the preset, or a setting.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path | None) -> None:
+    """Import a public set into a stack of its own, search for its queries, and compare with BM25 by bm25s.
+
+    Without a name all sets are run. The embedder works for ten minutes or more on scifact.
+
+    Example:
+
+    \b
+        python -m benchmarks retrieval psychology-sections
+        python -m benchmarks retrieval scifact --set retrieval.fusion=rrf
+    """
+    data = data_folder()
+    measured = {}
+    with stack() as running:
+        for name in names or SETS:
+            measured[name] = _measure(running, name, data, (*PRESET, *values))
+    console = Console(width=110)
+    machine = this_machine(PACKAGES)
+    console.print(machine.sentence(), highlight=False)
+    for name, found in measured.items():
+        console.print(_table(name, found))
+        for line in goals(name, found):
+            console.print(line, highlight=False)
+    if json_file is not None:
+        content = {"machine": machine._asdict(), **{name: found._asdict() for name, found in measured.items()}}
+        json_file.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def goals(name: str, found: Measured) -> list[str]:
+    """What was aimed at, and whether it was reached."""
+    fused, leg = found.ndcg("fused"), max(found.ndcg("dense"), found.ndcg("lexical"))
+    wanted = {
+        f"fused {fused:.4f}, best leg {leg:.4f} - {_TOLERANCE}": fused >= leg - _TOLERANCE,
+        f"reranked {found.ndcg('reranked'):.4f}, fused {fused:.4f}": found.ndcg("reranked") >= fused,
+    }
+    if name == "scifact":
+        wanted[f"fused {fused:.4f}, 0.70"] = fused >= 0.70
+    return [f"{'reached' if is_reached else 'MISSED'}: {what}" for what, is_reached in wanted.items()]
+
+
+def _measure(running: Stack, name: str, data: Path, values: tuple[str, ...]) -> Measured:
+    from benchmarks.bm25_baseline import bm25_ndcg  # needs packages of the extra `dev`
+
+    found = SETS[name]
+    queries, qrels = (data / found.queries / file for file in ("queries.jsonl", "qrels.tsv"))
+    works = running.folder / name
+    count = write_works(data / found.documents, works)
+    with Memory(running) as memory:
+        began = time.monotonic()
+        running.ragq("import", "works", str(works), "--corpus", name, "--wait")
+        import_s = time.monotonic() - began
+        began = time.monotonic()
+        asked = ["--queries", str(queries), "--qrels", str(qrels), "--corpus", name, "--no-expand"]
+        options = [argument for value in values for argument in ("--set", value)]
+        submitted = running.asked("submit", *asked, "--until", "consolidate", *options, "--wait")
+        search_s = time.monotonic() - began
+    query_set = read_query_set(
+        queries.read_bytes(), qrels.read_bytes(), queries_file=str(queries), qrels_file=str(qrels)
+    )
+    return Measured(
+        bm25_ndcg=bm25_ndcg(list(documents_of(data / found.documents)), query_set),
+        documents=count,
+        import_s=import_s,
+        search_s=search_s,
+        peak_mb=memory.peak_mb,
+        report=running.asked("report", f"r{submitted['run_id']}"),
+    )
+
+
+def _table(name: str, found: Measured) -> Table:
+    queries = found.report["counts"]["submitted"]
+    table = Table(
+        title=f"{name}: {found.documents} works imported in {found.import_s:.0f} s, {queries} queries in "
+        f"{found.search_s:.0f} s ({found.search_s / queries:.2f} s each), peak {found.peak_mb:.0f} MB",
+        title_justify="left",
+    )
+    for heading in ("ranking", "queries", "nDCG@10", "95 %", "recall@10", "MRR@10"):
+        table.add_column(heading, justify="left" if heading == "ranking" else "right")
+    table.add_row("BM25 (bm25s, whole documents)", "", f"{found.bm25_ndcg:.4f}")
+    for stage in found.report["stages"]:
+        ndcg, recall, mrr = (stage["measures"][measure] for measure in ("ndcg@10", "recall@10", "mrr@10"))
+        table.add_row(
+            stage["stage"],
+            str(stage["queries"]),
+            f"{ndcg['value']:.4f}",
+            f"{ndcg['low']:.4f} to {ndcg['high']:.4f}",
+            f"{recall['value']:.4f}",
+            f"{mrr['value']:.4f}",
+        )
+    return table

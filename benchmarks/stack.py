@@ -1,0 +1,93 @@
+"""A throw-away stack, as `ragq up` starts it on a bare machine."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from benchmarks.contestants import PROJECT
+
+SERVERS: Final = ("DATABASE_URL", "REDIS_URL", "OLLAMA_HOST", "OLLAMA_PORT", "RAGQ_OPENAI_BASE_URL")
+_SAMPLE_SECONDS = 2.0
+
+
+class Stack:
+    """A running stack, spoken to as a user would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        """For files of the benchmark; the stack keeps its own below it."""
+        home = folder / "home"
+        kept = {name: value for name, value in os.environ.items() if name not in SERVERS}
+        self._environment: Mapping[str, str] = kept | {"RAGQ_HOME": str(home), "RAGQ_PROFILE": "demo"}
+        self._log = home / "logs" / "worker-model.log"
+
+    def ragq(self, *arguments: str) -> str:
+        """What a command printed. Its exit code is 0."""
+        ran = subprocess.run(
+            [Path(sys.executable).with_name("ragq"), *arguments],
+            cwd=PROJECT,
+            env=dict(self._environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if ran.returncode:
+            raise click.ClickException(f"ragq {' '.join(arguments)} ended with {ran.returncode}:\n{ran.stderr}")
+        return ran.stdout
+
+    def asked(self, *arguments: str) -> Any:
+        """What a command printed as JSON."""
+        return json.loads(self.ragq(*arguments, "--json"))
+
+    def encoded(self) -> list[dict[str, Any]]:
+        """The log's lines about texts that went through the embedding model, so far."""
+        lines = (line for line in self._log.read_text().splitlines() if line.startswith("{"))
+        return [event for event in map(json.loads, lines) if event["event"] == "texts_encoded"]
+
+
+@contextmanager
+def stack() -> Iterator[Stack]:
+    """A stack of its own, until the block ends."""
+    with tempfile.TemporaryDirectory(prefix="ragq-benchmark-") as name:
+        folder = Path(name)
+        # Postgres does not run as root: another account has to reach its folder.
+        folder.chmod(0o711)
+        running = Stack(folder)
+        running.ragq("up", "--no-flower")
+        try:
+            yield running
+        finally:
+            running.ragq("down")
+
+
+class Memory:
+    """Looks at the memory of all parts of a stack together, again and again, while a block runs."""
+
+    def __init__(self, running: Stack) -> None:
+        self.peak_mb = 0.0
+        self._running = running
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> "Memory":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(_SAMPLE_SECONDS):
+            parts = self._running.asked("ps")
+            self.peak_mb = max(self.peak_mb, sum(part["rss_mb"] or 0.0 for part in parts))

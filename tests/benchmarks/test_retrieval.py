@@ -1,0 +1,41 @@
+"""The retrieval benchmark, without a stack."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.bm25_baseline import bm25_ndcg
+from benchmarks.retrieval import Measured, goals
+from benchmarks.retrieval_sets import SETS, documents_of, write_works
+from stages.queries.query_set import read_query_set
+from tests.data import public_data
+
+
+def measured(**ndcg: float) -> Measured:
+    stages = [{"stage": stage, "measures": {"ndcg@10": {"value": value}}} for stage, value in ndcg.items()]
+    return Measured(0.68, 10, 1.0, 1.0, 100.0, {"stages": stages})
+
+
+def test_a_document_is_a_work_under_its_name(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"_id": "7", "title": "Tea\\nand water", "text": "It is brewed."}\n')
+
+    assert write_works(corpus, tmp_path / "works") == 1
+    assert (tmp_path / "works" / "7.md").read_text() == "# Tea and water\n\nIt is brewed.\n"
+
+
+def test_goals_are_told_reached_or_missed() -> None:
+    found = measured(dense=0.64, lexical=0.702, fused=0.7, reranked=0.69)
+
+    assert [line.split(":")[0] for line in goals("scifact", found)] == ["reached", "MISSED", "reached"]
+
+
+@pytest.mark.parametrize(("name", "at_least"), [("psychology-sections", 0.75), ("psychology-definitions", 0.90)])
+def test_the_baseline_is_near_the_known_one(name: str, at_least: float) -> None:
+    documents = public_data(SETS[name].documents)
+    folder = public_data(SETS[name].queries)
+    queries = read_query_set(
+        (folder / "queries.jsonl").read_bytes(), (folder / "qrels.tsv").read_bytes(), queries_file="", qrels_file=""
+    )
+
+    assert at_least < bm25_ndcg(list(documents_of(documents)), queries) < 0.95
