@@ -12,6 +12,7 @@ from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet
 from stages.queries.expand import pasted_expansion
+from stages.queries.rankers.late_interaction import LATE_INTERACTION
 from stages.queries.templates import TemplateTag
 from store import corpora, presets, queries, templates
 from store.chain import content_hash
@@ -49,8 +50,9 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     """The run for a request: one job per question, in the order asked for.
 
     The corpus says how its questions are embedded. Raises Refused for an unknown corpus or preset, for a corpus in
-    which nothing can be found yet, for ids that look like text, and for settings that name another embedder than the
-    corpus's; LLMResponseParseError for a pasted expansion that cannot be used.
+    which nothing can be found yet, for a ranker that the corpus has no vectors for, for ids that look like text, and
+    for settings that name another embedder than the corpus's; LLMResponseParseError for a pasted expansion that
+    cannot be used.
     """
     _refuse_text_in_ids(request.queries)
     if request.expansion_reply is not None:
@@ -58,6 +60,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     corpus = await _corpus(connection, request.corpus)
     stored = await (presets.default(connection) if request.preset is None else presets.get(connection, request.preset))
     preset = stored.preset.changed(request.preset_values, origin="option --set")
+    _refuse_token_vectors(corpus, preset)
     snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
     expansion = _expansion(request, preset)
     inputs: dict[str, Any] = {
@@ -115,6 +118,14 @@ async def _corpus(connection: Connection, name: str) -> StoredCorpus:
             f"embeds works; `ragq corpus show {name}` says what waits."
         )
     return found
+
+
+def _refuse_token_vectors(corpus: StoredCorpus, preset: Preset) -> None:
+    if preset.reranking.ranker == LATE_INTERACTION:
+        raise Refused(
+            f"Corpus '{corpus.name}' has no vectors of tokens, which reranking.ranker={LATE_INTERACTION} compares. "
+            "Take another ranker: `--set reranking.ranker=score-fusion`."
+        )
 
 
 def _refuse_text_in_ids(asked: QuerySet) -> None:
