@@ -31,8 +31,8 @@ _PROFILES = """\
 
 The profile is that of `--profile`, else of `RAGQ_PROFILE`, else `demo` when neither `OLLAMA_HOST` nor
 `RAGQ_OPENAI_BASE_URL` is set, else `paper`. `paper` is the defaults. `validated` asks for the item tag filter and for
-scores by chunk, which this version does not have: it is refused unless both are set back. `demo` runs on small models
-that are installed with ragq; its verdicts show the machinery and not quality.
+scores by chunk: an index without them is refused until `ragq index chunk-scores` has scored it. `demo` runs on small
+models that are installed with ragq; its verdicts show the machinery and not quality.
 """
 
 
