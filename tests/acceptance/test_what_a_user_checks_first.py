@@ -1,4 +1,4 @@
-"""What a user of few-shot scoring checks first, and the test that holds each of it.
+"""What a user of few-shot scoring or of queries checks first, and the test that holds each of it.
 
 Run a row with pytest: `pytest tests/stages/participants/test_reference_block.py -k empty_bundle`. The test below holds
 that everything named here is there.
@@ -19,6 +19,13 @@ LOAD = "stages/participants/artifacts/test_load.py"
 VALIDATE = "stages/participants/test_validate.py"
 SIMILARITY = "stages/participants/test_similarity.py"
 PROMPTS = "acceptance/test_prompts.py"
+EXPAND = "stages/queries/test_expand.py"
+FUSION = "stages/queries/test_fusion.py"
+SEARCH = "stages/queries/test_retrieve.py"
+FILTERS = "stages/queries/test_filters.py"
+MMR = "stages/queries/test_mmr.py"
+CONSOLIDATE = "stages/queries/test_consolidate.py"
+AUGMENT = "stages/queries/test_augment.py"
 
 FIRST_LOOK: dict[str, tuple[str, ...]] = {
     "A 1, an empty reference block is the empty text": (f"{BLOCK}::test_empty_bundle_is_the_empty_string",),
@@ -102,6 +109,60 @@ FIRST_LOOK: dict[str, tuple[str, ...]] = {
     ),
 }
 
+QUERIES: dict[str, tuple[str, ...]] = {
+    "B 1, fenced, unfenced and broken replies of an expansion": (
+        f"{EXPAND}::test_b1_fenced_and_unfenced_replies_are_read",
+        f"{EXPAND}::test_b1_backticks_inside_a_string_end_no_fence",
+        f"{EXPAND}::test_b1_a_broken_reply_is_an_error_that_says_what_is_wrong",
+        f"{EXPAND}::test_b1_an_object_of_the_wrong_shape_is_an_error_with_all_that_is_wrong",
+    ),
+    "B 1, missing keys are empty": (
+        f"{EXPAND}::test_b1_a_missing_key_is_empty",
+        f"{EXPAND}::test_b1_an_object_without_any_of_the_keys_is_no_expansion",
+    ),
+    "B 1, a pasted reply needs no model": (f"{EXPAND}::test_b1_pasting_asks_no_model_and_takes_any_number_of_queries",),
+    "B 2, reciprocal ranks with k 50": (
+        f"{FUSION}::test_b2_rank_1_in_two_lists_scores_2_51ths",
+        f"{FUSION}::test_b2_ranks_1_and_5_score_1_51th_and_1_55th",
+    ),
+    "B 2, the union of dense and lexical": (
+        f"{FUSION}::test_b2_the_union_is_fused_and_ties_stay_in_first_seen_order_dense_first",
+    ),
+    "B 2, HyDE is not searched by full text": (
+        f"{SEARCH}::test_b2_the_made_up_answer_is_searched_by_its_vector_alone",
+    ),
+    "B 2, filters of 150 words and 250 characters, and 0 switches off": (
+        f"{FILTERS}::test_b2_chunks_have_at_least_150_words_and_250_characters",
+        f"{FILTERS}::test_b2_a_limit_of_0_switches_a_filter_off_but_blank_chunks_never_stay",
+        f"{SEARCH}::test_b2_a_limit_of_0_switches_a_leg_off",
+    ),
+    "B 3, entities and intent": (
+        "stages/queries/test_entity_bias.py::test_b3_each_entity_counts_once_in_any_case",
+        "stages/queries/test_intent_bias.py::test_b3_each_intent_prefers_its_levels",
+        "stages/queries/test_intent_bias.py::test_b3_each_intent_prefers_its_length",
+    ),
+    "B 3, MMR returns all when they are few, and its extremes": (
+        f"{MMR}::test_b3_no_more_candidates_than_asked_for_come_back_as_they_stand",
+        f"{MMR}::test_b3_lambda_1_is_the_order_of_the_scores",
+        f"{MMR}::test_b3_lambda_0_is_variety_alone",
+    ),
+    "B 4, half of a parent is the parent, and parents fold upward": (
+        f"{CONSOLIDATE}::test_b4_chunks_that_cover_half_of_their_parent_are_replaced_by_it",
+        f"{CONSOLIDATE}::test_b4_parents_fold_upward",
+    ),
+    "B 4, a gap of 7 merges and 8 does not, under 350 characters are dropped, a changed file raises": (
+        f"{CONSOLIDATE}::test_b4_a_gap_of_7_lines_merges_and_one_of_8_does_not",
+        f"{CONSOLIDATE}::test_b4_passages_under_350_characters_are_dropped",
+        f"{CONSOLIDATE}::test_b4_a_changed_work_is_an_error",
+    ),
+    "B 5, labels in the order of scores, with headings, up to top_n": (
+        f"{AUGMENT}::test_b5_blocks_carry_label_title_headings_and_lines_each_in_its_fence",
+        f"{CONSOLIDATE}::test_groups_come_best_first_and_ties_in_order",
+        f"{AUGMENT}::test_b5_the_first_top_n_are_shown_and_all_are_counted",
+    ),
+    "B 5, no context says so": (f"{AUGMENT}::test_b5_without_anything_the_prompt_says_so",),
+}
+
 SPECS: dict[str, tuple[str, ...]] = {
     "33, threshold, budget, defaults, and a closing tag that closes": (
         f"{RERANK}::test_reference_threshold_filters_low_similarity",
@@ -127,7 +188,7 @@ SPECS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize(("row", "names"), [*FIRST_LOOK.items(), *SPECS.items()])
+@pytest.mark.parametrize(("row", "names"), [*FIRST_LOOK.items(), *QUERIES.items(), *SPECS.items()])
 def test_every_row_is_held_by_tests_that_exist(row: str, names: tuple[str, ...]) -> None:
     missing = [name for name in names if name.split("::")[1] not in functions_of(name.split("::")[0])]
     assert (missing, bool(names)) == ([], True), row
