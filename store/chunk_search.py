@@ -41,7 +41,7 @@ ORDER BY q.ordinal, n.distance, n.chunk_id
 """
 
 # Okapi BM25 with Lucene's idf, ln(1 + (N - df + 0.5) / (df + 0.5)), and without the constant factor k1 + 1. A term that
-# stands twice in the text counts twice. The summands are whole numbers of 1e-12, so that chunks of the same words get
+# stands twice in the text counts twice. The summands are whole numbers of 1e-10, so that chunks of the same words get
 # the same score whatever order they are added in.
 BM25 = """
 WITH size AS (
@@ -66,16 +66,17 @@ WITH size AS (
         SELECT chunk_id, frequency, length FROM chunk_term
         WHERE corpus_id = $1 AND term = t.term AND ($4::bigint[] IS NULL OR chunk_id = ANY($4))
     ) AS p
-), scored AS (
-    SELECT a.ordinal, p.chunk_id, sum((a.times * p.weight * 1e12)::bigint) AS units
+), scored AS MATERIALIZED (
+    SELECT a.ordinal, p.chunk_id, sum(round(a.times * p.weight * 1e10)) AS units
     FROM asked AS a JOIN posting AS p USING (term)
     GROUP BY a.ordinal, p.chunk_id
-), ranked AS (
-    SELECT ordinal, chunk_id, units, row_number() OVER (PARTITION BY ordinal ORDER BY units DESC, chunk_id) AS rank
-    FROM scored
 )
-SELECT ordinal - 1 AS list, chunk_id, units::float8 / 1e12 AS score
-FROM ranked WHERE rank <= $3 ORDER BY ordinal, rank
+SELECT q.ordinal - 1 AS list, n.chunk_id, n.units / 1e10 AS score
+FROM generate_series(1, cardinality($2::text[])) AS q (ordinal)
+CROSS JOIN LATERAL (
+    SELECT s.chunk_id, s.units FROM scored AS s WHERE s.ordinal = q.ordinal ORDER BY s.units DESC, s.chunk_id LIMIT $3
+) AS n
+ORDER BY q.ordinal, n.units DESC, n.chunk_id
 """
 
 _COVER_DENSITY = """
