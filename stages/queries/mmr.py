@@ -32,11 +32,13 @@ def passage_similarity(ids: Sequence[int], texts: Sequence[str], vectors: Mappin
     (cosine + 1) / 2 of their vectors, a vector of zeros having the cosine 0; where a vector is missing, the share of
     the words of both that they have in common (Jaccard), by white space and in lower case.
     """
+    known = np.array([id_ in vectors for id_ in ids], dtype=bool)
     words = [set(text.lower().split()) for text in texts]
-    similarity = np.array([[_jaccard(one, other) for other in words] for one in words]).reshape(len(ids), len(ids))
-    known = [place for place, id_ in enumerate(ids) if id_ in vectors]
-    if known:
-        rows = np.stack([vectors[ids[place]] for place in known]).astype(np.float64)
+    similarity = np.zeros((len(ids), len(ids)))
+    for one, other in np.argwhere(~np.logical_and.outer(known, known)):
+        similarity[one, other] = _jaccard(words[one], words[other])
+    if known.any():
+        rows = np.stack([vectors[id_] for id_ in ids if id_ in vectors]).astype(np.float64)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         units = rows / np.where(lengths == 0, 1, lengths)
         # Rounded, because the same product may differ in its last bit from place to place, which would break ties.
