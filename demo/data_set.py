@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from demo.files import write_files
 from demo.interview import hold_interview
 from demo.paper_splits import PAPER_SPLITS, PARTICIPANT_IDS
 from demo.prevalence import draw_scores
 from demo.recording import transcript_file
-from schemas.errors import Refused
 from schemas.values.phq8 import PHQ8Item
 
 SEED = 20261121
@@ -43,15 +43,7 @@ def write_data_set(directory: Path, seed: int = SEED) -> None:
 
     Writing the same again changes nothing. Raises Refused when the folder holds anything else.
     """
-    files = data_set_files(seed)
-    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
-        name = path.relative_to(directory).as_posix()
-        if name not in files or files[name] != path.read_bytes():
-            raise Refused(f"{directory} already holds {name}, which is not of this data set. Name a new folder.")
-    for name, data in files.items():
-        path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_files(directory, data_set_files(seed))
 
 
 def data_set_files(seed: int = SEED) -> dict[str, bytes]:

@@ -18,3 +18,9 @@ def test_the_command_leaves_other_data_alone(tmp_path: Path) -> None:
     result = CliRunner().invoke(demo_data, [str(tmp_path)])
     assert isinstance(result.exception, Refused)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.csv"]
+
+
+def test_the_command_writes_works_for_a_corpus(tmp_path: Path) -> None:
+    result = CliRunner().invoke(demo_data, ["--works", str(tmp_path / "new")])
+    assert result.output == f"Wrote bridges.md, clocks.md, tea.md to {tmp_path / 'new'}.\n"
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["bridges.md", "clocks.md", "tea.md"]

@@ -1,0 +1,35 @@
+"""The works that come with ragq show everything that a corpus is cut from."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.work_files import find_files, read_works
+from demo.library import write_library
+from schemas.errors import Refused
+from schemas.values.corpora import VectorStatus
+
+
+def test_the_works_have_titles_sections_and_tables_and_make_dozens_of_chunks(tmp_path: Path) -> None:
+    names = write_library(tmp_path / "works")
+    works = read_works(find_files([tmp_path / "works"]), given={})
+
+    assert names == ["bridges.md", "clocks.md", "tea.md"]
+    assert [work.bibliography.title for work in works] == [
+        "How Bridges Stand Up",
+        "How Clocks Keep Time",
+        "How Tea Is Made",
+    ]
+    for work in works:
+        statuses = [chunk.vector_status for chunk in work.chunks]
+        assert statuses.count(VectorStatus.TO_VEC) >= 14
+        assert statuses.count(VectorStatus.TABLE) == 1
+        assert {chunk.level for chunk in work.chunks} >= {"H1", "H2", "H3"}
+
+
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.md").write_text("mine")
+
+    with pytest.raises(Refused, match=r"mine\.md"):
+        write_library(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.md"]
