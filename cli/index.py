@@ -8,8 +8,9 @@ from cli.session import application, with_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import tell
 from cli.watch import follow, follow_to_rest
+from schemas.statuses import JobStatus
 from stages.participants.splits import TRAINING_SPLITS
-from store import index_runs, references
+from store import index_runs, references, runs
 from store.database import Connection
 from store.references import StoredIndex
 from workers.submissions.chunk_scores import PlannedScores, plan_chunk_scores
@@ -155,11 +156,15 @@ def chunk_scores_command(
             allow_same_model=allow_same_model,
             limit=limit,
         )
-        return await submit(connection, app, planned.run, always_new=always_new), planned
+        submitted = await submit(connection, app, planned.run, always_new=always_new)
+        if not (planned.is_trial or planned.is_shown) and await _has_succeeded(connection, submitted.run_id):
+            # Other scores took the place of these: they are shown again, from the ledger.
+            submitted = await submit(connection, app, planned.run, always_new=True)
+        return submitted, planned
 
     submitted, planned = with_database(store)
     tell(submitted, profile=settings.profile, why=settings.profile_source)
-    if submitted.jobs < planned.chunks:
+    if planned.is_trial:
         click.echo(f"A trial of {submitted.jobs} of {planned.chunks} chunks: no run will see these scores.", err=True)
     if wait:
         follow(submitted.run_id, as_json=as_json)
@@ -179,6 +184,11 @@ def list_command(as_json: bool) -> None:
         ragq index list
     """
     _print(with_database(references.current), as_json)
+
+
+async def _has_succeeded(connection: Connection, run_id: int) -> bool:
+    found = await runs.overview(connection, run_id)
+    return found is not None and found.states.get(JobStatus.SUCCEEDED) == found.jobs
 
 
 def _leave_with_what_was_published(run_id: int) -> None:

@@ -106,6 +106,23 @@ def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_o
     assert fresh.value(SCORED) == CHUNKS
 
 
+def test_scores_that_others_took_the_place_of_are_shown_again_for_nothing(
+    fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel
+) -> None:
+    second = ollama.model(lambda prompt: Say(scores_reply(NoInterest=1)))
+    fresh.start_worker()
+    first = score_chunks(fresh, scorer.name)
+    fresh.wait_for(first)
+    assert score_chunks(fresh, scorer.name) == first
+    fresh.wait_for(score_chunks(fresh, second.name))
+    assert meta_of(fresh)["scorer_model"] == second.name
+
+    again = score_chunks(fresh, scorer.name)
+
+    assert fresh.wait_for(again) == {"succeeded": CHUNKS}
+    assert (again == first, meta_of(fresh)["scorer_model"], scorer.calls) == (False, scorer.name, CHUNKS)
+
+
 def test_a_trial_of_some_chunks_shows_nothing_and_is_paid_for_once(fresh: Installation, scorer: ScriptedModel) -> None:
     fresh.start_worker()
     trial = fresh.ragq("index", "chunk-scores", NAME, "--scorer-model", scorer.name, "--limit", "5", "--wait")

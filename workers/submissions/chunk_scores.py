@@ -16,11 +16,18 @@ from workers.submissions.indexes import current_index
 
 
 class PlannedScores(NamedTuple):
-    """A run that scores chunks, and of how many chunks."""
+    """A run that scores chunks, and what it is to be compared with."""
 
     run: NewRun
     chunks: int
-    """Chunks of the index; a run of fewer jobs is a trial, after which nothing is visible."""
+    """Chunks of the index."""
+    is_shown: bool
+    """The index shows scores by this scorer and prompt already."""
+
+    @property
+    def is_trial(self) -> bool:
+        """Not every chunk is scored, so that nothing is visible afterwards."""
+        return len(self.run.jobs) < self.chunks
 
 
 async def plan_chunk_scores(
@@ -73,4 +80,6 @@ async def plan_chunk_scores(
             for chunk in chosen
         ],
     )
-    return PlannedScores(run, len(chunks))
+    shown = index.chunk_scores_meta or {}
+    is_shown = (shown.get("scorer_model"), shown.get("prompt_hash")) == (scorer_model, PROMPT_HASH)
+    return PlannedScores(run, len(chunks), is_shown)
