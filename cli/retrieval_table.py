@@ -22,7 +22,7 @@ _SHOWN = 20
 
 def retrieval_table(report: RetrievalReport) -> RenderableType:
     """Head, one line per ranking, the validator, what it took, and what went wrong."""
-    parts = [_head(report), _stages(report), *map(Text, remarks(report.counts))]
+    parts = [_head(report), _stages(report), Text("\n".join(remarks(report.counts)))]
     if report.validator is not None:
         parts.append(Text(validator_in_words(report.validator)))
     parts.append(_times(report))
@@ -66,16 +66,20 @@ def made_with(provenance: RetrievalProvenance) -> dict[str, str]:
 
 def remarks(counts: QueryCounts) -> list[str]:
     """Which queries count, and which do not."""
-    lines = [f"{counts.judged} of {counts.submitted} queries are judged, {counts.failed} of them failed."]
-    others = {
-        "have no judgement": counts.without_judgement,
-        "have no relevant document": counts.without_relevant,
-        "are unfinished": counts.unfinished,
-        "found chunks that are stored no more": counts.chunks_gone,
+    judged = f"{counts.judged} of {counts.submitted} queries are judged"
+    lines = [f"{judged}: {counts.failed} of these failed, {counts.unfinished} are unfinished."]
+    left_out = {
+        "without a judgement": counts.without_judgement,
+        "without a relevant document": counts.without_relevant,
+        "with chunks that are stored no more": counts.chunks_gone,
     }
-    lines += [f"{count} {what} and count in no mean." for what, count in others.items() if count]
+    if any(left_out.values()):
+        reasons = ", ".join(f"{count} {what}" for what, count in left_out.items() if count)
+        lines.append(f"In no mean: {reasons}.")
     if counts.unknown_documents:
-        lines.append(f"{counts.unknown_documents} relevant documents are not in the corpus and count as not found.")
+        lines.append(
+            f"Relevant documents that the corpus does not have, missed in every recall: {counts.unknown_documents}."
+        )
     return lines
 
 

@@ -53,9 +53,9 @@ def test_the_terminal_shows_a_line_per_ranking_and_which_queries_count(ragq: Rag
     # b finds one of two: its best order is 1 + 1/log2(3)
     fused = (1 / log2(3) + 1 / (1 + 1 / log2(3))) / 2
     assert ["fused", "2", "0", "2.0", f"{fused:.4f}", "0.7500", "0.7500", "0.1000", "0.7500"] in lines
-    assert "2 of 3 queries are judged, 0 of them failed." in shown
-    assert "1 have no judgement and count in no mean." in shown
-    assert "1 relevant documents are not in the corpus and count as not found." in shown
+    assert "2 of 3 queries are judged: 0 of these failed, 2 are unfinished." in shown
+    assert "In no mean: 1 without a judgement." in shown
+    assert "Relevant documents that the corpus does not have, missed in every recall: 1." in shown
     assert "precision of accept 0.500" in shown
     assert ["work_changed", "1"] in lines
     assert "ranker score-fusion" in shown
