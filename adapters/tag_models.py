@@ -1,5 +1,6 @@
 """The models of a vocabulary, built by gensim and scikit-learn."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ class TagModelBuilder:
     longest_ngram: int = 4
     buckets: int = 50_000
     """Places for character n-grams; two n-grams may share one."""
-    epochs: int = 20
+    epochs: int = 10
     learning_rate: float = 0.05
     components: int = 100
     """Numbers per context row, at most."""
@@ -50,7 +51,9 @@ class TagModelBuilder:
     def _tokens(self, vocabulary: Vocabulary, seed: int) -> tuple[Mapping[str, Vector], bytes]:
         """FastText over the training lists, on one thread: several would not give the same bytes again.
 
-        The mean of all vectors is taken off: it is what every tag shares, and hides what they differ in.
+        The mean of all vectors is taken off: it is what every tag shares, and hides what they differ in. Character
+        n-grams are weighed by the square of their idf over the tokens: a query and a document each bring one in TF-IDF.
+        A token lies halfway between FastText's own vector and that of its n-grams, where a new word would be put.
         """
         from gensim.models import FastText  # type: ignore[import-untyped]
 
@@ -72,9 +75,14 @@ class TagModelBuilder:
         raw = np.array([model.wv.get_vector(token) for token in tokens], dtype=np.float64)
         shared = raw.mean(axis=0)
         pieces = (self.shortest_ngram, self.longest_ngram, self.buckets)
-        known = sorted({bucket for token in tokens for bucket in buckets_of(token, *pieces)})
-        ngrams = np.asarray(model.wv.vectors_ngrams[known] - shared, dtype=np.float32)
-        vectors = _unit_rows(raw - shared)
+        within = [buckets_of(token, *pieces) for token in tokens]
+        tokens_with = Counter(bucket for buckets in within for bucket in set(buckets))
+        known = sorted(tokens_with)
+        idf = np.log(1 + len(tokens) / np.array([tokens_with[bucket] for bucket in known]))
+        ngrams = np.asarray((model.wv.vectors_ngrams[known] - shared) * idf[:, np.newaxis] ** 2, dtype=np.float32)
+        place = {bucket: row for row, bucket in enumerate(known)}
+        composed = np.array([ngrams[[place[bucket] for bucket in buckets]].sum(axis=0) for buckets in within])
+        vectors = _unit_rows(_unit_rows(raw - shared).astype(np.float64) + _unit_rows(composed))
         data = tokens_file(FASTTEXT, tokens, vectors, pieces=pieces, buckets=known, ngrams=ngrams)
         return dict(zip(tokens, vectors, strict=True)), data
 

@@ -53,14 +53,14 @@ def measure(vocabulary: Vocabulary, *, seed: int, held_out_share: float) -> list
     without = vocabulary.model_copy(update={"aliases": rest})
     unseen = [(alias, tag) for alias, tag in pairs if alias in held_out]
     return [
-        _quality("seen", "fasttext", vocabulary, pairs, *_fasttext(vocabulary, seed)),
-        _quality("seen", "char tf-idf", vocabulary, pairs, *_char_tfidf(vocabulary)),
-        _quality("held out", "fasttext", without, unseen, *_fasttext(without, seed)),
-        _quality("held out", "char tf-idf", without, unseen, *_char_tfidf(without)),
+        quality("seen", "fasttext", vocabulary, pairs, *_fasttext(vocabulary, seed)),
+        quality("seen", "char tf-idf", vocabulary, pairs, *_char_tfidf(vocabulary)),
+        quality("held out", "fasttext", without, unseen, *_fasttext(without, seed)),
+        quality("held out", "char tf-idf", without, unseen, *_char_tfidf(without)),
     ]
 
 
-def _quality(
+def quality(
     aliases: str, method: str, vocabulary: Vocabulary, pairs: Pairs, similarities: Similarities, seconds: float
 ) -> Quality:
     """Equal similarities count against the method."""
