@@ -23,6 +23,8 @@ PRESET: Final = (
     "retrieval.min_word_count=0",
     "retrieval.min_char_count=0",
 )
+#: A busy machine is slow, and not broken: batches of chunks wait for one another.
+PATIENCE: Final = "EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS=3600"
 _TOLERANCE: Final = 0.002
 """How far fusion may stay behind the better leg."""
 
@@ -99,7 +101,7 @@ def _measure(running: Stack, name: str, data: Path, values: tuple[str, ...]) -> 
     count = write_works(data / found.documents, works)
     with Memory(running) as memory:
         began = time.monotonic()
-        running.ragq("import", "works", str(works), "--corpus", name, "--wait")
+        running.ragq("import", "works", str(works), "--corpus", name, "--set", PATIENCE, "--wait")
         import_s = time.monotonic() - began
         began = time.monotonic()
         asked = ["--queries", str(queries), "--qrels", str(qrels), "--corpus", name, "--no-expand"]
