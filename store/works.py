@@ -23,11 +23,11 @@ ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('works', $1))"
 
 SAME_TEXT = f"SELECT id, source_path, {', '.join(_FIELDS)} FROM works WHERE corpus_id = $1 AND content_hash = $2"
 
-SAME_SOURCE = """
-SELECT id FROM works
-WHERE corpus_id = $1 AND source_path IS NOT DISTINCT FROM $2
-  AND ($2::text IS NOT NULL OR (title = $3 AND authors IS NOT DISTINCT FROM $4))
-ORDER BY id LIMIT 1
+SAME_PATH = "SELECT min(id) FROM works WHERE corpus_id = $1 AND source_path = $2"
+
+SAME_NAME = """
+SELECT min(id) FROM works
+WHERE corpus_id = $1 AND source_path IS NULL AND title = $2 AND authors IS NOT DISTINCT FROM $3
 """
 
 ADD = f"""
@@ -114,8 +114,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> Kept:
     async with connection.transaction():
         await connection.execute(ONE_BY_ONE, corpus_id)
         described = work.bibliography.model_dump()
-        source = (work.source_path, work.bibliography.title, work.bibliography.authors)
-        same_source: int | None = await connection.fetchval(SAME_SOURCE, corpus_id, *source)
+        same_source = await _of_same_source(connection, corpus_id, work)
         same_text = await connection.fetchrow(SAME_TEXT, corpus_id, work.content_hash)
         if same_text is not None and same_text["id"] != same_source:
             raise DuplicateWorkError(same_text["id"], same_text["title"])
@@ -175,6 +174,15 @@ async def hashes(connection: Connection, work_ids: Sequence[int]) -> dict[int, s
 async def listed(connection: Connection, corpus_id: int) -> list[ListedWork]:
     """The works of a corpus by title."""
     return [ListedWork(**dict(row)) for row in await connection.fetch(LISTED, corpus_id)]
+
+
+async def _of_same_source(connection: Connection, corpus_id: int, work: NewWork) -> int | None:
+    if work.source_path is not None:
+        found: int | None = await connection.fetchval(SAME_PATH, corpus_id, work.source_path)
+    else:
+        named = (work.bibliography.title, work.bibliography.authors)
+        found = await connection.fetchval(SAME_NAME, corpus_id, *named)
+    return found
 
 
 async def _keep_chunks(connection: Connection, work_id: int, chunks: Sequence[CutChunk]) -> None:

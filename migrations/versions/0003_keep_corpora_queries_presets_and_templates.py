@@ -102,6 +102,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ux_works_content_hash", "works", ["corpus_id", "content_hash"], unique=True)
+    op.create_index("ix_works_source_path", "works", ["corpus_id", "source_path"], unique=False)
     op.create_table(
         "chunks",
         sa.Column("id", sa.BigInteger(), autoincrement=True, nullable=False),

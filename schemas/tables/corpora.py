@@ -34,7 +34,10 @@ class StoredWork(SQLModel, table=True):
     """A document. Its markdown is kept as it was imported: every line number means a line of it."""
 
     __tablename__ = "works"
-    __table_args__ = (Index("ux_works_content_hash", "corpus_id", "content_hash", unique=True),)
+    __table_args__ = (
+        Index("ux_works_content_hash", "corpus_id", "content_hash", unique=True),
+        Index("ix_works_source_path", "corpus_id", "source_path"),
+    )
 
     id: int | None = Field(default=None, sa_column=id_column())
     corpus_id: int = Field(sa_column=reference_column("corpus.id"))
