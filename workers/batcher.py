@@ -18,12 +18,16 @@ from stages.ports import TextEncoder, Vectors
 
 log = structlog.get_logger("ragq.batcher")
 
+#: Texts that are sorted by length and encoded together. More would make the first of them wait for the last.
+MOST_TEXTS = 128
+
 
 @dataclass(eq=False)
 class _Request:
     texts: list[str]
     future: "asyncio.Future[Vectors]"
     rows: list[np.ndarray | None] = field(default_factory=list)
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.rows = [None] * len(self.texts)
@@ -63,19 +67,26 @@ class Batcher:
         self._is_crowded = is_crowded
         self._places = asyncio.Semaphore(max_waiting)
         self._waiting: deque[_Request] = deque()
+        self._finished = 0
         self._arrival = asyncio.Event()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
         self._drain = asyncio.get_running_loop().create_task(self._serve())
 
-    async def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text, in order. Raises what the encoder raises for these texts alone."""
+    async def encode(self, texts: Sequence[str], *, timeout_s: float | None = None) -> Vectors:
+        """One row per text, in order. Raises what the encoder raises for these texts alone.
+
+        `timeout_s` bounds the work on these texts and their neighbours in the passes, and not the waiting for others
+        before them as long as that gets on: TimeoutError is raised when nothing is finished for so long.
+        """
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         async with self._places:
             request = _Request(list(texts), asyncio.get_running_loop().create_future())
             self._waiting.append(request)
             self._arrival.set()
-            return await request.future
+            await self._turn(request, timeout_s)
+            async with asyncio.timeout(timeout_s):
+                return await request.future
 
     async def close(self) -> None:
         """End the queue; requests that still wait are cancelled."""
@@ -84,16 +95,36 @@ class Batcher:
             request.future.cancel()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
+    async def _turn(self, request: _Request, timeout_s: float | None) -> None:
+        while not request.begun.is_set():
+            finished = self._finished
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await request.begun.wait()
+            except TimeoutError:
+                if self._finished == finished:
+                    request.future.cancel()
+                    raise
+
     async def _serve(self) -> None:
         while True:
             await self._arrival.wait()
             if self._is_crowded():
                 await asyncio.sleep(self._window_s)
             self._arrival.clear()
-            requests = [request for request in self._waiting if not request.future.done()]
-            self._waiting.clear()
-            if requests:
+            while requests := self._next():
                 await self._answer(requests)
+
+    def _next(self) -> list[_Request]:
+        taken: list[_Request] = []
+        texts = 0
+        while self._waiting and (not taken or texts + len(self._waiting[0].texts) <= MOST_TEXTS):
+            request = self._waiting.popleft()
+            if not request.future.done():
+                request.begun.set()
+                taken.append(request)
+                texts += len(request.texts)
+        return taken
 
     async def _answer(self, requests: list[_Request]) -> None:
         try:
@@ -118,6 +149,7 @@ class Batcher:
         )
         for batch in passes(ordered, self._token_budget):
             matrix = await loop.run_in_executor(self._executor, self.encoder.encode, [text.text for text in batch])
+            self._finished += 1
             for text, row in zip(batch, matrix, strict=True):
                 text.request.rows[text.position] = row
         log.info(
@@ -161,8 +193,7 @@ class BatchedEmbedder:
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
         """See Embedder."""
         try:
-            async with asyncio.timeout(timeout_s):
-                matrix = await self._batcher.encode(texts)
+            matrix = await self._batcher.encode(texts, timeout_s=timeout_s)
         except TimeoutError:
             raise LLMTimeoutError(timeout_s) from None
         if len(matrix) != len(texts):
