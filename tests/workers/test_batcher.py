@@ -147,6 +147,37 @@ async def test_a_request_that_is_given_up_leaves_the_others_alone(batcher: MakeB
     np.testing.assert_array_equal(await shared.encode(["later"]), FakeEncoder().encode(["later"]))
 
 
+async def test_the_vectors_of_tokens_come_in_the_order_of_the_texts_within_the_token_budget(
+    batcher: MakeBatcher,
+) -> None:
+    class Noting(FakeEncoder):
+        def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
+            self.passes.append(tuple(texts))
+            return super().encode_tokens(texts)
+
+    encoder, texts = Noting(), ["a b c d e", "b", "", "d e"]
+
+    found = await BatchedEmbedder(batcher(encoder, token_budget=5)).embed_tokens(texts, timeout_s=5)
+
+    # With padding: 2 x 1, 1 x 2, 1 x 5.
+    assert encoder.passes == [("", "b"), ("d e",), ("a b c d e",)]
+    for text, tokens in zip(texts, found, strict=True):
+        np.testing.assert_array_equal(tokens, FakeEncoder().encode_tokens([text])[0])
+
+
+async def test_tokens_that_take_too_long_are_a_time_out_and_no_text_asks_nobody(batcher: MakeBatcher) -> None:
+    class Slow(FakeEncoder):
+        def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
+            time.sleep(0.2)
+            return super().encode_tokens(texts)
+
+    slow = BatchedEmbedder(batcher(Slow()))
+
+    assert await slow.embed_tokens([], timeout_s=0.01) == []
+    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.01s"):
+        await slow.embed_tokens(["text"], timeout_s=0.01)
+
+
 async def test_a_model_that_loses_a_row_is_found_out(batcher: MakeBatcher) -> None:
     class Careless(FakeEncoder):
         def encode(self, texts: Sequence[str]) -> Vectors:
@@ -171,3 +202,23 @@ async def test_a_participant_costs_one_pass_with_evidence_and_none_without(
     )
 
     assert (len(encoder.passes), embedded.evidence.embedding_calls, len(embedded.vectors)) == (passes, passes, items)
+
+
+async def test_waiting_for_others_does_not_count_as_long_as_they_get_on(batcher: MakeBatcher) -> None:
+    shared = BatchedEmbedder(batcher(SlowEncoder(seconds=0.05), token_budget=64))
+    texts = [f"text {number}" for number in range(64)]
+
+    requests = (shared.embed_batch(texts, timeout_s=0.3) for _ in range(6))
+
+    assert [len(matrix) for matrix in await asyncio.gather(*requests)] == [64] * 6
+
+
+async def test_whoever_waits_gives_up_when_nothing_gets_on(batcher: MakeBatcher) -> None:
+    shared = BatchedEmbedder(batcher(SlowEncoder(seconds=0.5)))
+    hanging = asyncio.create_task(shared.embed_batch(["hangs"], timeout_s=5))
+    await asyncio.sleep(0.05)
+
+    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
+        await shared.embed_batch(["waits"], timeout_s=0.1)
+
+    assert len(await hanging) == 1
