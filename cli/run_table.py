@@ -25,6 +25,11 @@ DEMO_NOTICE = (
     "The verdicts show the machinery, not quality."
 )
 
+#: What is said instead in the head of runs of other kinds.
+DEMO_NOTICES = {
+    "query": "Profile demo: a 135M model expands, judges and answers. Its words show the machinery, not quality.",
+}
+
 #: Said in the head of every run whose references show scores that the assessing model itself has given.
 CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: it is shown its own labels as examples."
 
@@ -64,7 +69,7 @@ def _head(view: RunView) -> RenderableType:
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
     if overview.profile == "demo":
-        lines.append(Text(DEMO_NOTICE, style="yellow"))
+        lines.append(Text(DEMO_NOTICES.get(overview.kind, DEMO_NOTICE), style="yellow"))
     if left_out := overview.request.get("left_out_references"):
         lines.append(Text(f"The reference index lacks participant {', '.join(map(str, left_out))}.", style="yellow"))
     if (overview.request.get("chunk_scores") or {}).get("is_circular"):
@@ -89,7 +94,7 @@ def _jobs(jobs: list[JobView]) -> Table:
         table.add_column(stage, justify="center")
     has_references = "validate" in stages
     if has_references:
-        table.add_column("kept/rejected per item")
+        table.add_column("kept/rejected")
         table.add_column("LLM calls", justify="right")
     table.add_column("seconds", justify="right")
     for job in jobs:
@@ -116,8 +121,8 @@ def _mark(stage: StageView | None) -> Text:
 
 
 def references(job: JobView) -> str:
-    """How many references each item kept and rejected: `Sleep 2/1`; items without any are left out."""
-    items = [item for item in PHQ8Item if item in job.kept or item in job.rejected]
+    """How many references each item kept and rejected, `Sleep 2/1`, or how many chunks; items without are left out."""
+    items = [item for item in (*PHQ8Item, "chunks") if item in job.kept or item in job.rejected]
     return " ".join(f"{item} {job.kept.get(item, 0)}/{job.rejected.get(item, 0)}" for item in items)
 
 

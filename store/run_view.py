@@ -11,7 +11,13 @@ from store.database import Connection
 from store.runs import RunOverview
 
 VALIDATED = """
-SELECT s.job_id, a.output -> 'items' AS items, a.output -> 'verdicts' AS verdicts
+SELECT s.job_id,
+       CASE WHEN j.kind = 'query'
+            THEN jsonb_build_object('chunks', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
+            ELSE a.output -> 'items' END AS items,
+       CASE WHEN j.kind = 'query'
+            THEN jsonb_build_object('chunks', a.output -> 'verdicts')
+            ELSE a.output -> 'verdicts' END AS verdicts
 FROM job AS j
 JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'validate' AND s.status = 'done'
 JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
@@ -59,9 +65,9 @@ class JobView:
     note: str | None
     stages: list[StageView]
     kept: dict[str, int]
-    """References in the prompt per item, by the item's name; items without any are absent."""
+    """References that stay, per item and by its name; of a question the `chunks`. Items without any are absent."""
     rejected: dict[str, int]
-    """References that the validator did not accept, likewise."""
+    """Those that the validator did not accept, likewise."""
     llm_paid: int
     llm_reused: int
     error: ErrorView | None

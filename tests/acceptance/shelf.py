@@ -1,0 +1,59 @@
+"""A small corpus to ask: three works, shorter than the filters of the default preset let through."""
+
+from pathlib import Path
+
+QUESTION = "Why does black tea turn dark?"
+
+TEA = """\
+---
+title: On Tea
+authors: A. Leaf
+year: 2019
+---
+
+# Tea
+
+Tea is a drink made by pouring hot water over the leaves of one shrub.
+
+## Oxidation
+
+After picking, the leaves of black tea are rolled and left in moist air. Enzymes in the bruised leaf join oxygen to the
+catechins and turn them into larger, darker molecules. The leaf goes from green to copper and then to brown. Heat ends
+this work, which is why green tea is heated at once and stays green.
+
+## Steeping
+
+Water just off the boil draws the colour and the bitterness out within four minutes. Longer steeping adds tannin.
+"""
+
+BRIDGES = """\
+# Bridges
+
+A bridge carries a road over water or a valley.
+
+## Arches
+
+An arch of stone carries its load by pressing every stone against its neighbour, so that nothing is pulled apart.
+
+## Suspension
+
+Cables over two towers carry the deck; the anchors at both ends are pulled and have to hold.
+"""
+
+CLOCKS = """\
+# Clocks
+
+A clock counts a motion that repeats itself.
+
+## Pendulums
+
+The longer a pendulum is, the slower it swings; its weight makes no difference.
+"""
+
+
+def write_shelf(folder: Path) -> Path:
+    """The works as files of a folder."""
+    folder.mkdir()
+    for name, text in (("tea", TEA), ("bridges", BRIDGES), ("clocks", CLOCKS)):
+        (folder / f"{name}.md").write_text(text)
+    return folder

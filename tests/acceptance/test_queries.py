@@ -1,0 +1,330 @@
+"""A question goes through the real queue: from a pasted or a model's expansion to an answer with sources."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import Install
+from tests.acceptance.harness import Installation
+from tests.acceptance.shelf import QUESTION, TEA, write_shelf
+from tests.scripted_ollama import ACCEPT, REJECT, Say, ScriptedModel, ScriptedOllama
+
+EXPANSION = {
+    "queries": ["oxidation of catechins in tea leaves"],
+    "hyde_answer": "Enzymes oxidise the catechins of the leaf into darker molecules.",
+    "intent": "MECHANISM",
+    "entities": ["catechins"],
+}
+ANSWER = "Oxygen darkens the catechins [S1]. Steel does not [S9]."
+
+#: The works of the shelf are short: nothing is filtered or dropped for its length.
+SHORT = (
+    *("--set", "retrieval.min_word_count=0", "--set", "retrieval.min_char_count=0"),
+    *("--set", "consolidation.min_content_length=0", "--set", "expansion.n=1"),
+)
+
+
+@pytest.fixture(scope="session")
+def shelf_template(install: Install, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A database with the shelf imported and embedded, for others to copy."""
+    with install(migrated_template) as installation:
+        installation.start_worker()
+        works = write_shelf(tmp_path_factory.mktemp("works") / "shelf")
+        done = installation.ragq("import", "works", str(works), "--corpus", "shelf", "--wait")
+        assert done.exit_code == 0, done.stderr
+    return installation.database_url.rsplit("/", 1)[1]
+
+
+@pytest.fixture
+def asked(install: Install, shelf_template: str) -> Iterator[Installation]:
+    """An installation of one test's own with the shelf in it and one worker."""
+    with install(shelf_template) as installation:
+        installation.start_worker()
+        yield installation
+
+
+@pytest.fixture
+def writer(ollama: ScriptedOllama) -> ScriptedModel:
+    """A model that expands every question and answers every prompt that has sources."""
+    return ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
+
+
+@pytest.fixture
+def reply(tmp_path: Path) -> Callable[[str], str]:
+    """Writes a pasted reply; its path."""
+
+    def write(text: str) -> str:
+        path = tmp_path / f"reply{len(list(tmp_path.iterdir()))}.txt"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def ask(installation: Installation, *options: str, until: str = "generate", model: str | None = None) -> int:
+    """Ask the question of the shelf. The run's number."""
+    by = () if model is None else ("--set", f"RAGQ_QUERY_MODEL={model}")
+    return installation.submit("--query", QUESTION, "--corpus", "shelf", "--until", until, *SHORT, *by, *options)
+
+
+def shown(installation: Installation, run_id: int) -> Any:
+    """What `ragq query show` says of the run's only question."""
+    (query,) = [line for line in installation.ragq("query", "list", "--json").json if line["run_id"] == run_id]
+    return installation.ragq("query", "show", str(query["id"]), "--json").json
+
+
+def failed_with(installation: Installation, run_id: int) -> tuple[str, str]:
+    """The stage that failed and the class of its error."""
+    done = installation.ragq("show", f"r{run_id}", "--json")
+    assert done.exit_code == 0, done.stderr
+    (job,) = done.json["jobs"]
+    return job["error"]["stage"], job["error"]["type"].rsplit(".", 1)[1]
+
+
+def test_pasted_replies_take_a_question_through_the_whole_chain_without_a_language_model(
+    asked: Installation, ollama: ScriptedOllama, reply: Callable[[str], str]
+) -> None:
+    calls = sum(model.calls for model in ollama.models.values())
+    run_id = ask(asked, "--expansion", reply(f"```json\n{json.dumps(EXPANSION)}\n```"), "--response", reply(ANSWER))
+
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+
+    query = shown(asked, run_id)
+    assert (query["status"], query["intent"], query["entities"]) == ("ready", "MECHANISM", 1)
+    retrieved = query["stages"]["retrieve"]
+    assert [(ranked["leg"], ranked["text"]) for ranked in retrieved["lists"]] == [
+        ("dense", "original"),
+        ("dense", "mqe"),
+        ("dense", "hyde"),
+        ("lexical", "original"),
+        ("lexical", "mqe"),
+    ]
+    best = query["stages"]["rerank"]["chunks"][0]
+    assert (best["heading_breadcrumbs"], query["stages"]["rerank"]["ranker"]) == ("Tea > Oxidation", "score-fusion")
+    assert "[S1] Source: On Tea" in query["stages"]["augment"]["prompt"]
+    (answer,) = query["answers"]
+    assert (answer["response_text"], answer["origin"], answer["unknown_citations"]) == (ANSWER, "pasted", ["S9"])
+    assert answer["sources"][0]["title"] == "On Tea"
+    assert sum(model.calls for model in ollama.models.values()) == calls
+    assert asked.ragq("audit", f"r{run_id}").exit_code == 0
+
+
+def test_a_model_expands_and_answers_and_the_same_submission_finds_its_run(
+    asked: Installation, writer: ScriptedModel
+) -> None:
+    run_id = ask(asked, model=writer.name)
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+    assert writer.calls == 2
+    query = shown(asked, run_id)
+    assert query["answers"][0]["model"] == writer.name
+
+    assert ask(asked, model=writer.name) == run_id
+
+    asked.ragq("query", "run", str(query["id"]), "--from", "retrieve")
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+    assert len(shown(asked, run_id)["answers"]) == 2
+
+
+def test_without_expansion_the_question_alone_is_searched_for(asked: Installation) -> None:
+    run_id = ask(asked, "--no-expand", until="rerank")
+
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+
+    query = shown(asked, run_id)
+    assert query["stages"]["expand"]["origin"] == "none"
+    assert {ranked["text"] for ranked in query["stages"]["retrieve"]["lists"]} == {"original"}
+    assert query["stages"]["rerank"]["chunks"][0]["heading_breadcrumbs"] == "Tea > Oxidation"
+
+
+def test_a_chain_that_was_stopped_early_goes_on(asked: Installation, writer: ScriptedModel) -> None:
+    run_id = ask(asked, "--no-expand", until="retrieve", model=writer.name)
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+    query = shown(asked, run_id)
+    assert (query["status"], query["answers"]) == ("needs_retrieval", [])
+
+    assert asked.ragq("query", "run", str(query["id"])).exit_code == 0
+
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+    assert shown(asked, run_id)["answers"][0]["response_text"] == ANSWER
+
+
+def test_an_edit_takes_effect_and_what_it_made_stale_is_done_again(asked: Installation, writer: ScriptedModel) -> None:
+    run_id = ask(asked, model=writer.name)
+    asked.wait_for(run_id)
+    query = shown(asked, run_id)
+
+    edited = asked.ragq(
+        "query", "edit", str(query["id"]), "--intent", "definition", "--mqe", "tannin in tea", "--no-run"
+    )
+
+    assert edited.stdout.strip() == f"j{query['job_id']} paused"
+    waiting = shown(asked, run_id)
+    assert (waiting["status"], waiting["intent"]) == ("needs_embeddings", "DEFINITION")
+    assert waiting["stages"]["expand"]["hyde_answer"] == EXPANSION["hyde_answer"]
+    assert waiting["stages"]["consolidate"] is None
+    assert asked.ragq("resume", f"j{query['job_id']}").exit_code == 0
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+    after = shown(asked, run_id)
+    assert "DEFINITION" in after["stages"]["augment"]["prompt"]
+    assert len(after["answers"]) == 2
+    assert asked.ragq("audit", f"r{run_id}").exit_code == 0
+
+
+def test_the_order_of_edited_passages_is_that_of_the_prompt(asked: Installation, writer: ScriptedModel) -> None:
+    run_id = ask(asked, model=writer.name)
+    asked.wait_for(run_id)
+    before = shown(asked, run_id)
+    groups = before["stages"]["consolidate"]["groups"]
+    assert len(groups) > 2
+
+    assert asked.ragq("query", "edit", str(before["id"]), "--passages", "3,1").exit_code == 0
+
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+    sources = shown(asked, run_id)["stages"]["augment"]["sources"]
+    assert [source["chunk_ids"] for source in sources] == [groups[2]["chunk_ids"], groups[0]["chunk_ids"]]
+    wrong = asked.ragq("query", "edit", str(before["id"]), "--passages", "1,1")
+    assert (wrong.exit_code, "name each that is to stay once" in wrong.stderr) == (1, True)
+
+
+def test_rejected_chunks_stay_out_of_the_prompt(
+    asked: Installation, writer: ScriptedModel, ollama: ScriptedOllama
+) -> None:
+    judge = ollama.model(lambda prompt: Say(ACCEPT if "Enzymes" in prompt else REJECT))
+    judged = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
+    run_id = ask(asked, *judged, "--set", "retrieval.enrich_lines_below=0", model=writer.name)
+
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+
+    validated = shown(asked, run_id)["stages"]["validate"]
+    assert validated["validator"] == judge.name
+    assert {chunk["heading_breadcrumbs"] for chunk in validated["chunks"]} == {"Tea > Oxidation"}
+    decisions = [verdict["decision"] for verdict in validated["verdicts"]]
+    (job,) = asked.ragq("show", f"r{run_id}", "--json").json["jobs"]
+    assert (job["kept"], job["rejected"]) == (
+        {"chunks": decisions.count("accept")},
+        {"chunks": decisions.count("reject")},
+    )
+    assert set(decisions) == {"accept", "reject"}
+
+
+def test_a_verdict_that_cannot_be_read_fails_the_chain_and_a_retry_goes_on_from_there(
+    asked: Installation, writer: ScriptedModel, ollama: ScriptedOllama
+) -> None:
+    judge = ollama.model(lambda prompt: Say("I would accept this."))
+    judged = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
+    run_id = ask(asked, *judged, model=writer.name)
+    assert asked.wait_for(run_id) == {"failed": 1}
+    assert failed_with(asked, run_id) == ("validate", "LLMResponseParseError")
+    assert shown(asked, run_id)["answers"] == []
+    paid = writer.calls
+
+    judge.answer = lambda prompt: Say(ACCEPT)
+    assert asked.ragq("retry", f"r{run_id}").exit_code == 0
+
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+    assert writer.calls == paid + 1
+
+
+def test_when_no_chunk_is_accepted_the_job_fails_unless_the_preset_lets_it_pass(
+    asked: Installation, writer: ScriptedModel, ollama: ScriptedOllama
+) -> None:
+    judge = ollama.model(lambda prompt: Say(REJECT))
+    judged = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
+    strict = ask(asked, *judged, model=writer.name)
+    assert asked.wait_for(strict) == {"failed": 1}
+    assert failed_with(asked, strict) == ("validate", "NothingRelevantError")
+
+    lenient = ask(asked, *judged, "--set", "validation.allow_empty=true", model=writer.name)
+
+    asked.wait_for(lenient)
+    augmented = shown(asked, lenient)["stages"]["augment"]
+    assert (augmented["context_source"], "(No context available)" in augmented["prompt"]) == ("empty", True)
+
+
+def test_a_work_that_changed_since_it_was_ranked_fails_the_chain(asked: Installation, tmp_path: Path) -> None:
+    run_id = ask(asked, "--no-expand", until="validate")
+    asked.wait_for(run_id)
+    query = shown(asked, run_id)
+    path = asked.value("SELECT source_path FROM works WHERE title = 'On Tea'")
+    Path(path).write_text(TEA.replace("copper", "bronze"))
+    try:
+        assert asked.ragq("import", "works", path, "--corpus", "shelf", "--wait").exit_code == 0
+    finally:
+        Path(path).write_text(TEA)
+
+    assert asked.ragq("query", "run", str(query["id"]), "--until", "consolidate").exit_code == 0
+
+    assert asked.wait_for(run_id) == {"failed": 1}
+    assert failed_with(asked, run_id) == ("consolidate", "WorkChangedError")
+    assert shown(asked, run_id)["stages"]["consolidate"] is None
+
+
+def test_the_frozen_settings_name_the_preset_and_the_corpus_as_their_sources(asked: Installation) -> None:
+    run_id = ask(asked, "--no-expand", "--set", "retrieval.fusion=rrf", until="retrieve")
+
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+
+    settings = asked.ragq("show", f"r{run_id}", "--json").json["settings"]
+    assert settings["retrieval.fusion"] == {"value": "rrf", "source": "option"}
+    assert settings["retrieval.dense_limit"]["source"] == "preset Default"
+    assert settings["MODEL_EMBEDDING_MODEL"] == {"value": "all-minilm-l6-v2", "source": "corpus"}
+    assert shown(asked, run_id)["stages"]["retrieve"]["fusion"] == "rrf"
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("--corpus", "nowhere"), "There is no corpus 'nowhere'. There are: shelf."),
+        (("--preset", "nothing"), "There is no preset 'nothing'"),
+        (("--set", "retrieval.dense_limit=500"), "retrieval.dense_limit"),
+        (("--set", "MODEL_EMBEDDING_MODEL=other"), "was embedded otherwise"),
+        (("--until", "dance"), "has no stage 'dance'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_is_stored(
+    asked: Installation, options: tuple[str, ...], found: str
+) -> None:
+    refused = asked.ragq("submit", "--query", QUESTION, "--corpus", "shelf", "--until", "embed", *options)
+
+    assert refused.exit_code == 1
+    assert found in refused.stderr
+    assert asked.value("SELECT count(*) FROM run WHERE kind = 'query'") == 0
+
+
+def test_a_pasted_expansion_that_cannot_be_used_is_refused_at_once(
+    asked: Installation, reply: Callable[[str], str]
+) -> None:
+    refused = asked.ragq(
+        "submit", "--query", QUESTION, "--corpus", "shelf", "--until", "embed", "--expansion", reply("no JSON at all")
+    )
+
+    assert (refused.exit_code, "no JSON" in refused.stderr) == (1, False)
+
+
+def test_a_query_set_with_judgements_is_evaluated_stage_by_stage(asked: Installation, tmp_path: Path) -> None:
+    queries, qrels = tmp_path / "set.jsonl", tmp_path / "set.tsv"
+    lines = [{"_id": "q1", "text": QUESTION}, {"_id": "q2", "text": "What keeps the stones of an arch together?"}]
+    queries.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    qrels.write_text("query-id\tcorpus-id\tscore\nq1\ttea\t1\nq2\tbridges\t1\n")
+
+    run_id = asked.submit(
+        *("--queries", str(queries), "--qrels", str(qrels), "--corpus", "shelf", "--no-expand"),
+        *("--until", "consolidate", *SHORT),
+    )
+
+    assert asked.wait_for(run_id) == {"succeeded": 2}
+    assert asked.ragq("report", f"r{run_id}").exit_code == 0
+    report = asked.ragq("report", f"r{run_id}", "--json").json
+    found = {stage["stage"]: stage["measures"]["ndcg@10"]["value"] for stage in report["stages"]}
+    assert found == dict.fromkeys(("dense", "lexical", "fused", "reranked", "selected", "consolidated"), 1.0)
+
+
+def test_questions_and_answers_stay_out_of_logs(asked: Installation, writer: ScriptedModel) -> None:
+    run_id = ask(asked, model=writer.name)
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+
+    for text in (QUESTION, ANSWER, EXPANSION["hyde_answer"], "catechins"):
+        assert text not in asked.logs
