@@ -2,11 +2,11 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -56,18 +56,18 @@ class SentenceTransformerEncoder:
         """
         with self._turn:
             matrix = np.zeros((len(texts), self._model.get_embedding_dimension() or 0), dtype=np.float32)
-            alike = defaultdict(list)
-            for position, tokens in enumerate(self.count_tokens(texts)):
-                alike[-(-tokens // PADDED_TO)].append(position)
-            for positions in alike.values():
-                self._forward_passes += -(-len(positions) // self._batch_size)
-                matrix[positions] = self._model.encode(
-                    [texts[position] for position in positions],
-                    batch_size=self._batch_size,
-                    show_progress_bar=False,
-                    processing_kwargs={"text": {"pad_to_multiple_of": PADDED_TO}},
-                )
+            for positions in self._padded_alike(texts):
+                matrix[positions] = self._pass([texts[position] for position in positions], "sentence_embedding")
             return matrix
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
+        """See TextEncoder. Texts are padded as in `encode`."""
+        with self._turn:
+            by_position = {}
+            for positions in self._padded_alike(texts):
+                tokens = self._pass([texts[position] for position in positions], "token_embeddings")
+                by_position.update(zip(positions, tokens, strict=True))
+            return [by_position[position].cpu().numpy() for position in range(len(texts))]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """See TextEncoder."""
@@ -93,6 +93,24 @@ class SentenceTransformerEncoder:
         """The tokens of a text that the model sees; None where it has no limit of its own."""
         with self._turn:
             return self._model.max_seq_length
+
+    def _padded_alike(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """The positions of texts of one padded length."""
+        alike = defaultdict(list)
+        for position, tokens in enumerate(self.count_tokens(texts)):
+            alike[-(-tokens // PADDED_TO)].append(position)
+        yield from alike.values()
+
+    def _pass(self, texts: list[str], output: Literal["sentence_embedding", "token_embeddings"]) -> Any:
+        """What sentence-transformers gives for texts of one padded length."""
+        self._forward_passes += -(-len(texts) // self._batch_size)
+        return self._model.encode(
+            texts,
+            output_value=output,
+            batch_size=self._batch_size,
+            show_progress_bar=False,
+            processing_kwargs={"text": {"pad_to_multiple_of": PADDED_TO}},
+        )
 
     @cached_property
     def _model(self) -> "SentenceTransformer":

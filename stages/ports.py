@@ -42,6 +42,13 @@ class TextEncoder(Protocol):
         """
         ...
 
+    def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
+        """For each text, in order, one row per token that the model sees, its own special tokens too.
+
+        Rows are in the model's native dimension and of any length, and depend on their text alone, to the last bit.
+        """
+        ...
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens per text as the model will see them, after its cut."""
         ...
@@ -70,6 +77,23 @@ class Embedder(Protocol):
         No text gives a matrix of zero rows without asking anyone. Raises LLMTimeoutError with `timeout_s` when the
         vectors are not there in time, EmbeddingValidationError when the number of rows is not the number of texts,
         and connection errors as they are.
+        """
+        ...
+
+
+class TokenEmbedder(Protocol):
+    """Who turns each token of a text into a vector."""
+
+    @property
+    def name(self) -> str:
+        """The model as settings name it."""
+        ...
+
+    async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
+        """For each text, in order, one row per token that the model sees, as `TextEncoder.encode_tokens` gives them.
+
+        No text gives an empty list without asking anyone. Raises LLMTimeoutError with `timeout_s` when the vectors are
+        not there in time.
         """
         ...
 

@@ -6,7 +6,7 @@ wait. When a pass raises, its requests are tried one by one, so that one bad tex
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -18,24 +18,32 @@ from stages.ports import TextEncoder, Vectors
 
 log = structlog.get_logger("ragq.batcher")
 
+#: Stands for a text that the encoder has not come to.
+_NOTHING = np.empty(0, dtype=np.float32)
+
 #: Texts that are sorted by length and encoded together. More would make the first of them wait for the last.
 MOST_TEXTS = 128
 
 
 @dataclass(eq=False)
-class _Request:
+class _Texts:
     texts: list[str]
-    future: "asyncio.Future[Vectors]"
-    rows: list[np.ndarray | None] = field(default_factory=list)
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    rows: list[np.ndarray] = field(init=False)
+    """What the encoder gave for each text."""
 
     def __post_init__(self) -> None:
-        self.rows = [None] * len(self.texts)
+        self.rows = [_NOTHING] * len(self.texts)
+
+
+@dataclass(eq=False)
+class _Request(_Texts):
+    future: "asyncio.Future[Vectors]"
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True)
 class _Text:
-    request: _Request
+    request: _Texts
     position: int
     tokens: int
 
@@ -68,6 +76,7 @@ class Batcher:
         self._places = asyncio.Semaphore(max_waiting)
         self._waiting: deque[_Request] = deque()
         self._finished = 0
+        self._turn_for_tokens = asyncio.Lock()
         self._arrival = asyncio.Event()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
         self._drain = asyncio.get_running_loop().create_task(self._serve())
@@ -87,6 +96,16 @@ class Batcher:
             await self._turn(request, timeout_s)
             async with asyncio.timeout(timeout_s):
                 return await request.future
+
+    async def encode_tokens(self, texts: Sequence[str], *, timeout_s: float | None = None) -> list[Vectors]:
+        """The vectors of each text's tokens, in order, in passes of their own between those of the queue.
+
+        Callers take turns, and `timeout_s` counts from the caller's own.
+        """
+        asked = _Texts(list(texts))
+        async with self._turn_for_tokens, asyncio.timeout(timeout_s):
+            await self._fill([asked], self.encoder.encode_tokens)
+        return asked.rows
 
     async def close(self) -> None:
         """End the queue; requests that still wait are cancelled."""
@@ -138,6 +157,12 @@ class Batcher:
                 await self._answer([request])
 
     async def _encode_all(self, requests: list[_Request]) -> None:
+        await self._fill(requests, self.encoder.encode)
+        for request in requests:
+            if not request.future.done():
+                request.future.set_result(np.stack(request.rows))
+
+    async def _fill(self, requests: Sequence[_Texts], encode: Callable[[Sequence[str]], Iterable[np.ndarray]]) -> None:
         loop = asyncio.get_running_loop()
         before = self.encoder.forward_passes
         texts = [text for request in requests for text in request.texts]
@@ -148,16 +173,11 @@ class Batcher:
             key=lambda text: text.tokens,
         )
         for batch in passes(ordered, self._token_budget):
-            matrix = await loop.run_in_executor(self._executor, self.encoder.encode, [text.text for text in batch])
+            rows = await loop.run_in_executor(self._executor, encode, [text.text for text in batch])
             self._finished += 1
-            for text, row in zip(batch, matrix, strict=True):
+            for text, row in zip(batch, rows, strict=True):
                 text.request.rows[text.position] = row
-        log.info(
-            "texts_encoded", requests=len(requests), texts=len(texts), passes=self.encoder.forward_passes - before
-        )
-        for request in requests:
-            if not request.future.done():
-                request.future.set_result(np.stack([row for row in request.rows if row is not None]))
+        log.info("texts_encoded", requests=len(requests), texts=len(texts), passes=self.encoder.forward_passes - before)
 
 
 def passes(ordered: Sequence[_Text], token_budget: int) -> Iterator[list[_Text]]:
@@ -173,7 +193,7 @@ def passes(ordered: Sequence[_Text], token_budget: int) -> Iterator[list[_Text]]
 
 
 class BatchedEmbedder:
-    """The port Embedder over an encoder in this process."""
+    """The ports Embedder and TokenEmbedder over an encoder in this process."""
 
     def __init__(self, batcher: Batcher) -> None:
         self._batcher = batcher
@@ -199,3 +219,12 @@ class BatchedEmbedder:
         if len(matrix) != len(texts):
             raise EmbeddingValidationError(f"{self.name} returned {len(matrix)} vectors for {len(texts)} texts.")
         return matrix
+
+    async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
+        """See TokenEmbedder."""
+        if not texts:
+            return []
+        try:
+            return await self._batcher.encode_tokens(texts, timeout_s=timeout_s)
+        except TimeoutError:
+            raise LLMTimeoutError(timeout_s) from None

@@ -49,6 +49,21 @@ def test_no_text_gives_a_matrix_of_zero_rows(encoder: TextEncoder) -> None:
     assert encoder.count_tokens([]) == []
 
 
+def test_every_token_that_the_model_sees_has_a_row_that_depends_on_its_text_alone(encoder: TextEncoder) -> None:
+    texts = [*TEXTS, *(" ".join(["I sleep badly."] * times) for times in (1, 2, 3, 5, 8, 200))]
+
+    together = encoder.encode_tokens([*texts, *TEXTS])
+
+    assert [len(tokens) for tokens in together] == encoder.count_tokens([*texts, *TEXTS])
+    assert {(tokens.shape[1], tokens.dtype.name) for tokens in together} == {
+        (encoder.encode(["a"]).shape[1], "float32")
+    }
+    assert [tokens.tobytes() for tokens in together] == [
+        encoder.encode_tokens([text])[0].tobytes() for text in [*texts, *TEXTS]
+    ]
+    assert encoder.encode_tokens([]) == []
+
+
 def test_a_text_beyond_the_limit_is_cut(encoder: TextEncoder) -> None:
     long, longer = "word " * 300, "word " * 400
     assert encoder.count_tokens([long]) == encoder.count_tokens([longer])

@@ -38,3 +38,22 @@ class FakeEmbedder:
             raise LLMTimeoutError(timeout_s)
         await asyncio.sleep(self.delay_s)
         return np.array([self.vector_of(text) for text in texts], dtype=np.float32)
+
+
+def word_vectors(text: str) -> Vectors:
+    """A `hash_vector` per word."""
+    return np.array([hash_vector(word) for word in text.split()], dtype=np.float32)
+
+
+@dataclass
+class FakeTokenEmbedder:
+    """A TokenEmbedder that asks `tokens_of` for each text. `calls` keeps the texts of each call, in order."""
+
+    tokens_of: Callable[[str], Vectors] = word_vectors
+    name: str = "fake"
+    calls: list[list[str]] = field(default_factory=list)
+
+    async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
+        if texts:
+            self.calls.append(list(texts))
+        return [self.tokens_of(text) for text in texts]
