@@ -6,7 +6,7 @@ from typing import Protocol
 from pydantic import BaseModel, FiniteFloat
 
 from schemas.values.chat import TokenSignals
-from stages.participants.token_signals import TokenLogprobs, token_signals
+from stages.replies.token_signals import TokenLogprobs, token_signals
 
 
 class LikelyToken(Protocol):

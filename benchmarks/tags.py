@@ -11,7 +11,7 @@ from rich.table import Table
 from benchmarks import tag_quality, tag_speed
 from benchmarks.machine import this_machine
 from benchmarks.servers import servers
-from stages.participants.problems import accept
+from stages.files.problems import accept
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 
 PACKAGES = ("gensim", "scikit-learn", "numpy", "asyncpg")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from schemas.errors import Refused
 from schemas.values.interviews import DataSet, Problem
+from stages.files.problems import Parsed, accept
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.paper_metadata import METADATA_FILE
-from stages.participants.problems import Parsed, accept
 from stages.participants.splits import PAPER_FILES
 
 _PARTICIPANT_FOLDER = re.compile(r"([1-9][0-9]{0,5})_P")

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from schemas import errors
-from stages.participants.storable import storable
+from stages.texts.storable import storable
 
 #: Classes by name, so that a stage need not import HTTP to know its exceptions.
 TRANSPORT_ERRORS: Final = frozenset({"httpx.TransportError", "builtins.ConnectionError"})

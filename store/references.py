@@ -19,8 +19,8 @@ from schemas.errors import (
 from schemas.values.artifacts import ParticipantChunks
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.hashes import short_hash
 from stages.ports import ScoreSource
+from stages.texts.hashes import short_hash
 from store.database import Connection, Database
 
 _BULK_SECONDS = 600.0

@@ -1,8 +1,8 @@
 """A chat model that asks the ledger first: a call that was answered once is never paid for again."""
 
 from schemas.values.chat import ChatCall, ChatReply
-from stages.participants.storable import storable
 from stages.ports import ChatModel
+from stages.texts.storable import storable
 from store import ledger
 from store.database import RESULT_PATIENCE_SECONDS, Database
 

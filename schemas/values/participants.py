@@ -7,6 +7,7 @@ from pydantic import Field
 from schemas.values.base import Value
 from schemas.values.chat import Message
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.verdicts import Decision
 
 
 class EvidenceExtractor(StrEnum):
@@ -86,14 +87,6 @@ class RankedReferences(Value):
 
     Guards that took none are absent.
     """
-
-
-class Decision(StrEnum):
-    """A validator's word on one reference. Only `accept` keeps it."""
-
-    ACCEPT = "accept"
-    REJECT = "reject"
-    UNSURE = "unsure"
 
 
 class Verdict(Value):

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from schemas.values.base import Value
+from schemas.values.verdicts import Decision
 
 
 class Intent(StrEnum):
@@ -141,14 +142,6 @@ class RerankedChunks(Value):
     """Candidates that a filter took: `min_chars`, `min_words`, `blank`. Filters that took none are absent."""
     work_hashes: dict[int, str]
     """SHA-256 of the stored markdown of every work involved, by work id."""
-
-
-class Decision(StrEnum):
-    """A validator's word on one chunk. Only `accept` keeps it."""
-
-    ACCEPT = "accept"
-    REJECT = "reject"
-    UNSURE = "unsure"
 
 
 class ChunkVerdict(Value):

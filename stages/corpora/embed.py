@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from schemas.values.corpora import CorpusChunk
-from stages.participants.vectors import unit_rows
 from stages.ports import Embedder, Vectors
+from stages.vectors import unit_rows
 
 
 def embedded_text(chunk: CorpusChunk, *, embeds_headings: bool) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from schemas.values.corpora import CorpusChunk
 from stages.corpora.embed import embedded_text
-from stages.participants.vectors import unit_rows
 from stages.ports import TokenEmbedder, Vectors
+from stages.vectors import unit_rows
 
 
 async def embed_tokens(

@@ -8,10 +8,10 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ITEM_SCORES, ChunkScores
 from stages.model_aliases import canonical_model
 from stages.participants.chunk_scores_prompt import CHUNK_SCORES_JSON_SCHEMA, PROMPT_HASH, chunk_scores_messages
-from stages.participants.whole_reply import whole_reply
 from stages.ports import ChatModel
 from stages.replies import parse_reply
 from stages.replies.strict import json_type
+from stages.replies.whole_reply import whole_reply
 
 
 async def score_chunk(

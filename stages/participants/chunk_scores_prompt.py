@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from schemas.values.chat import Message
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ITEM_SCORES
-from stages.participants.fence import DATA_RULE, fenced
-from stages.participants.hashes import short_hash
 from stages.participants.item_meanings import item_list, score_list
+from stages.texts.fence import DATA_RULE, fenced
+from stages.texts.hashes import short_hash
 
 CHUNK_SCORES_JSON_SCHEMA: Mapping[str, object] = {
     "type": "object",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from schemas.errors import ReferenceTextError
 from schemas.values.participants import Reference
-from stages.participants.hashes import short_hash
+from stages.texts.hashes import short_hash
 
 
 def text_of(reference: Reference, chunk_texts: Mapping[int, str]) -> str:

@@ -7,8 +7,8 @@ import numpy as np
 
 from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.vectors import unit_rows
 from stages.ports import Embedder, Vectors
+from stages.vectors import unit_rows
 
 
 class Embedded(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any
 
 from schemas.errors import EvidenceSchemaError
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.storable import can_be_stored
+from stages.texts.storable import can_be_stored
 
 EVIDENCE_JSON_SCHEMA: Mapping[str, object] = {
     "type": "object",

@@ -8,9 +8,9 @@ from stages.participants.evidence_schema import EVIDENCE_JSON_SCHEMA, quotes_per
 from stages.participants.extract_prompt import extraction_messages
 from stages.participants.grounding import GroundingCheck, keep_grounded
 from stages.participants.transcript_text import refuse_blank
-from stages.participants.whole_reply import whole_reply
 from stages.ports import ChatModel
 from stages.replies import parse_reply
+from stages.replies.whole_reply import whole_reply
 
 
 async def extract_evidence(

@@ -9,8 +9,8 @@ from schemas.values.phq8 import PHQ8Item
 from stages.participants.item_descriptions import DESCRIPTIONS
 from stages.participants.similarity import similarities
 from stages.participants.transcript_text import refuse_blank, utterances_of
-from stages.participants.vectors import unit_rows
 from stages.ports import Embedder, Vectors
+from stages.vectors import unit_rows
 
 
 async def extract_by_similarity(

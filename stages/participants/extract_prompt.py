@@ -2,9 +2,9 @@
 
 from schemas.values.chat import Message
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.fence import DATA_RULE, fenced
-from stages.participants.hashes import short_hash
 from stages.participants.item_meanings import item_list, score_list
+from stages.texts.fence import DATA_RULE, fenced
+from stages.texts.hashes import short_hash
 
 _SYSTEM = (
     "You read interviews and copy out what the interviewed person says about eight symptoms of depression. "

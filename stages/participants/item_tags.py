@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.hashes import short_hash
+from stages.texts.hashes import short_hash
 
 _QUOTES = re.compile("['’‘`]")
 

@@ -6,8 +6,8 @@ from typing import Literal, cast
 
 from schemas.values.interviews import Labels, Problem
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.delimited import Row, Separator, parse_rows
-from stages.participants.problems import Parsed
+from stages.files.delimited import Row, Separator, parse_rows
+from stages.files.problems import Parsed
 
 DEPRESSED_FROM = 10
 """The score from which PHQ8_Binary is 1."""

@@ -13,8 +13,8 @@ from stages.participants.score_prompt import SeverityMode
 from stages.participants.score_reply import ParsedScores, object_text, parse_scores
 from stages.participants.score_schema import score_json_schema
 from stages.participants.totals import totals_of
-from stages.participants.whole_reply import is_cut_off, whole_reply
 from stages.ports import ChatModel
+from stages.replies.whole_reply import is_cut_off, whole_reply
 
 TOP_LOGPROBS = 5
 """The likeliest tokens that token signals look at (Spec 051)."""

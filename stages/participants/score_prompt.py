@@ -5,8 +5,8 @@ from typing import Literal
 
 from schemas.values.chat import Message
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.hashes import short_hash
 from stages.participants.item_meanings import item_list, score_list
+from stages.texts.hashes import short_hash
 
 SeverityMode = Literal["strict", "infer"]
 """Score stated frequencies alone, or also those that the way of speaking implies (Spec 063)."""

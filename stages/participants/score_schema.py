@@ -8,8 +8,8 @@ from schemas.errors import ScoringSchemaError
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import InferenceType, ItemAnswer
 from stages.participants.score_prompt import SeverityMode
-from stages.participants.storable import can_be_stored
 from stages.replies.strict import json_type
+from stages.texts.storable import can_be_stored
 
 NO_EVIDENCE = "No relevant evidence found"
 NO_REASON = "The model gave no reason."

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from schemas.errors import Refused
 from schemas.values.interviews import DataSet, Problem, Split
-from stages.participants.delimited import Separator, parse_rows
-from stages.participants.hashes import short_hash
-from stages.participants.problems import Parsed
+from stages.files.delimited import Separator, parse_rows
+from stages.files.problems import Parsed
+from stages.texts.hashes import short_hash
 
 TRAIN_AND_DEV = "train+dev"
 

@@ -5,8 +5,8 @@ import math
 from collections.abc import Iterable, Iterator
 
 from schemas.values.interviews import Problem, Transcript, Utterance
-from stages.participants.delimited import Row, Separator, parse_rows
-from stages.participants.problems import Parsed
+from stages.files.delimited import Row, Separator, parse_rows
+from stages.files.problems import Parsed
 
 COLUMNS = ("start_time", "stop_time", "speaker", "value")
 

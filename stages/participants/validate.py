@@ -4,10 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import NamedTuple
 
-from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall
 from schemas.values.participants import (
-    Decision,
     ExtractedEvidence,
     RankedReferences,
     Reference,
@@ -15,12 +13,13 @@ from schemas.values.participants import (
     Verdict,
 )
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.verdicts import Decision
 from stages.participants.chunk_texts import text_of
 from stages.participants.embed import evidence_text
-from stages.participants.validate_prompt import VERDICT_JSON_SCHEMA, verdict_messages
-from stages.participants.whole_reply import whole_reply
+from stages.participants.validate_prompt import verdict_messages
 from stages.ports import ChatModel
-from stages.replies import parse_strict
+from stages.replies.verdict import VERDICT_JSON_SCHEMA, decision_of
+from stages.replies.whole_reply import whole_reply
 
 Ask = Callable[[int, Reference], Awaitable[Decision]]
 """Gives the decision on the reference of a rank."""
@@ -130,19 +129,6 @@ def verdict_call(
         timeout_s=timeout_s,
         purpose=f"validate {item.evidence_key} rank {rank}",
     )
-
-
-def decision_of(raw: str) -> Decision:
-    """The decision that a reply holds. Only strict JSON counts: a repaired verdict would be our guess.
-
-    >>> decision_of('{"decision": "reject"}').value
-    'reject'
-    """
-    decision = parse_strict(raw).get("decision")
-    if not isinstance(decision, str) or decision not in set(Decision):
-        found = "has no text 'decision'" if not isinstance(decision, str) else "has another 'decision'"
-        raise LLMResponseParseError(raw, f"the object {found}; expected one of {', '.join(Decision)}")
-    return Decision(decision)
 
 
 async def _all_or_first_error(walks: Iterable[Coroutine[None, None, None]]) -> None:

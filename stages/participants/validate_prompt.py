@@ -1,21 +1,10 @@
 """What stage `validate` asks a language model about one reference."""
 
-from collections.abc import Mapping
-
 from schemas.values.chat import Message
-from schemas.values.participants import Decision
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.fence import DATA_RULE, fenced
-from stages.participants.hashes import short_hash
 from stages.participants.item_meanings import MEANINGS, score_list
-
-VERDICT_JSON_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"decision": {"type": "string", "enum": [decision.value for decision in Decision]}},
-    "required": ["decision"],
-    "additionalProperties": False,
-}
-"""What a model's server is asked to hold the verdict to."""
+from stages.texts.fence import DATA_RULE, fenced
+from stages.texts.hashes import short_hash
 
 _SYSTEM = f"""\
 You check examples before a rater of interviews gets to see them. You answer with one JSON object, \

@@ -12,9 +12,9 @@ from schemas.values.queries import (
     RerankedChunk,
     Source,
 )
-from stages.participants.fence import fenced, visible
 from stages.queries.headings import breadcrumb_chain, nearest_heading
 from stages.queries.templates import render
+from stages.texts.fence import fenced, visible
 
 NO_CONTEXT = "(No context available)"
 _NO_INTENT = "GENERAL"

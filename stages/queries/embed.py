@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.queries import EmbeddedQuery, Expansion, QueryText
-from stages.participants.vectors import unit_rows
+from stages.vectors import unit_rows
 from stages.ports import Embedder, Vectors
 
 

@@ -2,11 +2,11 @@
 
 from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Expansion, Origin
-from stages.participants.fence import DATA_RULE, fenced
-from stages.participants.whole_reply import whole_reply
 from stages.ports import ChatModel
 from stages.queries.expansion_reply import expansion_json_schema, read_expansion
 from stages.queries.templates import render
+from stages.replies.whole_reply import whole_reply
+from stages.texts.fence import DATA_RULE, fenced
 
 _SYSTEM = f"You prepare searches. You answer with one JSON object and with nothing else. {DATA_RULE}"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from schemas.errors import ExpansionReplyError, LLMResponseParseError
 from schemas.values.queries import Expansion, Intent, Origin
-from stages.participants.storable import can_be_stored
 from stages.replies.strict import json_type, strict_object
+from stages.texts.storable import can_be_stored
 
 _OPENING_FENCE = re.compile(r"```json\b", re.IGNORECASE)
 _ANY_OPENING_FENCE = re.compile(r"```\w*")

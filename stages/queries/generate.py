@@ -3,12 +3,12 @@
 from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Answer, AugmentedPrompt, Origin
-from stages.participants.fence import DATA_RULE
-from stages.participants.hashes import short_hash
-from stages.participants.storable import can_be_stored
-from stages.participants.whole_reply import whole_reply
 from stages.ports import ChatModel
 from stages.queries.citations import citations
+from stages.replies.whole_reply import whole_reply
+from stages.texts.fence import DATA_RULE
+from stages.texts.hashes import short_hash
+from stages.texts.storable import can_be_stored
 
 _SYSTEM = f"You answer questions from sources, and cite them. {DATA_RULE}"
 

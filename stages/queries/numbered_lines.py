@@ -1,7 +1,7 @@
 """The lines of a text file, with their numbers."""
 
 from schemas.values.interviews import Problem
-from stages.participants.problems import Parsed
+from stages.files.problems import Parsed
 
 
 def numbered_lines(data: bytes, *, file: str) -> Parsed[tuple[tuple[int, str], ...]]:

@@ -5,9 +5,9 @@ from typing import Final
 
 from schemas.values.interviews import Problem
 from schemas.values.query_sets import RelevanceJudgement
-from stages.participants.problems import Parsed
-from stages.participants.storable import can_be_stored
+from stages.files.problems import Parsed
 from stages.queries.numbered_lines import numbered_lines
+from stages.texts.storable import can_be_stored
 
 BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
 

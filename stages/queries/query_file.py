@@ -6,9 +6,9 @@ from typing import Any, Final, NamedTuple
 
 from schemas.values.interviews import Problem
 from schemas.values.query_sets import SubmittedQuery
-from stages.participants.problems import Parsed
-from stages.participants.storable import can_be_stored
+from stages.files.problems import Parsed
 from stages.queries.numbered_lines import numbered_lines
+from stages.texts.storable import can_be_stored
 
 MAX_CHARS: Final = 2000
 """Of the text of a query."""

@@ -2,7 +2,7 @@
 
 from schemas.values.interviews import Problem
 from schemas.values.query_sets import QuerySet
-from stages.participants.problems import Parsed, ProblemsFound
+from stages.files.problems import Parsed, ProblemsFound
 from stages.queries.qrels_file import parse_qrels
 from stages.queries.query_file import parse_queries
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from schemas.errors import NothingRelevantError
 from schemas.values.chat import ChatCall, Message
-from schemas.values.queries import ChunkVerdict, Decision, RerankedChunk, ValidatedChunks
-from stages.participants.fence import DATA_RULE, fenced
-from stages.participants.validate import decision_of
-from stages.participants.validate_prompt import VERDICT_JSON_SCHEMA
-from stages.participants.whole_reply import whole_reply
+from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
+from schemas.values.verdicts import Decision
 from stages.ports import ChatModel
 from stages.queries.templates import render
+from stages.replies.verdict import VERDICT_JSON_SCHEMA, decision_of
+from stages.replies.whole_reply import whole_reply
+from stages.texts.fence import DATA_RULE, fenced
 
 _SYSTEM = f"""\
 You check passages before somebody answers a question from them. You answer with one JSON object, \
@@ -59,7 +59,7 @@ async def validate_chunks(
             max_chars=max_chars,
             max_tokens=max_tokens,
         )
-        decision = Decision(decision_of(whole_reply(await chat.chat(call))).value)
+        decision = decision_of(whole_reply(await chat.chat(call)))
         verdicts.append(ChunkVerdict(rank=rank, chunk_id=chunk.chunk_id, decision=decision))
         if decision is Decision.ACCEPT:
             accepted.append(chunk)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from schemas.values.interviews import Problem
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.participants.delimited import Row, Separator, parse_rows
-from stages.participants.problems import Parsed
+from stages.files.delimited import Row, Separator, parse_rows
+from stages.files.problems import Parsed
 from stages.tags.phrases import lookup_of
 
 TAGS_FILE = "tags.csv"

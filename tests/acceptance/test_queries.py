@@ -326,5 +326,5 @@ def test_questions_and_answers_stay_out_of_logs(asked: Installation, writer: Scr
     run_id = ask(asked, model=writer.name)
     assert asked.wait_for(run_id) == {"succeeded": 1}
 
-    for text in (QUESTION, ANSWER, EXPANSION["hyde_answer"], "catechins"):
+    for text in (QUESTION, ANSWER, str(EXPANSION["hyde_answer"]), "catechins"):
         assert text not in asked.logs

@@ -92,7 +92,7 @@ FIRST_LOOK: dict[str, tuple[str, ...]] = {
     "A 7, another dimension raises": (f"{SIMILARITY}::test_a_query_of_another_dimension_is_a_mismatch",),
     "A 7, NaN raises": (
         f"{SIMILARITY}::test_a_cosine_that_is_no_number_is_refused",
-        "stages/participants/test_vectors.py::test_a_vector_that_points_nowhere_is_refused",
+        "stages/test_vectors.py::test_a_vector_that_points_nowhere_is_refused",
     ),
     "A 8, few-shot without references is zero-shot": (
         "stages/participants/test_assemble.py::test_few_shot_without_references_is_zero_shot_to_the_byte",

@@ -5,7 +5,7 @@ import pytest
 
 from cli.daic_woz_files import read_directory
 from schemas.errors import Refused
-from stages.participants.problems import ProblemsFound
+from stages.files.problems import ProblemsFound
 
 INTERVIEWS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "interviews_primock57"
 ROWS = "start_time\tstop_time\tspeaker\tvalue\n1\t2\tEllie\thi\n"

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.hashes import short_hash
-from stages.participants.vectors import unit_rows
 from stages.ports import ReferenceSearch
+from stages.texts.hashes import short_hash
+from stages.vectors import unit_rows
 from store.database import Database
 from store.references import PostgresReferenceSearch
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.values.queries import Decision, Leg, QueryText
+from schemas.values.queries import Leg, QueryText
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from schemas.values.verdicts import Decision
 from store import queries, runs, stages
 from store.database import Connection
 from store.runs import NewJob, NewRun

@@ -10,7 +10,7 @@ from schemas.errors import EmbeddingArtifactMismatchError, ReferenceIndexMissing
 from schemas.values.artifacts import ChunkScoresMeta
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ChunkScores
-from stages.participants.hashes import short_hash
+from stages.texts.hashes import short_hash
 from store import chunk_scores, references, runs, stages
 from store.chunk_scores import ChunkIdentity, Stored
 from store.database import Connection, Database

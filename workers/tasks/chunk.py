@@ -3,8 +3,8 @@
 from schemas.errors import EmptyTranscriptError
 from schemas.values.references import Chunk, ChunkedTranscript
 from stages.participants.chunking import chunk_transcript
-from stages.participants.hashes import short_hash
 from stages.participants.item_tags import tag_chunk
+from stages.texts.hashes import short_hash
 from workers.stage_task import define_stage
 from workers.work import Result, Work
 

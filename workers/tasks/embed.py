@@ -5,7 +5,7 @@ from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import ExtractedEvidence
 from schemas.values.references import ChunkedTranscript, EmbeddedChunks
 from stages.participants.embed import embed_evidence
-from stages.participants.vectors import unit_rows
+from stages.vectors import unit_rows
 from workers.corpora.embed import embed_of_corpus
 from workers.queries.embed import embed_of_query
 from workers.stage_task import by_mode, define_stage

@@ -7,10 +7,10 @@ from schemas.errors import ScoringSchemaError
 from schemas.values.artifacts import ChunkScoresMeta, ParticipantChunks
 from schemas.values.interviews import Problem
 from schemas.values.phq8 import PHQ8Item
+from stages.files.problems import Parsed
 from stages.participants.artifacts.documents import misaligned, parse_per_participant, to_bytes
 from stages.participants.chunk_scores import chunk_scores_of
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
-from stages.participants.problems import Parsed
 from stages.replies.strict import json_type
 
 Scores = dict[int, tuple[dict[PHQ8Item, int | None], ...]]

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from schemas.values.artifacts import Sidecar
 from schemas.values.interviews import Problem
-from stages.participants.problems import Parsed
-from stages.participants.storable import can_be_stored
+from stages.files.problems import Parsed
 from stages.replies.strict import json_type, strict_object
+from stages.texts.storable import can_be_stored
 
 Description = TypeVar("Description", bound=Sidecar)
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.interviews import Problem
-from stages.participants.problems import Parsed
+from stages.files.problems import Parsed
 
 T = TypeVar("T")
 

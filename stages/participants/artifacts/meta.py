@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Any
 
 from schemas.values.artifacts import ArtifactMeta
+from stages.files.problems import Parsed
 from stages.model_aliases import canonical_model, resolved_model
 from stages.participants.artifacts.documents import parse_sidecar
-from stages.participants.problems import Parsed
 from stages.participants.splits import TRAINING_SPLITS
 
 REMEDY = "correct it, or take the file away: what it does not say is not compared"

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from schemas.values.artifacts import PartialBuild
 from stages.failures import FailureCategory
+from stages.files.problems import Parsed
 from stages.participants.artifacts.documents import parse_sidecar
-from stages.participants.problems import Parsed
 
 _REASONS: Final = {
     FailureCategory.EMBEDDING_NAN: "embedding_nan",

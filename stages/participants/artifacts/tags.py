@@ -6,8 +6,8 @@ from typing import Any
 from schemas.values.artifacts import ParticipantChunks
 from schemas.values.interviews import Problem
 from schemas.values.phq8 import PHQ8Item
+from stages.files.problems import Parsed
 from stages.participants.artifacts.documents import misaligned, parse_per_participant, to_bytes
-from stages.participants.problems import Parsed
 from stages.replies.strict import json_type
 
 Tags = dict[int, tuple[tuple[PHQ8Item, ...], ...]]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from schemas.values.artifacts import ParticipantChunks
 from schemas.values.interviews import Problem
+from stages.files.problems import Parsed
 from stages.participants.artifacts.documents import parse_per_participant, to_bytes
-from stages.participants.problems import Parsed
 from stages.replies.strict import json_type
 
 REMEDY = "write an object: participant id -> list of texts, in the order of the vectors"

@@ -12,7 +12,7 @@ import numpy as np
 from schemas.errors import EmbeddingDimensionMismatchError
 from schemas.values.artifacts import ParticipantChunks
 from schemas.values.interviews import Problem
-from stages.participants.problems import Parsed
+from stages.files.problems import Parsed
 from stages.ports import Vectors
 
 REMEDY = "write one float32 array of shape (chunks, dimension) per participant with numpy.savez"

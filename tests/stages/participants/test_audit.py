@@ -3,7 +3,7 @@
 from schemas.values.participants import ValidatedReferences
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.audit import retrieved_reference_events
-from stages.participants.hashes import short_hash
+from stages.texts.hashes import short_hash
 from tests.stages.participants.builders import reference
 
 

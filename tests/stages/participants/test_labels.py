@@ -2,13 +2,13 @@ import pytest
 
 from schemas.values.interviews import Labels, Problem
 from schemas.values.phq8 import PHQ8Item
+from stages.files.problems import Parsed
 from stages.participants.labels import (
     parse_gender_labels,
     parse_item_labels,
     parse_total_labels,
     patch_missing_item,
 )
-from stages.participants.problems import Parsed
 
 HEADER = "Participant_ID,PHQ8_Binary,PHQ8_Score,Gender," + ",".join(item.evidence_key for item in PHQ8Item) + "\n"
 ITEMS = dict(zip(PHQ8Item, (1, 2, 2, 3, 1, 0, 1, 0), strict=True))  # adds up to 10

@@ -2,7 +2,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.interviews import DataSet, Split
-from stages.participants.problems import Parsed
+from stages.files.problems import Parsed
 from stages.participants.splits import ids_hash, parse_split, resolve_split, split_of
 
 

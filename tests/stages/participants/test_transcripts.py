@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from schemas.values.interviews import Transcript, Utterance
-from stages.participants.problems import Parsed
+from stages.files.problems import Parsed
 from stages.participants.transcripts import parse_transcript
 
 HEADER = "start_time\tstop_time\tspeaker\tvalue\n"

@@ -11,10 +11,17 @@ from jsonschema import Draft202012Validator
 
 from schemas.errors import InputChangedError, LLMError, LLMResponseParseError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply
-from schemas.values.participants import Decision, RankedReferences, Reference, ValidatedReferences, Verdict
+from schemas.values.participants import (
+    RankedReferences,
+    Reference,
+    ValidatedReferences,
+    Verdict,
+)
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.verdicts import Decision
 from stages.participants.validate import keep_all, validate_references, verdict_call
-from stages.participants.validate_prompt import PROMPT_HASH, VERDICT_JSON_SCHEMA
+from stages.participants.validate_prompt import PROMPT_HASH
+from stages.replies.verdict import VERDICT_JSON_SCHEMA
 from tests.fakes.chat import ScriptedChat
 from tests.stages.participants.builders import evidence, ranked, reference
 

@@ -22,10 +22,10 @@ from schemas.values.queries import (
     RerankedChunk,
     Source,
 )
-from stages.participants.fence import fenced, visible
 from stages.queries.augment import NO_CONTEXT, augment_prompt
 from stages.queries.expand import no_expansion
 from stages.queries.templates import TemplateTag, default_template
+from stages.texts.fence import fenced, visible
 from tests.stages.queries.builders import by_id, chunk, reranked
 
 INJECTIONS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "prompt_injection" / "bipia_attacks.jsonl"

@@ -5,8 +5,8 @@ import pytest
 from schemas.errors import LLMResponseParseError, LLMTimeoutError
 from schemas.values.chat import ChatCall
 from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Origin, Source
-from stages.participants.hashes import short_hash
 from stages.queries.generate import answer_call, generate_answer, pasted_answer
+from stages.texts.hashes import short_hash
 from tests.fakes.chat import ScriptedChat
 
 AUGMENTED = AugmentedPrompt(

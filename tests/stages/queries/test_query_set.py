@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.participants.problems import ProblemsFound
+from stages.files.problems import ProblemsFound
 from stages.queries.query_set import read_query_set
 from tests.data import public_data
 

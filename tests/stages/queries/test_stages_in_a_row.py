@@ -10,7 +10,13 @@ import numpy as np
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall
 from schemas.values.corpora import CorpusChunk
-from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Decision, ValidatedChunks
+from schemas.values.queries import (
+    Answer,
+    AugmentedPrompt,
+    ContextSource,
+    ValidatedChunks,
+)
+from schemas.values.verdicts import Decision
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.lines import lines_of

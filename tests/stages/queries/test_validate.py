@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from schemas.errors import LLMResponseParseError, LLMTimeoutError, NothingRelevantError
 from schemas.values.chat import ChatCall
-from schemas.values.queries import ChunkVerdict, Decision, RerankedChunk, ValidatedChunks
-from stages.participants.fence import visible
-from stages.participants.validate_prompt import VERDICT_JSON_SCHEMA
+from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
+from schemas.values.verdicts import Decision
 from stages.queries.templates import TemplateTag, default_template
 from stages.queries.validate import keep_all, validate_chunks, verdict_call
+from stages.replies.verdict import VERDICT_JSON_SCHEMA
+from stages.texts.fence import visible
 from tests.fakes.chat import ScriptedChat
 from tests.stages.queries.builders import chunk, reranked
 

@@ -7,7 +7,6 @@ from typing import Any
 from schemas.statuses import JobStatus
 from schemas.values.queries import (
     ChunkVerdict,
-    Decision,
     FusedHit,
     Hit,
     Leg,
@@ -18,6 +17,7 @@ from schemas.values.queries import (
 from schemas.values.query_runs import QueryRun, RankedQuery
 from schemas.values.retrieval_reports import RetrievalMeasures
 from schemas.values.scored_runs import AttemptTime, SettingValue
+from schemas.values.verdicts import Decision
 from tests.stages.reports.builders import NOON
 
 DOCUMENTS = {chunk_id: f"d{chunk_id // 10}" for chunk_id in range(100)}

@@ -1,6 +1,6 @@
 from schemas.values.interviews import Problem
-from stages.participants.delimited import Row, Separator, parse_rows
-from stages.participants.problems import Parsed
+from stages.files.delimited import Row, Separator, parse_rows
+from stages.files.problems import Parsed
 
 
 def problems_of(data: bytes, separator: Separator = Separator.COMMA) -> tuple[Problem, ...]:

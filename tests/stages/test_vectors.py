@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, VectorDefect
-from stages.participants.vectors import unit_rows
+from stages.vectors import unit_rows
 
 
 def test_rows_are_cut_and_then_normalised() -> None:

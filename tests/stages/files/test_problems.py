@@ -1,7 +1,7 @@
 import pytest
 
 from schemas.values.interviews import Problem
-from stages.participants.problems import Parsed, ProblemsFound, accept
+from stages.files.problems import Parsed, ProblemsFound, accept
 
 FIRST = Problem(file="a.csv", line=3, found="is odd", what_to_do="make it even")
 SECOND = Problem(file="b.csv", line=None, found="is not UTF-8", what_to_do="save it as UTF-8")

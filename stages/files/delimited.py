@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from schemas.values.interviews import Problem
-from stages.participants.problems import Parsed
+from stages.files.problems import Parsed
 
 
 class Separator(StrEnum):

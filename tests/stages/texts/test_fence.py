@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.participants.fence import fenced, visible
-from stages.participants.hashes import short_hash
+from stages.texts.fence import fenced, visible
+from stages.texts.hashes import short_hash
 
 
 def test_text_stands_between_two_marked_lines() -> None:

@@ -1,0 +1,1 @@
+"""What every reader of files does: rows, and problems with their places."""

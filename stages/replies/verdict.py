@@ -1,0 +1,27 @@
+"""What a validator's reply looks like: the schema that a server is given, and the reader of what came back."""
+
+from collections.abc import Mapping
+
+from schemas.errors import LLMResponseParseError
+from schemas.values.verdicts import Decision
+from stages.replies.strict import parse_strict
+
+VERDICT_JSON_SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"decision": {"type": "string", "enum": [decision.value for decision in Decision]}},
+    "required": ["decision"],
+    "additionalProperties": False,
+}
+
+
+def decision_of(raw: str) -> Decision:
+    """The decision that a reply holds. Only strict JSON counts: a repaired verdict would be our guess.
+
+    >>> decision_of('{"decision": "reject"}').value
+    'reject'
+    """
+    decision = parse_strict(raw).get("decision")
+    if not isinstance(decision, str) or decision not in set(Decision):
+        found = "has no text 'decision'" if not isinstance(decision, str) else "has another 'decision'"
+        raise LLMResponseParseError(raw, f"the object {found}; expected one of {', '.join(Decision)}")
+    return Decision(decision)
