@@ -17,28 +17,30 @@ from stages.queries.query_set import read_query_set
 PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgvector")
 
 #: Nothing is filtered for its length: an abstract is a document, however short.
-PRESET: Final = (
-    "retrieval.dense_limit=50",
-    "retrieval.lexical_limit=50",
-    "retrieval.min_word_count=0",
-    "retrieval.min_char_count=0",
-)
-#: A busy machine is slow, and not broken: batches of chunks wait for one another.
-PATIENCE: Final = "EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS=3600"
+PRESET: Final = ("--preset", "Wide", "--set", "retrieval.min_word_count=0", "--set", "retrieval.min_char_count=0")
 _TOLERANCE: Final = 0.002
 """How far fusion may stay behind the better leg."""
+
+
+class Corpus(NamedTuple):
+    """The documents of one set or several, imported."""
+
+    name: str
+    documents: int
+    import_s: float
+    peak_mb: float
+    """Resident memory of all parts of the stack together, at its highest."""
 
 
 class Measured(NamedTuple):
     """One set."""
 
     bm25_ndcg: float
-    documents: int
-    import_s: float
+    corpus: Corpus
     search_s: float
     """From the submission to the end of its last job."""
     peak_mb: float
-    """Resident memory of all parts of the stack together, at its highest."""
+    """As in the corpus, while it was searched."""
     report: dict[str, Any]
     """What `ragq report --json` printed."""
 
@@ -55,7 +57,8 @@ class Measured(NamedTuple):
 def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path | None) -> None:
     """Import a public set into a stack of its own, search for its queries, and compare with BM25 by bm25s.
 
-    Without a name all sets are run. The embedder works for ten minutes or more on scifact.
+    Without a name all sets are run; documents that two of them share are imported once. The preset is `Wide` without
+    its filters by length. The embedder works for ten minutes or more on scifact.
 
     Example:
 
@@ -64,10 +67,15 @@ def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path |
         python -m benchmarks retrieval scifact --set retrieval.fusion=rrf
     """
     data = data_folder()
+    options = [*PRESET, *(argument for value in values for argument in ("--set", value))]
+    corpora: dict[str, Corpus] = {}
     measured = {}
     with stack() as running:
         for name in names or SETS:
-            measured[name] = _measure(running, name, data, (*PRESET, *values))
+            documents = SETS[name].documents
+            if documents not in corpora:
+                corpora[documents] = import_documents(running, data / documents)
+            measured[name] = _measure(running, name, corpora[documents], data, options)
     console = Console(width=110)
     machine = this_machine(PACKAGES)
     console.print(machine.sentence(), highlight=False)
@@ -76,7 +84,8 @@ def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path |
         for line in goals(name, found):
             console.print(line, highlight=False)
     if json_file is not None:
-        content = {"machine": machine._asdict(), **{name: found._asdict() for name, found in measured.items()}}
+        sets = {name: {**found._asdict(), "corpus": found.corpus._asdict()} for name, found in measured.items()}
+        content = {"machine": machine._asdict(), **sets}
         json_file.write_text(json.dumps(content, indent=2) + "\n")
 
 
@@ -92,29 +101,33 @@ def goals(name: str, found: Measured) -> list[str]:
     return [f"{'reached' if is_reached else 'MISSED'}: {what}" for what, is_reached in wanted.items()]
 
 
-def _measure(running: Stack, name: str, data: Path, values: tuple[str, ...]) -> Measured:
+def import_documents(running: Stack, file: Path) -> Corpus:
+    """A corpus of these documents, embedded, under the name of their folder."""
+    name = file.parent.name
+    works = running.folder / name
+    count = write_works(file, works)
+    began = time.monotonic()
+    with Memory(running) as memory:
+        running.ragq("import", "works", str(works), "--corpus", name, "--wait")
+    return Corpus(name, count, time.monotonic() - began, memory.peak_mb)
+
+
+def _measure(running: Stack, name: str, corpus: Corpus, data: Path, options: list[str]) -> Measured:
     from benchmarks.bm25_baseline import bm25_ndcg  # needs packages of the extra `dev`
 
     found = SETS[name]
     queries, qrels = (data / found.queries / file for file in ("queries.jsonl", "qrels.tsv"))
-    works = running.folder / name
-    count = write_works(data / found.documents, works)
+    began = time.monotonic()
+    asked = ["--queries", str(queries), "--qrels", str(qrels), "--corpus", corpus.name, "--no-expand"]
     with Memory(running) as memory:
-        began = time.monotonic()
-        running.ragq("import", "works", str(works), "--corpus", name, "--set", PATIENCE, "--wait")
-        import_s = time.monotonic() - began
-        began = time.monotonic()
-        asked = ["--queries", str(queries), "--qrels", str(qrels), "--corpus", name, "--no-expand"]
-        options = [argument for value in values for argument in ("--set", value)]
         submitted = running.asked("submit", *asked, "--until", "consolidate", *options, "--wait")
-        search_s = time.monotonic() - began
+    search_s = time.monotonic() - began
     query_set = read_query_set(
         queries.read_bytes(), qrels.read_bytes(), queries_file=str(queries), qrels_file=str(qrels)
     )
     return Measured(
         bm25_ndcg=bm25_ndcg(list(documents_of(data / found.documents)), query_set),
-        documents=count,
-        import_s=import_s,
+        corpus=corpus,
         search_s=search_s,
         peak_mb=memory.peak_mb,
         report=running.asked("report", f"r{submitted['run_id']}"),
@@ -122,10 +135,11 @@ def _measure(running: Stack, name: str, data: Path, values: tuple[str, ...]) -> 
 
 
 def _table(name: str, found: Measured) -> Table:
-    queries = found.report["counts"]["submitted"]
+    queries, corpus = found.report["counts"]["submitted"], found.corpus
     table = Table(
-        title=f"{name}: {found.documents} works imported in {found.import_s:.0f} s, {queries} queries in "
-        f"{found.search_s:.0f} s ({found.search_s / queries:.2f} s each), peak {found.peak_mb:.0f} MB",
+        title=f"{name}: {corpus.documents} works imported in {corpus.import_s:.0f} s (peak {corpus.peak_mb:.0f} MB), "
+        f"{queries} queries in {found.search_s:.0f} s ({found.search_s / queries:.2f} s each, peak "
+        f"{found.peak_mb:.0f} MB)",
         title_justify="left",
     )
     for heading in ("ranking", "queries", "nDCG@10", "95 %", "recall@10", "MRR@10"):

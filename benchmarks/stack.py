@@ -7,11 +7,12 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import click
+import psutil
 
 from benchmarks.contestants import PROJECT
 
@@ -75,7 +76,7 @@ class Memory:
 
     def __init__(self, running: Stack) -> None:
         self.peak_mb = 0.0
-        self._running = running
+        self._parts = [psutil.Process(part["pid"]) for part in running.asked("ps")]
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look)
 
@@ -88,6 +89,17 @@ class Memory:
         self._thread.join()
 
     def _look(self) -> None:
-        while not self._over.wait(_SAMPLE_SECONDS):
-            parts = self._running.asked("ps")
-            self.peak_mb = max(self.peak_mb, sum(part["rss_mb"] or 0.0 for part in parts))
+        is_over = False
+        while not is_over:
+            self.peak_mb = max(self.peak_mb, sum(_resident_mb(part) for part in self._parts))
+            is_over = self._over.wait(_SAMPLE_SECONDS)
+
+
+def _resident_mb(part: psutil.Process) -> float:
+    """Of a process and its children, of which any may have ended meanwhile; what they share counts once for each."""
+    size = 0
+    with suppress(psutil.NoSuchProcess):
+        for process in (part, *part.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                size += process.memory_info().rss
+    return size / 1e6

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bm25_baseline import bm25_ndcg
-from benchmarks.retrieval import Measured, goals
+from benchmarks.retrieval import Corpus, Measured, goals
 from benchmarks.retrieval_sets import SETS, documents_of, write_works
 from stages.queries.query_set import read_query_set
 from tests.data import public_data
@@ -13,7 +13,7 @@ from tests.data import public_data
 
 def measured(**ndcg: float) -> Measured:
     stages = [{"stage": stage, "measures": {"ndcg@10": {"value": value}}} for stage, value in ndcg.items()]
-    return Measured(0.68, 10, 1.0, 1.0, 100.0, {"stages": stages})
+    return Measured(0.68, Corpus("books", 10, 1.0, 100.0), 1.0, 100.0, {"stages": stages})
 
 
 def test_a_document_is_a_work_under_its_name(tmp_path: Path) -> None:

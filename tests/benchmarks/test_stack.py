@@ -1,0 +1,39 @@
+"""What a benchmark sees of its stack."""
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import psutil
+
+from benchmarks.stack import Memory, Stack
+
+
+class OneProcess(Stack):
+    """A stack of one part."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def asked(self, *arguments: str) -> Any:
+        assert arguments == ("ps",)
+        return [{"pid": self._pid}]
+
+
+def test_memory_is_that_of_the_parts() -> None:
+    with Memory(OneProcess(os.getpid())) as memory:
+        pass
+
+    assert memory.peak_mb >= psutil.Process().memory_info().rss / 2e6
+
+
+def test_a_part_that_has_ended_takes_no_memory() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    memory = Memory(OneProcess(process.pid))
+    process.communicate(b"\n")
+
+    with memory:
+        pass
+
+    assert memory.peak_mb == 0
