@@ -63,7 +63,7 @@ class SentenceTransformerEncoder:
     def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
         """See TextEncoder. Texts are padded as in `encode`."""
         with self._turn:
-            by_position = {}
+            by_position: dict[int, Any] = {}
             for positions in self._padded_alike(texts):
                 tokens = self._pass([texts[position] for position in positions], "token_embeddings")
                 by_position.update(zip(positions, tokens, strict=True))

@@ -73,7 +73,7 @@ def show_command(name: str, as_json: bool) -> None:
     headings = "with" if corpus.embeds_headings else "without"
     console().print(
         f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}), {headings} "
-        "headings",
+        f"headings{', with a vector per token' if corpus.keeps_token_vectors else ''}",
         highlight=False,
     )
     table = _table("work", "title", "authors", "year", "chunks", "searchable", "imported")

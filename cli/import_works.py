@@ -49,6 +49,12 @@ class Imported(NamedTuple):
     default=None,
     help="Embed each chunk under the headings above it, or its text alone; a new corpus embeds them.",
 )
+@click.option(
+    "--keep-token-vectors/--no-keep-token-vectors",
+    default=None,
+    help="Keep a vector per token of each chunk, about 150 KB a chunk, for ranker late-interaction; a new corpus "
+    "keeps none.",
+)
 @click.option("--no-embed", is_flag=True, help="Import only; the next import without this option embeds what waits.")
 @settings_options
 @click.option("--wait", is_flag=True, help="Follow the embedding until it comes to rest.")
@@ -60,6 +66,7 @@ def works_command(
     authors: str | None,
     year: int | None,
     embed_headings: bool | None,
+    keep_token_vectors: bool | None,
     no_embed: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
@@ -89,7 +96,13 @@ def works_command(
     settings = effective_settings(profile, assignments)
     imported = with_database(
         lambda connection: _import(
-            connection, corpus, new, settings, embeds_headings=embed_headings, embeds=not no_embed
+            connection,
+            corpus,
+            new,
+            settings,
+            embeds_headings=embed_headings,
+            keeps_token_vectors=keep_token_vectors,
+            embeds=not no_embed,
         )
     )
     _tell(imported, corpus)
@@ -112,9 +125,12 @@ async def _import(
     settings: EffectiveSettings,
     *,
     embeds_headings: bool | None,
+    keeps_token_vectors: bool | None,
     embeds: bool,
 ) -> Imported:
-    corpus = await corpus_for_import(connection, name, settings, embeds_headings=embeds_headings)
+    corpus = await corpus_for_import(
+        connection, name, settings, embeds_headings=embeds_headings, keeps_token_vectors=keeps_token_vectors
+    )
     outcomes: Counter[Outcome] = Counter()
     refused = []
     for work in new:

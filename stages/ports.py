@@ -89,6 +89,10 @@ class TokenEmbedder(Protocol):
         """The model as settings name it."""
         ...
 
+    async def digest(self) -> str:
+        """What identifies the weights exactly."""
+        ...
+
     async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
         """For each text, in order, one row per token that the model sees, as `TextEncoder.encode_tokens` gives them.
 

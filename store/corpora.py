@@ -8,12 +8,14 @@ from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
 from store.database import Connection
 
 MAKE = """
-INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)
-VALUES ($1, $2, $3, $4, $5, 0, 0) ON CONFLICT (name) DO NOTHING
+INSERT INTO corpus (
+    name, backend, model, dimension, embeds_headings, keeps_token_vectors, searchable_chunks, searchable_terms
+) VALUES ($1, $2, $3, $4, $5, $6, 0, 0) ON CONFLICT (name) DO NOTHING
 """
 
 COLUMNS = """
-id, name, backend, model, model_digest, dimension, embeds_headings, searchable_chunks, searchable_terms, created_at
+id, name, backend, model, model_digest, dimension, embeds_headings, keeps_token_vectors,
+searchable_chunks, searchable_terms, created_at
 """
 
 CONTENT = """
@@ -62,6 +64,7 @@ class StoredCorpus:
     """None until the first batch is embedded."""
     dimension: int
     embeds_headings: bool
+    keeps_token_vectors: bool
     searchable_chunks: int
     searchable_terms: int
     created_at: datetime
@@ -84,10 +87,17 @@ class CorpusContent(NamedTuple):
 
 
 async def make(
-    connection: Connection, name: str, *, backend: str, model: str, dimension: int, embeds_headings: bool
+    connection: Connection,
+    name: str,
+    *,
+    backend: str,
+    model: str,
+    dimension: int,
+    embeds_headings: bool,
+    keeps_token_vectors: bool = False,
 ) -> StoredCorpus:
     """The corpus of a name; it is made if there is none. One that is there is given as it is."""
-    await connection.execute(MAKE, name, backend, model, dimension, embeds_headings)
+    await connection.execute(MAKE, name, backend, model, dimension, embeds_headings, keeps_token_vectors)
     found = await find(connection, name)
     assert found is not None
     return found

@@ -7,7 +7,7 @@ from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
 from stages.model_aliases import resolved_model
-from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch
+from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, TokenEmbedder
 from store.database import Database
 from store.references import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
@@ -40,6 +40,13 @@ class Wiring:
         if key not in self._embedders:
             self._embedders[key] = self._build_embedder(*key)
         return self._embedders[key]
+
+    def token_embedder(self, settings: RunSettings) -> TokenEmbedder:
+        """The embedder of a run, for vectors of tokens. Raises Refused where it is a server, which gives none."""
+        embedder = self.embedder(settings)
+        if not isinstance(embedder, BatchedEmbedder):
+            raise Refused(f"{embedder.name} on a server gives no vectors of tokens; set EMBEDDING_BACKEND=huggingface.")
+        return embedder
 
     def chat(self, settings: RunSettings) -> ChatModel:
         """The language model server of a run."""

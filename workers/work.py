@@ -13,7 +13,7 @@ from schemas.settings.run import RunSettings
 from schemas.values.base import Value
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch
+from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, TokenEmbedder
 from store import attempts, interviews, references
 from store.database import Connection, Database
 from store.interviews import StoredTranscript
@@ -59,6 +59,11 @@ class Work:
     def embedder(self) -> Embedder:
         """The embedder that the run's settings mean."""
         return self._wiring.embedder(self.settings)
+
+    @property
+    def token_embedder(self) -> TokenEmbedder:
+        """The embedder that the run's settings mean, for vectors of tokens."""
+        return self._wiring.token_embedder(self.settings)
 
     def pair_scorer(self, model: str) -> PairScorer:
         """A cross-encoder by folder or hub id."""

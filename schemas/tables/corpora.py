@@ -4,7 +4,19 @@ from datetime import datetime
 from typing import Any
 
 from pgvector.sqlalchemy import HALFVEC
-from sqlalchemy import ARRAY, BigInteger, Column, Computed, ForeignKey, Index, Integer, SmallInteger, Text
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    Column,
+    Computed,
+    ForeignKey,
+    Index,
+    Integer,
+    SmallInteger,
+    Text,
+    false,
+)
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlmodel import Field, SQLModel
 
@@ -23,6 +35,8 @@ class Corpus(SQLModel, table=True):
     dimension: int
     embeds_headings: bool = True
     """The headings above a chunk are embedded with it."""
+    keeps_token_vectors: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
+    """Each chunk has a vector per token too, for late interaction."""
     searchable_chunks: int = 0
     """Chunks that have a vector and postings; kept with them in one transaction."""
     searchable_terms: int = 0

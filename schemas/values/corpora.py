@@ -83,6 +83,8 @@ class EmbeddedBatch(Value):
     chunk_ids: tuple[int, ...]
     gone: int
     """Chunks of the batch that were replaced before it came to them; their successors are in another batch."""
+    tokens: int | None = None
+    """Of these chunks, each with a vector of its own; None where the corpus keeps none."""
 
 
 class PublishedBatch(Value):

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.queries import EmbeddedQuery, Expansion, QueryText
+from stages.corpora.embed_tokens import embed_tokens
+from stages.ports import Embedder, TokenEmbedder, Vectors
 from stages.vectors import unit_rows
-from stages.ports import Embedder, Vectors
 
 
 class EmbeddedTexts(NamedTuple):
@@ -36,15 +37,33 @@ async def embed_query(
     EmbeddingArtifactMismatchError for other weights, without a call; what `unit_rows` raises; and what the embedder
     raises, as it is.
     """
-    found = await embedder.digest()
-    if digest and found and digest != found:
-        raise EmbeddingArtifactMismatchError(
-            f"The corpus was embedded by {digest[:12]} and model '{embedder.name}' is now {found[:12]}; "
-            "embed the corpus anew, or bring the model back."
-        )
+    found = await same_weights(embedder, digest)
     texts = query_texts(query, expansion)
     matrix = await embedder.embed_batch([text for _, text in texts], timeout_s=timeout_s)
     embedded = EmbeddedQuery(
         model=embedder.name, model_digest=found, dimension=dimension, texts=tuple(kind for kind, _ in texts)
     )
     return EmbeddedTexts(embedded, unit_rows(matrix, rows=len(texts), dimension=dimension))
+
+
+async def embed_question_tokens(
+    query: str, *, embedder: TokenEmbedder, dimension: int, digest: str, timeout_s: float
+) -> Vectors:
+    """One row of length 1 per token of the question, by the weights that the corpus was embedded with.
+
+    Raises as `embed_query` does.
+    """
+    await same_weights(embedder, digest)
+    (tokens,) = await embed_tokens([query], embedder=embedder, dimension=dimension, timeout_s=timeout_s)
+    return tokens
+
+
+async def same_weights(embedder: Embedder | TokenEmbedder, digest: str) -> str:
+    """The digest of an embedder. Raises EmbeddingArtifactMismatchError where the corpus's is known to be another."""
+    found = await embedder.digest()
+    if digest and found and digest != found:
+        raise EmbeddingArtifactMismatchError(
+            f"The corpus was embedded by {digest[:12]} and model '{embedder.name}' is now {found[:12]}; "
+            "embed the corpus anew, or bring the model back."
+        )
+    return found

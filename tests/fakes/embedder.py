@@ -53,6 +53,9 @@ class FakeTokenEmbedder:
     name: str = "fake"
     calls: list[list[str]] = field(default_factory=list)
 
+    async def digest(self) -> str:
+        return "digest of fake"
+
     async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
         if texts:
             self.calls.append(list(texts))

@@ -1,14 +1,21 @@
 """Stage `embed` of a corpus: a batch of chunks in one call."""
 
-from schemas.values.corpora import EmbeddedBatch
+from schemas.values.corpora import CorpusChunk, EmbeddedBatch
 from stages.corpora.embed import embed_chunks
-from store import chunks, corpora
+from stages.corpora.embed_tokens import embed_chunk_tokens
+from stages.ports import Vectors
+from store import chunks, corpora, token_vectors
 from store.chain import content_hash
+from store.corpora import StoredCorpus
+from store.database import Connection
 from workers.work import Result, Work
 
 
 async def embed_of_corpus(work: Work) -> Result:
-    """The chunks that are still there; those of works that were replaced meanwhile are counted and left."""
+    """The chunks that are still there; those of works that were replaced meanwhile are counted and left.
+
+    Where the corpus keeps vectors of tokens they are stored at once: they are too many to be handed on.
+    """
     corpus_id: int = work.claim.inputs["corpus_id"]
     asked: list[int] = work.claim.inputs["chunk_ids"]
     corpus = await work.database.steadily(lambda connection: corpora.corpus(connection, corpus_id))
@@ -22,6 +29,12 @@ async def embed_of_corpus(work: Work) -> Result:
         embeds_headings=corpus.embeds_headings,
         timeout_s=work.settings.embedding.query_embed_timeout_seconds,
     )
+    tokens = await _tokens(work, corpus, left) if corpus.keeps_token_vectors else None
+
+    async def keep_tokens(connection: Connection) -> None:
+        if tokens is not None:
+            await token_vectors.keep(connection, [chunk.id for chunk in left], tokens)
+
     return Result(
         EmbeddedBatch(
             model=work.embedder.name,
@@ -29,6 +42,18 @@ async def embed_of_corpus(work: Work) -> Result:
             dimension=corpus.dimension,
             chunk_ids=tuple(chunk.id for chunk in left),
             gone=len(asked) - len(left),
+            tokens=None if tokens is None else sum(map(len, tokens)),
         ),
         vectors,
+        effect=keep_tokens,
+    )
+
+
+async def _tokens(work: Work, corpus: StoredCorpus, left: list[CorpusChunk]) -> list[Vectors]:
+    return await embed_chunk_tokens(
+        left,
+        embedder=work.token_embedder,
+        dimension=corpus.dimension,
+        embeds_headings=corpus.embeds_headings,
+        timeout_s=work.settings.embedding.query_embed_timeout_seconds,
     )

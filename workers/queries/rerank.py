@@ -1,12 +1,14 @@
 """Stage `rerank` of a query: filters, enrichment, a ranker, bonuses, and a varied choice."""
 
 from schemas.values.queries import Expansion, RetrievedChunks
+from stages.queries.embed import embed_question_tokens
 from stages.queries.rankers import Ranker
 from stages.queries.rankers.cross_encoder import CrossEncoderRanker
+from stages.queries.rankers.late_interaction import LATE_INTERACTION, LateInteraction
 from stages.queries.rankers.score_fusion import ScoreFusion
 from stages.queries.rerank import rerank_chunks
 from stages.queries.works import WorkText
-from store import chunks, searchable, works
+from store import chunks, searchable, token_vectors, works
 from store.chunk_search import PostgresChunkSearch
 from store.database import Connection
 from store.queries import StoredQuery
@@ -57,8 +59,22 @@ async def _ranker(work: Work, query: StoredQuery, vectors: searchable.ChunkVecto
             batch_size=preset.retrieval.reranker_batch_size,
             max_tokens=preset.retrieval.reranker_max_length,
         )
+    if preset.reranking.ranker == LATE_INTERACTION:
+        return await _late_interaction(work, query, list(vectors))
     original = (await work.vectors("embed"))[0]
     return ScoreFusion(original, vectors, await _lexical_scores(work, query, list(vectors)))
+
+
+async def _late_interaction(work: Work, query: StoredQuery, chunk_ids: list[int]) -> LateInteraction:
+    question_tokens = await embed_question_tokens(
+        query.original_query,
+        embedder=work.token_embedder,
+        dimension=work.settings.embedding.dimension,
+        digest=work.claim.inputs["model_digest"],
+        timeout_s=work.settings.embedding.query_embed_timeout_seconds,
+    )
+    kept = await work.database.steadily(lambda connection: token_vectors.of_chunks(connection, chunk_ids))
+    return LateInteraction(work.token_embedder.name, question_tokens, kept)
 
 
 async def _lexical_scores(work: Work, query: StoredQuery, chunk_ids: list[int]) -> dict[int, float]:

@@ -13,13 +13,24 @@ from workers.pipelines import stages_of
 
 
 async def corpus_for_import(
-    connection: Connection, name: str, settings: EffectiveSettings, *, embeds_headings: bool | None
+    connection: Connection,
+    name: str,
+    settings: EffectiveSettings,
+    *,
+    embeds_headings: bool | None,
+    keeps_token_vectors: bool | None = None,
 ) -> StoredCorpus:
-    """The corpus of a name, made by these settings if there is none. `embeds_headings` None takes what it has.
+    """The corpus of a name, made by these settings if there is none. An option that is None takes what it has.
 
-    Raises Refused when the corpus is there and embeds otherwise than these settings say.
+    Raises Refused when the corpus is there and embeds otherwise than these settings say, and when vectors of tokens
+    are to be kept that a server cannot give.
     """
     run = settings.run
+    if keeps_token_vectors and run.embedding.backend != "huggingface":
+        raise Refused(
+            f"EMBEDDING_BACKEND={run.embedding.backend} gives one vector per text and none per token; keep vectors of "
+            "tokens with EMBEDDING_BACKEND=huggingface, or leave --keep-token-vectors out."
+        )
     found = await corpora.make(
         connection,
         name,
@@ -27,6 +38,7 @@ async def corpus_for_import(
         model=run.model.embedding_model,
         dimension=run.embedding.dimension,
         embeds_headings=embeds_headings is not False,
+        keeps_token_vectors=keeps_token_vectors is True,
     )
     refuse_other_embedder(found, settings)
     if embeds_headings is not None and embeds_headings is not found.embeds_headings:
@@ -34,6 +46,9 @@ async def corpus_for_import(
         raise Refused(
             f"Corpus '{name}' embeds its chunks {has} their headings; import into a new corpus for the other."
         )
+    if keeps_token_vectors is not None and keeps_token_vectors is not found.keeps_token_vectors:
+        keeps = "keeps" if found.keeps_token_vectors else "does not keep"
+        raise Refused(f"Corpus '{name}' {keeps} vectors of tokens; import into a new corpus for the other.")
     return found
 
 
@@ -67,7 +82,9 @@ async def plan_corpus(connection: Connection, corpus: StoredCorpus, settings: Ef
         profile=settings.profile,
         settings=settings.snapshot(),
         # Only what the vectors depend on: another judge model is no reason to embed again.
-        settings_hash=content_hash([corpus.backend, corpus.model, corpus.dimension, corpus.embeds_headings]),
+        settings_hash=content_hash(
+            [corpus.backend, corpus.model, corpus.dimension, corpus.embeds_headings, corpus.keeps_token_vectors]
+        ),
         request={"corpus": corpus.name, "chunks": len(due), "profile_source": settings.profile_source},
         version=version("ragq"),
         jobs=[

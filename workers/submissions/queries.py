@@ -121,10 +121,11 @@ async def _corpus(connection: Connection, name: str) -> StoredCorpus:
 
 
 def _refuse_token_vectors(corpus: StoredCorpus, preset: Preset) -> None:
-    if preset.reranking.ranker == LATE_INTERACTION:
+    if preset.reranking.ranker == LATE_INTERACTION and not corpus.keeps_token_vectors:
         raise Refused(
             f"Corpus '{corpus.name}' has no vectors of tokens, which reranking.ranker={LATE_INTERACTION} compares. "
-            "Take another ranker: `--set reranking.ranker=score-fusion`."
+            "Import its works into a new corpus with --keep-token-vectors, or take another ranker: "
+            "`--set reranking.ranker=score-fusion`."
         )
 
 

@@ -1,0 +1,85 @@
+"""Rankers that have a model: by the vectors of tokens, and by reading question and passage together."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import Install
+from tests.acceptance.harness import Installation
+from tests.acceptance.shelf import QUESTION, TEA, write_shelf
+from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
+
+#: The works of the shelf are short: nothing is filtered for its length.
+SHORT = ("--set", "retrieval.min_word_count=0", "--set", "retrieval.min_char_count=0")
+
+#: Whether each chunk that can be found has vectors of tokens, and nothing else has.
+ALL_HAVE_TOKENS = """
+SELECT (SELECT array_agg(id ORDER BY id) FROM chunks WHERE vector_status = 'vec')
+     = (SELECT array_agg(chunk_id ORDER BY chunk_id) FROM chunk_token_vectors)
+"""
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The works as files."""
+    return write_shelf(tmp_path_factory.mktemp("works") / "shelf")
+
+
+@pytest.fixture(scope="module")
+def tokens(install: Install, migrated_template: str, shelf: Path) -> Iterator[Installation]:
+    """An installation with one worker and a corpus that keeps vectors of tokens."""
+    with install(migrated_template) as installation:
+        installation.start_worker()
+        done = installation.ragq("import", "works", str(shelf), "--corpus", "shelf", "--keep-token-vectors", "--wait")
+        assert done.exit_code == 0, done.stderr
+        yield installation
+
+
+def reranked(installation: Installation, *options: str) -> tuple[dict[str, Any], int]:
+    """What stage `rerank` stored about the question, and the number of its query."""
+    run_id = installation.submit(
+        *("--query", QUESTION, "--corpus", "shelf", "--no-expand", "--until", "rerank"), *SHORT, *options
+    )
+    assert installation.wait_for(run_id) == {"succeeded": 1}
+    (query,) = [line for line in installation.ragq("query", "list", "--json").json if line["run_id"] == run_id]
+    shown = installation.ragq("query", "show", str(query["id"]), "--json").json
+    return shown["stages"]["rerank"], query["id"]
+
+
+def test_late_interaction_ranks_by_the_vectors_of_tokens(tokens: Installation) -> None:
+    assert tokens.value(ALL_HAVE_TOKENS)
+    (embedded,) = tokens.inspect(tokens.value("SELECT id FROM run WHERE kind = 'index'"), "embed")
+    stored = tokens.value("SELECT sum(cardinality(vectors)) FROM chunk_token_vectors")
+
+    ranked, query_id = reranked(tokens, "--set", "reranking.ranker=late-interaction")
+
+    assert embedded["output"]["tokens"] == stored > 100
+    assert ranked["ranker"] == "late-interaction all-minilm-l6-v2"
+    assert ranked["chunks"][0]["heading_breadcrumbs"] == "Tea > Oxidation"
+    assert all(-1 <= chunk["rerank_score"] <= 1 for chunk in ranked["chunks"])
+    assert "late-interaction all-minilm-l6-v2" in tokens.ragq("query", "show", str(query_id)).stdout
+
+
+def test_a_cross_encoder_of_the_preset_reads_question_and_passage_together(
+    tokens: Installation, tmp_path: Path
+) -> None:
+    model = tiny_cross_encoder(tmp_path / "model")
+
+    ranked, query_id = reranked(tokens, "--set", "reranking.ranker=cross-encoder", "--set", f"reranking.model={model}")
+
+    assert ranked["ranker"] == f"cross-encoder {model}"
+    assert len({chunk["rerank_score"] for chunk in ranked["chunks"]}) > 1
+    assert "cross-encoder" in tokens.ragq("query", "show", str(query_id)).stdout
+
+
+def test_a_work_that_is_imported_anew_has_vectors_of_its_new_tokens(tokens: Installation, shelf: Path) -> None:
+    before = tokens.value("SELECT sum(cardinality(vectors)) FROM chunk_token_vectors")
+    (shelf / "tea.md").write_text(TEA.partition("## Steeping")[0])
+
+    done = tokens.ragq("import", "works", str(shelf), "--corpus", "shelf", "--wait")
+
+    assert done.exit_code == 0, done.stderr
+    assert tokens.value(ALL_HAVE_TOKENS)
+    assert tokens.value("SELECT sum(cardinality(vectors)) FROM chunk_token_vectors") < before
