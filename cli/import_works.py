@@ -52,7 +52,7 @@ class Imported(NamedTuple):
 @click.option(
     "--keep-token-vectors/--no-keep-token-vectors",
     default=None,
-    help="Keep a vector per token of each chunk, about 150 KB a chunk, for ranker late-interaction; a new corpus "
+    help="Keep a vector per token of each chunk, up to 200 KB a chunk, for ranker late-interaction; a new corpus "
     "keeps none.",
 )
 @click.option("--no-embed", is_flag=True, help="Import only; the next import without this option embeds what waits.")
