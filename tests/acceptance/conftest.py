@@ -13,6 +13,7 @@ import redis
 from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
 from tests.acceptance.harness import Installation
+from tests.acceptance.shelf import write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 from tests.conftest import administer, url_of
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
@@ -91,6 +92,17 @@ def fresh(install: Install, indexed_template: str) -> Iterator[Installation]:
     """An indexed installation of one test's own, without any worker."""
     with install(indexed_template) as installation:
         yield installation
+
+
+@pytest.fixture(scope="session")
+def shelf_template(install: Install, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A database with the shelf imported and embedded, for others to copy."""
+    with install(migrated_template) as installation:
+        installation.start_worker()
+        works = write_shelf(tmp_path_factory.mktemp("works") / "shelf")
+        done = installation.ragq("import", "works", str(works), "--corpus", "shelf", "--wait")
+        assert done.exit_code == 0, done.stderr
+    return installation.database_url.rsplit("/", 1)[1]
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,12 @@ from pathlib import Path
 
 QUESTION = "Why does black tea turn dark?"
 
+#: The works of the shelf are short: nothing is filtered or dropped for its length.
+SHORT = (
+    *("--set", "retrieval.min_word_count=0", "--set", "retrieval.min_char_count=0"),
+    *("--set", "consolidation.min_content_length=0", "--set", "expansion.n=1"),
+)
+
 TEA = """\
 ---
 title: On Tea

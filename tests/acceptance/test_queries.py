@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
-from tests.acceptance.shelf import QUESTION, TEA, write_shelf
+from tests.acceptance.shelf import QUESTION, SHORT, TEA
 from tests.scripted_ollama import ACCEPT, REJECT, Say, ScriptedModel, ScriptedOllama
 
 EXPANSION = {
@@ -19,23 +19,6 @@ EXPANSION = {
     "entities": ["catechins"],
 }
 ANSWER = "Oxygen darkens the catechins [S1]. Steel does not [S9]."
-
-#: The works of the shelf are short: nothing is filtered or dropped for its length.
-SHORT = (
-    *("--set", "retrieval.min_word_count=0", "--set", "retrieval.min_char_count=0"),
-    *("--set", "consolidation.min_content_length=0", "--set", "expansion.n=1"),
-)
-
-
-@pytest.fixture(scope="session")
-def shelf_template(install: Install, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A database with the shelf imported and embedded, for others to copy."""
-    with install(migrated_template) as installation:
-        installation.start_worker()
-        works = write_shelf(tmp_path_factory.mktemp("works") / "shelf")
-        done = installation.ragq("import", "works", str(works), "--corpus", "shelf", "--wait")
-        assert done.exit_code == 0, done.stderr
-    return installation.database_url.rsplit("/", 1)[1]
 
 
 @pytest.fixture

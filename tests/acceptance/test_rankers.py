@@ -8,11 +8,8 @@ import pytest
 
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
-from tests.acceptance.shelf import QUESTION, TEA, write_shelf
+from tests.acceptance.shelf import QUESTION, SHORT, TEA, write_shelf
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
-
-#: The works of the shelf are short: nothing is filtered for its length.
-SHORT = ("--set", "retrieval.min_word_count=0", "--set", "retrieval.min_char_count=0")
 
 #: Whether each chunk that can be found has vectors of tokens, and nothing else has.
 ALL_HAVE_TOKENS = """

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.shelf import QUESTION, write_shelf
+from tests.acceptance.shelf import QUESTION, SHORT, write_shelf
 from tests.acceptance.survival.breakable import BreakableInstallation
 from tests.scripted_ollama import ACCEPT, Say, ScriptedModel, ScriptedOllama
 from workers.pipelines import stages_of
@@ -14,12 +14,6 @@ from workers.pipelines import stages_of
 ANSWER = stages_of("query", "answer")
 
 EXPANSION = {"queries": ["oxidation"], "hyde_answer": "Enzymes darken it.", "intent": "MECHANISM", "entities": ["tea"]}
-
-#: The works of the shelf are short: nothing is filtered or dropped for its length.
-SHORT = (
-    *("--set", "retrieval.min_word_count=0", "--set", "retrieval.min_char_count=0"),
-    *("--set", "consolidation.min_content_length=0", "--set", "expansion.n=1"),
-)
 
 
 @pytest.fixture
