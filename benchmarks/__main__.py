@@ -5,19 +5,23 @@ from typing import Final
 import click
 
 from benchmarks.hop import hop
+from benchmarks.injection import injection
 from benchmarks.paper_test import paper_test
 from benchmarks.recovery import recovery
 from benchmarks.retrieval import retrieval
 from benchmarks.search import search
 from benchmarks.tags import tags
+from benchmarks.validator import validator
 
 BENCHMARKS: Final[dict[str, click.Command]] = {
     "hop": hop,
+    "injection": injection,
     "paper-test": paper_test,
     "recovery": recovery,
     "retrieval": retrieval,
     "search": search,
     "tags": tags,
+    "validator": validator,
 }
 
 

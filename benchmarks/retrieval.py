@@ -10,9 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import this_machine
-from benchmarks.retrieval_sets import SETS, data_folder, documents_of, write_works
+from benchmarks.retrieval_sets import SETS, data_folder, documents_of, query_set_of, write_works
 from benchmarks.stack import Memory, Stack, stack
-from stages.queries.query_set import read_query_set
 
 PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgvector")
 
@@ -122,11 +121,8 @@ def _measure(running: Stack, name: str, corpus: Corpus, data: Path, options: lis
     with Memory(running) as memory:
         submitted = running.asked("submit", *asked, "--until", "consolidate", *options, "--wait")
     search_s = time.monotonic() - began
-    query_set = read_query_set(
-        queries.read_bytes(), qrels.read_bytes(), queries_file=str(queries), qrels_file=str(qrels)
-    )
     return Measured(
-        bm25_ndcg=bm25_ndcg(list(documents_of(data / found.documents)), query_set),
+        bm25_ndcg=bm25_ndcg(list(documents_of(data / found.documents)), query_set_of(data, name)),
         corpus=corpus,
         search_s=search_s,
         peak_mb=memory.peak_mb,

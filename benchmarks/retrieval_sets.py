@@ -8,6 +8,9 @@ from typing import Final, NamedTuple
 
 import click
 
+from schemas.values.query_sets import QuerySet
+from stages.queries.query_set import read_query_set
+
 
 class RetrievalSet(NamedTuple):
     """Where the files of a set are, below the folder of public data."""
@@ -51,6 +54,12 @@ def documents_of(file: Path) -> Iterator[Document]:
         for line in lines:
             row = json.loads(line)
             yield Document(row["_id"], row["title"], row["text"])
+
+
+def query_set_of(data: Path, name: str) -> QuerySet:
+    """Queries and judgements of a set."""
+    queries, qrels = (data / SETS[name].queries / file for file in ("queries.jsonl", "qrels.tsv"))
+    return read_query_set(queries.read_bytes(), qrels.read_bytes(), queries_file=str(queries), qrels_file=str(qrels))
 
 
 def write_works(file: Path, folder: Path) -> int:

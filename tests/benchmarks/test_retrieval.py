@@ -6,8 +6,7 @@ import pytest
 
 from benchmarks.bm25_baseline import bm25_ndcg
 from benchmarks.retrieval import Corpus, Measured, goals
-from benchmarks.retrieval_sets import SETS, documents_of, write_works
-from stages.queries.query_set import read_query_set
+from benchmarks.retrieval_sets import SETS, documents_of, query_set_of, write_works
 from tests.data import public_data
 
 
@@ -33,9 +32,6 @@ def test_goals_are_told_reached_or_missed() -> None:
 @pytest.mark.parametrize(("name", "at_least"), [("psychology-sections", 0.75), ("psychology-definitions", 0.90)])
 def test_the_baseline_is_near_the_known_one(name: str, at_least: float) -> None:
     documents = public_data(SETS[name].documents)
-    folder = public_data(SETS[name].queries)
-    queries = read_query_set(
-        (folder / "queries.jsonl").read_bytes(), (folder / "qrels.tsv").read_bytes(), queries_file="", qrels_file=""
-    )
+    queries = query_set_of(public_data("."), name)
 
     assert at_least < bm25_ndcg(list(documents_of(documents)), queries) < 0.95
