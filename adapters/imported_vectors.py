@@ -1,39 +1,18 @@
 """Vectors of tokens that were trained elsewhere, as far as a vocabulary has the tokens."""
 
 import struct
-from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from adapters.fasttext_tokens import buckets_of, tokens_file
 from schemas.errors import Refused
-from schemas.values.tags import Vocabulary
-from stages.tags.ports import Vector
+from schemas.values.tags import VectorLayout, Vocabulary
+from stages.tags.models import TokenModel
 
 
-class VectorLayout(StrEnum):
-    """How a file of vectors is written."""
-
-    WORD2VEC_TEXT = "word2vec-text"
-    """A line per token; words outside of the file have no vector."""
-    WORD2VEC_BINARY = "word2vec-binary"
-    FASTTEXT = "fasttext"
-    """Facebook's `.bin`, with n-grams: words outside of the file have one too."""
-
-
-class ImportedVectors(NamedTuple):
-    """What takes the place of a trained model in BuiltModels."""
-
-    name: str
-    dimension: int
-    vectors: Mapping[str, Vector]
-    tokens_file: bytes
-
-
-def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -> ImportedVectors:
+def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -> TokenModel:
     """The vectors of the vocabulary's tags and aliases, at length 1, and the n-grams that these are made of.
 
     Tokens that the file does not have, or has as zeros, get none. Raises Refused when the file cannot be read in this
@@ -54,12 +33,12 @@ def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -
         raise Refused(f"{path} has none of the {len(wanted)} tags and aliases; it belongs to another vocabulary.")
     matrix = np.array(list(vectors.values()))
     if layout is not VectorLayout.FASTTEXT:
-        return ImportedVectors(layout.value, matrix.shape[1], vectors, tokens_file(layout.value, list(vectors), matrix))
+        return TokenModel(layout.value, matrix.shape[1], vectors, tokens_file(layout.value, list(vectors), matrix))
     pieces = (int(model.min_n), int(model.max_n), int(model.bucket))
     known = sorted({bucket for token in vectors for bucket in buckets_of(token, *pieces)})
     ngrams = np.asarray(model.vectors_ngrams[known], dtype=np.float32)
     data = tokens_file(layout.value, list(vectors), matrix, pieces=pieces, buckets=known, ngrams=ngrams)
-    return ImportedVectors(layout.value, matrix.shape[1], vectors, data)
+    return TokenModel(layout.value, matrix.shape[1], vectors, data)
 
 
 def _read(path: Path, layout: VectorLayout) -> Any:

@@ -11,7 +11,7 @@ from adapters.context_file import context_file
 from adapters.fasttext_tokens import buckets_of, tokens_file
 from schemas.errors import VocabularyModelsError
 from schemas.values.tags import Vocabulary
-from stages.tags.models import BuiltModels
+from stages.tags.models import BuiltModels, TokenModel
 from stages.tags.ports import Vector
 from stages.tags.training_lists import training_lists
 
@@ -33,22 +33,22 @@ class TagModelBuilder:
     components: int = 100
     """Numbers per context row, at most."""
 
-    def build(self, vocabulary: Vocabulary, *, seed: int) -> BuiltModels:
+    def build(self, vocabulary: Vocabulary, *, seed: int, tokens: TokenModel | None = None) -> BuiltModels:
         """See ModelBuilder."""
         if not vocabulary.tags:
             raise VocabularyModelsError("A vocabulary without tags has nothing to learn from; import one with tags.")
-        vectors, tokens = self._tokens(vocabulary, seed)
+        placed = self._tokens(vocabulary, seed) if tokens is None else tokens
         rows, context = self._context(vocabulary, seed)
         return BuiltModels(
-            name=FASTTEXT,
-            dimension=self.dimension,
-            vectors=vectors,
+            name=placed.name,
+            dimension=placed.dimension,
+            vectors=placed.vectors,
             context_rows=rows,
-            tokens_file=tokens,
+            tokens_file=placed.tokens_file,
             context_file=context,
         )
 
-    def _tokens(self, vocabulary: Vocabulary, seed: int) -> tuple[Mapping[str, Vector], bytes]:
+    def _tokens(self, vocabulary: Vocabulary, seed: int) -> TokenModel:
         """FastText over the training lists, on one thread: several would not give the same bytes again.
 
         The mean of all vectors is taken off: it is what every tag shares, and hides what they differ in. Character
@@ -84,7 +84,7 @@ class TagModelBuilder:
         composed = np.array([ngrams[[place[bucket] for bucket in buckets]].sum(axis=0) for buckets in within])
         vectors = _unit_rows(_unit_rows(raw - shared).astype(np.float64) + _unit_rows(composed))
         data = tokens_file(FASTTEXT, tokens, vectors, pieces=pieces, buckets=known, ngrams=ngrams)
-        return dict(zip(tokens, vectors, strict=True)), data
+        return TokenModel(FASTTEXT, self.dimension, dict(zip(tokens, vectors, strict=True)), data)
 
     def _context(self, vocabulary: Vocabulary, seed: int) -> tuple[Mapping[str, Vector], bytes]:
         """TF-IDF over what each tag occurs with, itself among it, cut to its largest singular values."""

@@ -1,5 +1,7 @@
 """What a vocabulary holds, and what the stages of a tags job store."""
 
+from enum import StrEnum
+
 from pydantic import Field
 
 from schemas.values.base import Value
@@ -30,6 +32,38 @@ class Vocabulary(Value):
     aliases: dict[str, tuple[str, ...]]
     """Alias -> the tags it stands for, in alphabetical order."""
     documents: tuple[TagDocument, ...] = ()
+
+
+class VectorLayout(StrEnum):
+    """How a file of vectors is written."""
+
+    WORD2VEC_TEXT = "word2vec-text"
+    """A line per token; words outside of the file have no vector."""
+    WORD2VEC_BINARY = "word2vec-binary"
+    FASTTEXT = "fasttext"
+    """Facebook's `.bin`, with n-grams: words outside of the file have one too."""
+
+
+class BuiltVocabulary(Value):
+    """Stage `embed` of a vocabulary: the models that were built and stored."""
+
+    vocabulary_id: int
+    model: str
+    model_digest: str
+    context_digest: str
+    dimension: int
+    tokens: int
+    """Names and aliases that have a vector."""
+    context_rows: int
+    """Tags that have a context row."""
+
+
+class PhraseSet(Value):
+    """What one tags job is asked for."""
+
+    id: str
+    phrases: tuple[str, ...] = Field(repr=False)
+    context_tags: tuple[str, ...] = Field(default=(), repr=False)
 
 
 class Lexicon(Value):

@@ -5,8 +5,8 @@ from typing import Final
 
 from schemas.values.interviews import Problem
 from schemas.values.query_sets import RelevanceJudgement
+from stages.files.numbered_lines import numbered_lines
 from stages.files.problems import Parsed
-from stages.queries.numbered_lines import numbered_lines
 from stages.texts.storable import can_be_stored
 
 BEIR_HEADER: Final = ("query-id", "corpus-id", "score")

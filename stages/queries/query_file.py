@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from schemas.values.interviews import Problem
 from schemas.values.query_sets import SubmittedQuery
+from stages.files.numbered_lines import numbered_lines
 from stages.files.problems import Parsed
-from stages.queries.numbered_lines import numbered_lines
 from stages.texts.storable import can_be_stored
 
 MAX_CHARS: Final = 2000

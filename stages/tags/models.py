@@ -2,10 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from schemas.values.tags import Vocabulary
 from stages.tags.ports import Vector
+
+
+class TokenModel(NamedTuple):
+    """A model that places tokens, as far as a vocabulary has them."""
+
+    name: str
+    """What kind of model it is."""
+    dimension: int
+    vectors: Mapping[str, Vector]
+    """Token -> its vector of length 1."""
+    tokens_file: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +38,10 @@ class BuiltModels:
 class ModelBuilder(Protocol):
     """Who builds the models of a vocabulary."""
 
-    def build(self, vocabulary: Vocabulary, *, seed: int) -> BuiltModels:
+    def build(self, vocabulary: Vocabulary, *, seed: int, tokens: TokenModel | None = None) -> BuiltModels:
         """The models. The same vocabulary and seed give the same bytes, in any process.
 
-        Every tag and alias has a vector. Raises VocabularyModelsError when there is nothing to learn from.
+        Every tag and alias has a vector, unless `tokens` places them: then nothing is trained to do so. Raises
+        VocabularyModelsError when there is nothing to learn from.
         """
         ...

@@ -13,7 +13,7 @@ from adapters.tag_models import TagModelBuilder
 from schemas.errors import VocabularyModelsError
 from schemas.values.tags import Tag, Vocabulary
 from stages.tags.context import context_score, context_vector
-from stages.tags.models import BuiltModels
+from stages.tags.models import BuiltModels, TokenModel
 from tests.stages.tags.clothes import CLOTHES
 
 BUILDER = TagModelBuilder(dimension=16, buckets=500, epochs=3, components=4)
@@ -132,3 +132,17 @@ def test_another_process_builds_the_same_bytes_whatever_its_hash_seed() -> None:
 
     assert told[0] == told[1]
     assert len(told[0].split()) == 2
+
+
+def test_tokens_that_are_placed_already_are_not_trained_again(models: BuiltModels) -> None:
+    placed = TokenModel("elsewhere", 2, {"shirt": np.asarray([1, 0], dtype=np.float32)}, b"its bytes")
+
+    built = BUILDER.build(CLOTHES, seed=7, tokens=placed)
+
+    assert (built.name, built.dimension, list(built.vectors), built.tokens_file) == (
+        "elsewhere",
+        2,
+        ["shirt"],
+        b"its bytes",
+    )
+    assert built.context_file == models.context_file

@@ -1,6 +1,5 @@
 """Query runs: which questions are asked of which corpus, by which preset and which prompt templates."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -14,6 +13,7 @@ from schemas.values.query_sets import QuerySet
 from stages.queries.expand import pasted_expansion
 from stages.queries.rankers.late_interaction import LATE_INTERACTION
 from stages.queries.templates import TemplateTag
+from stages.texts.plain_ids import is_plain_id
 from store import corpora, presets, queries, templates
 from store.chain import content_hash
 from store.corpora import StoredCorpus
@@ -21,9 +21,6 @@ from store.database import Connection
 from store.runs import NewJob, NewRun
 from workers.pipelines import stages_of
 from workers.submissions.planned import Planned
-
-#: An id travels in messages, logs and Flower: what looks like text stays out.
-_PLAIN_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +127,7 @@ def _refuse_token_vectors(corpus: StoredCorpus, preset: Preset) -> None:
 
 
 def _refuse_text_in_ids(asked: QuerySet) -> None:
-    strange = sum(_PLAIN_ID.fullmatch(query.external_id) is None for query in asked.queries)
+    strange = sum(not is_plain_id(query.external_id) for query in asked.queries)
     if strange:
         raise Refused(
             f"{strange} of {len(asked.queries)} query ids cannot be used: an id is shown in logs and in Flower, so it "
