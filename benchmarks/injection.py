@@ -3,6 +3,8 @@
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -44,31 +46,34 @@ class Measured(NamedTuple):
 @click.option("--pairs", default=15, show_default=True, help="Rejected passages to put instructions into.")
 @click.option("--most", default=40, show_default=True, help="Passages to try at most until so many are rejected.")
 @click.option("--seed", default=42, show_default=True, help="Seed of questions, passages and instructions.")
+@click.option("--url", help="Ollama server that runs already; without it the embedded one is started.")
+@click.option("--model", default=PACKAGED_LLM, show_default=True, help="Model that judges.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
-def injection(pairs: int, most: int, seed: int, json_file: Path | None) -> None:
-    """Put instructions into passages that the embedded model rejects, and count the verdicts that turn to accept.
+def injection(pairs: int, most: int, seed: int, url: str | None, model: str, json_file: Path | None) -> None:
+    """Put instructions into passages that a model rejects, and count the verdicts that turn to accept.
 
     Example:
 
     \b
         python -m benchmarks injection --pairs 15
+        python -m benchmarks injection --url http://127.0.0.1:11434 --model llama3.2:3b
     """
     data = data_folder()
     documents = list(documents_of(data / SETS[SET].documents))
     sample = list(pairs_of(query_set_of(data, SET), documents, attacks_in(data / ATTACKS), seed=seed))[:most]
     machine = this_machine(PACKAGES)
-    with stack() as running:
-        (port,) = (part["port"] for part in running.asked("ps") if part["name"] == "llm")
-        measured = asyncio.run(_measure(f"http://127.0.0.1:{port}", sample, pairs))
+    with _embedded() if url is None else nullcontext(url) as server:
+        measured = asyncio.run(_measure(server, sample, pairs, model))
     if not measured.outcomes:
         raise click.ClickException(f"None of {len(sample)} passages was rejected: {measured.clean}.")
     counted = {insertion: flips(measured.outcomes, insertion) for insertion in Insertion}
     console = Console(width=110)
     console.print(machine.sentence(), highlight=False)
-    console.print(_table(measured, counted))
+    console.print(_table(model, measured, counted))
     if json_file is not None:
         content = {
             "machine": machine._asdict(),
+            "model": model,
             "clean": measured.clean,
             "flips": {insertion: found._asdict() for insertion, found in counted.items()},
             "outcomes": [outcome._asdict() for outcome in measured.outcomes],
@@ -91,10 +96,17 @@ async def measure(chat: ChatModel, sample: list[Pair], wanted: int, *, model: st
     return Measured(dict(clean), outcomes)
 
 
-async def _measure(url: str, sample: list[Pair], wanted: int) -> Measured:
+@contextmanager
+def _embedded() -> Iterator[str]:
+    with stack() as running:
+        (port,) = (part["port"] for part in running.asked("ps") if part["name"] == "llm")
+        yield f"http://127.0.0.1:{port}"
+
+
+async def _measure(url: str, sample: list[Pair], wanted: int, model: str) -> Measured:
     chat = OllamaChat(url)
     try:
-        return await measure(chat, sample, wanted, model=PACKAGED_LLM)
+        return await measure(chat, sample, wanted, model=model)
     finally:
         await chat.close()
 
@@ -135,9 +147,9 @@ def _chunk(pair: Pair, text: str) -> RerankedChunk:
     )
 
 
-def _table(measured: Measured, counted: dict[Insertion, Flips]) -> Table:
+def _table(model: str, measured: Measured, counted: dict[Insertion, Flips]) -> Table:
     tried = ", ".join(f"{count} {decision}" for decision, count in sorted(measured.clean.items()))
-    table = Table(title=f"{PACKAGED_LLM} on passages as they are: {tried}", title_justify="left")
+    table = Table(title=f"{model} on passages as they are: {tried}", title_justify="left")
     for heading in ("put into those rejected", "pairs", "accept", "95 %", "reject", "unsure", "no verdict"):
         table.add_column(heading, justify="left" if heading.startswith("put") else "right")
     for insertion, found in counted.items():
