@@ -54,7 +54,7 @@ def _print(found: FailureList) -> None:
     for failure in found.failures:
         table.add_row(
             failure.context.job or "",
-            "" if failure.participant_id is None else str(failure.participant_id),
+            failure.context.subject or "",
             failure.stage or "",
             Text(failure.category, style=_COLOURS[failure.severity]),
             "resolved" if failure.context.resolved else "",

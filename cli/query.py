@@ -257,5 +257,10 @@ def _print_query(shown: dict[str, Any]) -> None:
         note = f"  cites {', '.join(strange)}, which the prompt does not have" if strange else ""
         out.print(f"\nanswer {answer['id']} ({answer['model'] or answer['origin']}){note}", style="bold")
         out.print(answer["response_text"], markup=False, highlight=False)
-    if shown["status"] != "ready":
+    if shown["status"] == "vec_err":
+        run = f"r{shown['run_id']}"
+        out.print(
+            f"\nvec_err: the embedding failed; `ragq show {run}` says why, `ragq retry {run}` tries again", style="red"
+        )
+    elif shown["status"] != "ready":
         out.print(f"\nnext: {shown['status']}", style="dim")

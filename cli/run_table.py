@@ -28,6 +28,7 @@ DEMO_NOTICE = (
 #: What is said instead in the head of runs of other kinds.
 DEMO_NOTICES = {
     "query": "Profile demo: a 135M model expands, judges and answers. Its words show the machinery, not quality.",
+    "tags": "Profile demo: no language model has a part in tags.",
 }
 
 #: Said in the head of every run whose references show scores that the assessing model itself has given.
@@ -44,12 +45,12 @@ def run_table(view: RunView) -> RenderableType:
     Of an index run, whose jobs are all alike, only some are shown that did not get through or still go on.
     """
     if view.overview.kind != "index":
-        return Group(_head(view), *_listed(view.jobs))
+        return Group(_head(view), *_listed(view.overview.id, view.jobs))
     unfinished = [job for job in view.jobs if job.status is not JobStatus.SUCCEEDED]
     unfinished.sort(key=lambda job: (job.error is None, job.status is JobStatus.WAITING))
     more = len(unfinished) - LISTED_JOBS
     rest = [Text(f"and {more} more; --json has all of them", style="dim")] if more > 0 else []
-    return Group(_head(view), *_listed(unfinished[:LISTED_JOBS]), *rest)
+    return Group(_head(view), *_listed(view.overview.id, unfinished[:LISTED_JOBS]), *rest)
 
 
 def print_run(console: Console, view: RunView) -> None:
@@ -74,13 +75,20 @@ def _head(view: RunView) -> RenderableType:
         lines.append(Text(f"The reference index lacks participant {', '.join(map(str, left_out))}.", style="yellow"))
     if (overview.request.get("chunk_scores") or {}).get("is_circular"):
         lines.append(Text(CIRCULAR_NOTICE, style="yellow"))
-    chosen = {name: setting["value"] for name, setting in view.settings.items() if setting["source"] != "default"}
+    if preset := overview.request.get("preset"):
+        lines.append(Text(f"corpus {overview.request['corpus']}  preset {preset}", style="dim"))
+    chosen = {name: setting["value"] for name, setting in view.settings.items() if _is_chosen(setting["source"])}
     lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
     return Group(*lines)
 
 
-def _listed(jobs: list[JobView]) -> list[RenderableType]:
-    return [_jobs(jobs), *_errors(jobs), _legend()] if jobs else []
+def _is_chosen(source: str) -> bool:
+    """Neither a default nor a value of the preset, which the head names."""
+    return source != "default" and not source.startswith("preset ")
+
+
+def _listed(run_id: int, jobs: list[JobView]) -> list[RenderableType]:
+    return [_jobs(jobs), *_errors(run_id, jobs), _legend()] if jobs else []
 
 
 def _jobs(jobs: list[JobView]) -> Table:
@@ -121,8 +129,8 @@ def _mark(stage: StageView | None) -> Text:
 
 
 def references(job: JobView) -> str:
-    """How many references each item kept and rejected, `Sleep 2/1`, or how many chunks; items without are left out."""
-    items = [item for item in (*PHQ8Item, "chunks") if item in job.kept or item in job.rejected]
+    """How many references each item kept and rejected, `Sleep 2/1`, or chunks, or tags; items without are left out."""
+    items = [item for item in (*PHQ8Item, "chunks", "tags") if item in job.kept or item in job.rejected]
     return " ".join(f"{item} {job.kept.get(item, 0)}/{job.rejected.get(item, 0)}" for item in items)
 
 
@@ -131,8 +139,8 @@ def calls(job: JobView) -> str:
     return f"{job.llm_paid}" + (f" (+{job.llm_reused} reused)" if job.llm_reused else "")
 
 
-def _errors(jobs: list[JobView]) -> list[RenderableType]:
-    return [
+def _errors(run_id: int, jobs: list[JobView]) -> list[RenderableType]:
+    errors = [
         Text(
             f"j{job.job_id} {job.error.stage} attempt {job.error.attempt}: {job.error.message} ({job.error.category})",
             style="red",
@@ -140,6 +148,8 @@ def _errors(jobs: list[JobView]) -> list[RenderableType]:
         for job in jobs
         if job.error is not None
     ]
+    advice = f"`ragq inspect JOB STAGE` shows what was really said; `ragq retry r{run_id}` goes on from what failed."
+    return [*errors, Text(advice, style="dim")] if errors else []
 
 
 def _legend() -> Text:

@@ -11,6 +11,8 @@ class FailureContext(Value):
     job: str | None
     """None for what no job raised."""
     mode: str | None
+    subject: str | None
+    """What the job is about, by its id: a participant, a query, a batch of chunks."""
     attempt: int | None
     error_type: str | None
     resolved: bool

@@ -76,7 +76,9 @@ def _of_label(participant_id: int, problem: FailureCategory) -> Failure:
         phq8_item=None,
         stage=None,
         timestamp=None,
-        context=FailureContext(job=None, mode=None, attempt=None, error_type=None, resolved=False),
+        context=FailureContext(
+            job=None, mode=None, subject=str(participant_id), attempt=None, error_type=None, resolved=False
+        ),
     )
 
 
@@ -92,6 +94,7 @@ def _of_attempt(attempt: FailedAttempt) -> Failure:
         context=FailureContext(
             job=f"j{attempt.job_id}",
             mode=attempt.mode,
+            subject=attempt.subject,
             attempt=attempt.attempt,
             error_type=attempt.error_type,
             resolved=attempt.is_resolved,
@@ -112,6 +115,7 @@ def _of_extraction(evidence: HallucinatedEvidence) -> Failure:
         context=FailureContext(
             job=f"j{evidence.job_id}",
             mode=evidence.mode,
+            subject=evidence.subject,
             attempt=evidence.attempt,
             error_type=None,
             resolved=False,

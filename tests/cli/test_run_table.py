@@ -32,7 +32,13 @@ def job(job_id: int, status: JobStatus, error: ErrorView | None = None) -> JobVi
     )
 
 
-def shown(jobs: list[JobView], *, kind: str = "index", request: dict[str, Any] | None = None) -> str:
+def shown(
+    jobs: list[JobView],
+    *,
+    kind: str = "index",
+    request: dict[str, Any] | None = None,
+    settings: dict[str, Any] | None = None,
+) -> str:
     overview = RunOverview(
         id=12,
         kind=kind,
@@ -47,7 +53,7 @@ def shown(jobs: list[JobView], *, kind: str = "index", request: dict[str, Any] |
         states={},
     )
     screen = Console(file=io.StringIO(), width=160)
-    screen.print(run_table(RunView(overview=overview, read_at=NOON, jobs=jobs, settings={})))
+    screen.print(run_table(RunView(overview=overview, read_at=NOON, jobs=jobs, settings=settings or {})))
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue()
 
@@ -62,6 +68,7 @@ def test_of_thousands_of_index_jobs_those_that_failed_are_listed_first() -> None
     assert listed == ["j3000", *(f"j{number}" for number in range(1, LISTED_JOBS))]
     assert f"and {2001 - LISTED_JOBS} more; --json has all of them" in said
     assert "j3000 score attempt 1: it broke (unknown)" in said
+    assert "`ragq inspect JOB STAGE` shows what was really said; `ragq retry r12` goes on from what failed." in said
 
 
 def test_every_job_of_another_run_is_listed() -> None:
@@ -83,3 +90,16 @@ def test_references_that_were_left_out_are_told_in_the_head() -> None:
     said = shown([], kind="participant", request={"left_out_references": [304, 313]})
 
     assert "The reference index lacks participant 304, 313." in said
+
+
+def test_the_head_of_a_run_of_queries_names_corpus_and_preset_and_what_was_chosen_beside_them() -> None:
+    settings = {
+        "retrieval.fusion": {"value": "zscore", "source": "preset Wide"},
+        "retrieval.lexical": {"value": "bm25", "source": "default"},
+        "reranking.ranker": {"value": "cross-encoder", "source": "option"},
+    }
+
+    said = shown([], kind="query", request={"corpus": "library", "preset": "Wide"}, settings=settings)
+
+    assert "corpus library  preset Wide\nreranking.ranker=cross-encoder" in said
+    assert ("zscore" in said, "bm25" in said) == (False, False)

@@ -42,7 +42,12 @@ def test_a_failure_says_where_to_look() -> None:
         stage="validate",
         timestamp=NOON + timedelta(seconds=3),
         context=FailureContext(
-            job="j3", mode="zero_shot", attempt=1, error_type="schemas.errors.LLMTimeoutError", resolved=False
+            job="j3",
+            mode="zero_shot",
+            subject="330",
+            attempt=1,
+            error_type="schemas.errors.LLMTimeoutError",
+            resolved=False,
         ),
     )
 
@@ -52,7 +57,7 @@ def test_a_failure_of_a_chunk_is_nobody_in_particular() -> None:
 
     (found,) = failure_list(TROUBLES.model_copy(update={"failed": (about_chunk,), "hallucinated": ()}), {}).failures
 
-    assert (found.participant_id, found.context.job) == (None, "j3")
+    assert (found.participant_id, found.context.subject) == (None, "5000000001")
 
 
 def test_the_summary_counts_all_of_them() -> None:
