@@ -26,6 +26,8 @@ FILTERS = "stages/queries/test_filters.py"
 MMR = "stages/queries/test_mmr.py"
 CONSOLIDATE = "stages/queries/test_consolidate.py"
 AUGMENT = "stages/queries/test_augment.py"
+ASKED = "acceptance/test_queries.py"
+STATES = "acceptance/test_query_states.py"
 
 FIRST_LOOK: dict[str, tuple[str, ...]] = {
     "A 1, an empty reference block is the empty text": (f"{BLOCK}::test_empty_bundle_is_the_empty_string",),
@@ -120,7 +122,11 @@ QUERIES: dict[str, tuple[str, ...]] = {
         f"{EXPAND}::test_b1_a_missing_key_is_empty",
         f"{EXPAND}::test_b1_an_object_without_any_of_the_keys_is_no_expansion",
     ),
-    "B 1, a pasted reply needs no model": (f"{EXPAND}::test_b1_pasting_asks_no_model_and_takes_any_number_of_queries",),
+    "B 1, a pasted reply needs no model": (
+        f"{EXPAND}::test_b1_pasting_asks_no_model_and_takes_any_number_of_queries",
+        f"{ASKED}::test_pasted_replies_take_a_question_through_the_whole_chain_without_a_language_model",
+        f"{ASKED}::test_a_pasted_expansion_that_cannot_be_used_is_refused_at_once",
+    ),
     "B 2, reciprocal ranks with k 50": (
         f"{FUSION}::test_b2_rank_1_in_two_lists_scores_2_51ths",
         f"{FUSION}::test_b2_ranks_1_and_5_score_1_51th_and_1_55th",
@@ -154,6 +160,7 @@ QUERIES: dict[str, tuple[str, ...]] = {
         f"{CONSOLIDATE}::test_b4_a_gap_of_7_lines_merges_and_one_of_8_does_not",
         f"{CONSOLIDATE}::test_b4_passages_under_350_characters_are_dropped",
         f"{CONSOLIDATE}::test_b4_a_changed_work_is_an_error",
+        f"{ASKED}::test_a_work_that_changed_since_it_was_ranked_fails_the_chain",
     ),
     "B 5, labels in the order of scores, with headings, up to top_n": (
         f"{AUGMENT}::test_b5_blocks_carry_label_title_headings_and_lines_each_in_its_fence",
@@ -161,6 +168,33 @@ QUERIES: dict[str, tuple[str, ...]] = {
         f"{AUGMENT}::test_b5_the_first_top_n_are_shown_and_all_are_counted",
     ),
     "B 5, no context says so": (f"{AUGMENT}::test_b5_without_anything_the_prompt_says_so",),
+    "B 6, from needs_embeddings to ready": (
+        f"{STATES}::test_a_question_goes_from_status_to_status_until_it_is_ready",
+        "store/test_queries.py::test_the_status_says_what_a_question_needs_next",
+    ),
+    "B 6, vec_err is seen, and a retry puts it right": (
+        f"{STATES}::test_a_failed_embedding_is_seen_and_a_retry_puts_it_right",
+        "store/test_queries.py::test_a_failed_embedding_shows_as_vec_err_and_goes_away_with_a_retry",
+    ),
+    "B 6, searching again replaces the contexts, and a question has several answers": (
+        f"{STATES}::test_searching_again_replaces_the_contexts_and_keeps_the_answers",
+        "store/test_queries.py::test_a_question_has_several_answers_newest_first",
+    ),
+    "B 7, presets: ranges, copies, one default, and what may be deleted": (
+        "schemas/settings/test_preset.py::test_ranges_are_those_of_the_seed",
+        "schemas/settings/test_preset.py::test_defaults_are_those_of_the_seed",
+        "cli/test_presets.py::test_a_preset_is_created_as_a_copy_with_changes",
+        "cli/test_presets.py::test_names_are_unique_in_any_case_and_the_default_stays",
+        "store/test_presets.py::test_many_who_set_the_default_at_once_leave_one",
+        "store/test_presets.py::test_the_default_cannot_be_deleted",
+        "store/test_presets.py::test_no_default_is_an_error_and_never_a_built_in",
+    ),
+    "B 7, templates: versions, one active, and placeholders that are checked": (
+        "store/test_templates.py::test_a_new_version_is_the_next_one_and_not_active",
+        "store/test_templates.py::test_activating_a_version_retires_the_one_before",
+        "store/test_templates.py::test_placeholders_are_checked_when_a_version_is_saved",
+        "store/test_templates.py::test_no_active_template_is_an_error_and_never_a_built_in",
+    ),
 }
 
 SPECS: dict[str, tuple[str, ...]] = {
@@ -196,6 +230,7 @@ def test_every_row_is_held_by_tests_that_exist(row: str, names: tuple[str, ...])
 
 def test_no_row_is_left_out() -> None:
     assert {int(row.split(",")[0].removeprefix("A ")) for row in FIRST_LOOK} == set(range(1, 11))
+    assert {int(row.split(",")[0].removeprefix("B ")) for row in QUERIES} == set(range(1, 8))
 
 
 @cache

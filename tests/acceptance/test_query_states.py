@@ -1,0 +1,103 @@
+"""How far a question has come, what is said when it fails, and what is done again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import Install
+from tests.acceptance.harness import Installation
+from tests.acceptance.shelf import QUESTION, SHORT
+from tests.scripted_ollama import Say, ScriptedOllama
+
+UNFIT = "workers.tasks,tests.acceptance.unfit_for_questions"
+
+
+@pytest.fixture
+def shelved(install: Install, shelf_template: str) -> Iterator[Installation]:
+    """An installation of one test's own with the shelf in it, without any worker."""
+    with install(shelf_template) as installation:
+        yield installation
+
+
+def ask(installation: Installation, *options: str, until: str = "rerank") -> int:
+    """Ask the question of the shelf as it is. The run's number."""
+    return installation.submit(
+        *("--query", QUESTION, "--corpus", "shelf", "--no-expand", "--until", until), *SHORT, *options
+    )
+
+
+def the_query(installation: Installation) -> dict[str, Any]:
+    """The only question, in a line."""
+    (query,) = installation.ragq("query", "list", "--json").json
+    return dict(query)
+
+
+def sources(installation: Installation) -> set[str]:
+    """The titles of what stands in the prompt."""
+    shown = installation.ragq("query", "show", str(the_query(installation)["id"]), "--json").json
+    return {source["title"] for source in shown["stages"]["augment"]["sources"]}
+
+
+def test_a_question_goes_from_status_to_status_until_it_is_ready(shelved: Installation) -> None:
+    run_id = ask(shelved, until="embed")
+    seen = [the_query(shelved)["status"]]
+    shelved.start_worker()
+    for until in ("embed", "rerank", "consolidate"):
+        if until != "embed":
+            shelved.ragq("query", "run", str(the_query(shelved)["id"]), "--until", until)
+        assert shelved.wait_for(run_id) == {"succeeded": 1}
+        seen.append(the_query(shelved)["status"])
+
+    assert seen == ["needs_embeddings", "needs_retrieval", "needs_consolidation", "ready"]
+
+
+def test_a_failed_embedding_is_seen_and_a_retry_puts_it_right(shelved: Installation) -> None:
+    unfit = shelved.start_worker(include=UNFIT)
+    run_id = ask(shelved)
+    assert shelved.wait_for(run_id) == {"failed": 1}
+    assert the_query(shelved)["status"] == "vec_err"
+    unfit.kill()
+    shelved.start_worker()
+
+    assert shelved.ragq("retry", f"r{run_id}").exit_code == 0
+
+    assert shelved.wait_for(run_id) == {"succeeded": 1}
+    assert the_query(shelved)["status"] == "needs_consolidation"
+
+
+def test_searching_again_replaces_the_contexts_and_keeps_the_answers(shelved: Installation, tmp_path: Path) -> None:
+    (tmp_path / "answer.txt").write_text("It is the oxygen [S1].")
+    (tmp_path / "dark.md").write_text("# Dark tea\n\nBlack tea turns dark because oxygen darkens its leaves.\n")
+    shelved.start_worker()
+    run_id = ask(shelved, "--response", str(tmp_path / "answer.txt"), until="generate")
+    assert shelved.wait_for(run_id) == {"succeeded": 1}
+    assert "Dark tea" not in sources(shelved)
+    assert shelved.ragq("import", "works", str(tmp_path / "dark.md"), "--corpus", "shelf", "--wait").exit_code == 0
+
+    assert shelved.ragq("query", "run", str(the_query(shelved)["id"]), "--from", "retrieve").exit_code == 0
+
+    assert shelved.wait_for(run_id) == {"succeeded": 1}
+    assert (the_query(shelved)["results"], the_query(shelved)["status"]) == (2, "ready")
+    assert "Dark tea" in sources(shelved)
+
+
+def test_failures_of_questions_are_told_with_stage_and_category_and_without_a_word_of_them(
+    shelved: Installation, ollama: ScriptedOllama
+) -> None:
+    shelved.start_worker(include=UNFIT)
+    broken = ask(shelved)
+    babbler = ollama.model(lambda prompt: Say("Gladly! Tea is dark."))
+    model = ("--set", f"RAGQ_QUERY_MODEL={babbler.name}")
+    unread = shelved.submit("--query", QUESTION, "--corpus", "shelf", "--until", "expand", *SHORT, *model)
+    assert shelved.wait_for(broken) == shelved.wait_for(unread) == {"failed": 1}
+    told = {}
+    for run_id, stage in ((broken, "embed"), (unread, "expand")):
+        (failure,) = shelved.ragq("failures", f"r{run_id}", "--json").json["failures"]
+        told[failure["category"]] = (failure["stage"], failure["context"]["subject"], failure["severity"])
+        printed = shelved.ragq("failures", f"r{run_id}").stdout + shelved.ragq("show", f"r{run_id}").stdout
+        assert (f" {stage} attempt 1: " in printed, f"`ragq retry r{run_id}`" in printed) == (True, True)
+        assert (QUESTION in printed, "Tea is dark" in printed) == (False, False)
+    assert told == {"unknown": ("embed", "1", "error"), "expansion_json_parse": ("expand", "1", "error")}
+    assert (QUESTION in shelved.logs, "Tea is dark" in shelved.logs) == (False, False)
