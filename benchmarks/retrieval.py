@@ -119,14 +119,14 @@ def _measure(running: Stack, name: str, corpus: Corpus, data: Path, options: lis
     began = time.monotonic()
     asked = ["--queries", str(queries), "--qrels", str(qrels), "--corpus", corpus.name, "--no-expand"]
     with Memory(running) as memory:
-        submitted = running.asked("submit", *asked, "--until", "consolidate", *options, "--wait")
+        run = running.ran(*asked, "--until", "consolidate", *options)
     search_s = time.monotonic() - began
     return Measured(
         bm25_ndcg=bm25_ndcg(list(documents_of(data / found.documents)), query_set_of(data, name)),
         corpus=corpus,
         search_s=search_s,
         peak_mb=memory.peak_mb,
-        report=running.asked("report", f"r{submitted['run_id']}"),
+        report=running.asked("report", run),
     )
 
 

@@ -50,6 +50,12 @@ class Stack:
         """What a command printed as JSON."""
         return json.loads(self.ragq(*arguments, "--json"))
 
+    def ran(self, *arguments: str) -> str:
+        """Submit these and wait. The run, as in r12; all of its jobs succeeded."""
+        run: str = self.asked("submit", *arguments)["run"]
+        self.ragq("watch", run)
+        return run
+
     def encoded(self) -> list[dict[str, Any]]:
         """The log's lines about texts that went through the embedding model, so far."""
         lines = (line for line in self._log.read_text().splitlines() if line.startswith("{"))

@@ -41,10 +41,10 @@ def validator(count: int, chunks: int, seed: int, model: str, json_file: Path | 
         queries.write_text("".join(sample(data / found.queries / "queries.jsonl", count, seed=seed)))
         began = time.monotonic()
         asked = ["--queries", str(queries), "--qrels", str(data / found.queries / "qrels.tsv"), "--corpus", corpus.name]
-        options = [*PRESET, *_judging(chunks, model), "--no-expand", "--until", "validate", "--wait"]
-        submitted = running.asked("submit", *asked, *options)
+        options = [*PRESET, *_judging(chunks, model), "--no-expand", "--until", "validate"]
+        run = running.ran(*asked, *options)
         seconds = time.monotonic() - began
-        report = running.asked("report", f"r{submitted['run_id']}")
+        report = running.asked("report", run)
     Console(width=110).print(machine.sentence(), *lines(report, seconds), sep="\n", highlight=False)
     if json_file is not None:
         content = {"machine": machine._asdict(), "seconds": seconds, "report": report}

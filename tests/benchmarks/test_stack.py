@@ -21,6 +21,24 @@ class OneProcess(Stack):
         return [{"pid": self._pid}]
 
 
+class Recorded(Stack):
+    """Keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, ...]] = []
+
+    def ragq(self, *arguments: str) -> str:
+        self.told.append(arguments)
+        return '{"run": "r7"}' if arguments[0] == "submit" else ""
+
+
+def test_a_run_is_submitted_and_watched_to_its_end() -> None:
+    stack = Recorded()
+
+    assert stack.ran("--query", "Why?") == "r7"
+    assert stack.told == [("submit", "--query", "Why?", "--json"), ("watch", "r7")]
+
+
 def test_memory_is_that_of_the_parts() -> None:
     with Memory(OneProcess(os.getpid())) as memory:
         pass
