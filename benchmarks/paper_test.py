@@ -79,18 +79,18 @@ def paper_test(limit: int | None, passes_only: bool, json_file: Path | None) -> 
 
 def _count_passes(running: Stack, limit: int | None) -> Passes:
     """Evidence is found first and given to a run of its own, in which the model sees nothing else."""
-    asked = ["--split", "paper-test", "--few-shot-only", "--wait", *_limit(limit)]
-    found = running.asked("submit", *asked, "--until", "extract")
+    asked = ["--split", "paper-test", "--few-shot-only", *_limit(limit)]
+    found = running.ran(*asked, "--until", "extract")
     quotes = {}
-    for job in running.asked("show", f"r{found['run_id']}")["jobs"]:
+    for job in running.asked("show", found)["jobs"]:
         attempt = running.asked("inspect", f"j{job['job_id']}", "extract")["attempts"][-1]
         quotes[job["subject"]] = attempt["output"]["quotes"]
     before = len(running.encoded())
     with tempfile.NamedTemporaryFile("w", suffix=".json") as evidence:
         json.dump(quotes, evidence)
         evidence.flush()
-        embedded = running.asked("submit", *asked, "--until", "embed", "--evidence", evidence.name)
-    jobs = running.asked("show", f"r{embedded['run_id']}")["jobs"]
+        embedded = running.ran(*asked, "--until", "embed", "--evidence", evidence.name)
+    jobs = running.asked("show", embedded)["jobs"]
     calls = sum(
         running.asked("inspect", f"j{job['job_id']}", "embed")["attempts"][-1]["output"]["embedding_calls"]
         for job in jobs
@@ -107,9 +107,9 @@ def _count_passes(running: Stack, limit: int | None) -> Passes:
 def _whole(running: Stack, limit: int | None) -> Whole:
     with Memory(running) as memory:
         started = time.monotonic()
-        submitted = running.asked("submit", "--split", "paper-test", "--new", "--wait", *_limit(limit))
+        run = running.ran("--split", "paper-test", "--new", *_limit(limit))
         wall_s = time.monotonic() - started
-    jobs = running.asked("show", f"r{submitted['run_id']}")["jobs"]
+    jobs = running.asked("show", run)["jobs"]
     return Whole(
         jobs=len(jobs),
         succeeded=sum(job["status"] == "succeeded" for job in jobs),
