@@ -1,10 +1,11 @@
-"""`ragq import`: data sets and works into the database."""
+"""`ragq import`: data sets, works and vocabularies into the database."""
 
 from pathlib import Path
 
 import click
 
 from cli.daic_woz_files import read_directory
+from cli.import_tags import tags_command
 from cli.import_works import works_command
 from cli.output import print_json
 from cli.session import with_database
@@ -24,10 +25,12 @@ def import_group() -> None:
     Example:
         ragq import participants data
         ragq import works books/ --corpus library
+        ragq import tags topics/
     """
 
 
 import_group.add_command(works_command)
+import_group.add_command(tags_command)
 
 
 @import_group.command()

@@ -1,8 +1,9 @@
-"""`ragq index`: the reference indexes."""
+"""`ragq index`: the reference indexes, and the models of vocabularies."""
 
 import click
 from rich.table import Table
 
+from cli.index_tags import tags_command
 from cli.output import console, notices, print_json
 from cli.session import application, with_database
 from cli.settings_options import effective_settings, settings_options
@@ -24,12 +25,16 @@ PUBLISHED_IN_PART = 2
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def index() -> None:
-    """Build, score and list reference indexes.
+    """Build, score and list reference indexes; build the models of vocabularies.
 
     \b
     Example:
         ragq index references --split paper-train
+        ragq index tags topics
     """
+
+
+index.add_command(tags_command)
 
 
 @index.command("references")

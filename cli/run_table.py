@@ -26,9 +26,10 @@ DEMO_NOTICE = (
 )
 
 #: What is said instead in the head of runs of other kinds.
-DEMO_NOTICES = {
+DEMO_NOTICES: dict[str, str | None] = {
     "query": "Profile demo: a 135M model expands, judges and answers. Its words show the machinery, not quality.",
-    "tags": "Profile demo: no language model has a part in tags.",
+    # No language model has a part in them.
+    "tags": None,
 }
 
 #: Said in the head of every run whose references show scores that the assessing model itself has given.
@@ -69,8 +70,8 @@ def _head(view: RunView) -> RenderableType:
     ]
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
-    if overview.profile == "demo":
-        lines.append(Text(DEMO_NOTICES.get(overview.kind, DEMO_NOTICE), style="yellow"))
+    if overview.profile == "demo" and (notice := DEMO_NOTICES.get(overview.kind, DEMO_NOTICE)):
+        lines.append(Text(notice, style="yellow"))
     if left_out := overview.request.get("left_out_references"):
         lines.append(Text(f"The reference index lacks participant {', '.join(map(str, left_out))}.", style="yellow"))
     if (overview.request.get("chunk_scores") or {}).get("is_circular"):

@@ -12,6 +12,8 @@ from cli.session import application, with_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit_participants import ParticipantIds, participants_planner
 from cli.submit_queries import queries_planner, split_assignments
+from cli.submit_tags import tags_planner
+from cli.tags import follow_tags, shape_options
 from cli.watch import follow
 from store.database import Connection
 from workers.submissions.planned import Planner
@@ -25,6 +27,10 @@ class Kind(NamedTuple):
     subjects: tuple[str, ...]
     options: tuple[str, ...]
     planner: Callable[..., Planner]
+    follow: Callable[..., None] = follow
+    """Waits for the run, prints what it came to, and leaves with its exit code."""
+    shown: tuple[str, ...] = ()
+    """Options of what is printed then."""
 
 
 KINDS: dict[str, Kind] = {
@@ -46,6 +52,13 @@ KINDS: dict[str, Kind] = {
             "until",
         ),
         queries_planner,
+    ),
+    "tags": Kind(
+        ("phrases",),
+        ("vocabulary", "allow_nsfw", "context_tags", "until"),
+        tags_planner,
+        follow_tags,
+        ("verbose", "phrase_ranks"),
     ),
 }
 
@@ -73,6 +86,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--no-expand", is_flag=True, help="Queries: search for the questions as they are asked.")
 @click.option("--expansion", type=_FILE, help="Queries: an expansion reply of a model of your own, for --query.")
 @click.option("--response", type=_FILE, help="Queries: an answer of a model of your own, for --query.")
+@click.option(
+    "--phrases",
+    type=click.File("rb"),
+    help="Find tags for each line of a file, or of - for stdin: phrases with commas between, a JSON list of them, or "
+    "an object with phrases and perhaps id and context_tags.",
+)
+@click.option("--vocabulary", metavar="NAME", help="Tags: the vocabulary to find them in.")
+@click.option("--allow-nsfw", is_flag=True, help="Tags: permit those that are not safe for work.")
+@click.option("--context-tags", metavar="TAG,TAG...", help="Tags: those that are chosen already, as context of all.")
+@shape_options
 @click.option("--until", metavar="STAGE", help="Stop after this stage, `assemble` say; the rest is never run.")
 @settings_options
 @click.option("--retries", type=click.IntRange(0, 10), help="Times a transport error is tried again by itself.")
@@ -88,11 +111,12 @@ def submit(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Submit participants of a split, or questions to a corpus, as a run of one job each.
+    """Submit participants of a split, questions to a corpus, or phrases to a vocabulary, as a run of one job each.
 
     Participants are scored in both modes unless one is chosen. Questions are expanded, searched for, and answered with
-    sources; --set takes values of the preset too. The same submission again finds its run: failed jobs of it go on,
-    and nothing that is stored is computed twice; --new forces another run.
+    sources; --set takes values of the preset too. Phrases get candidate tags, which --wait prints. The same
+    submission again finds its run: failed jobs of it go on, and nothing that is stored is computed twice; --new forces
+    another run.
 
     Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed (with --wait).
 
@@ -102,11 +126,16 @@ def submit(
         ragq submit --participants 316,319 --set EMBEDDING_TOP_K_REFERENCES=3 --json
         ragq submit --query "How is tea made?" --corpus shelf --wait
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
+        echo "red overcoat, sitting" | ragq submit --phrases - --vocabulary demo --wait
     """
     kind = _kind(click.get_current_context())
     if kind == "query":
         assignments, options["preset_values"] = split_assignments(assignments)
-    planner = KINDS[kind].planner(**{name: options[name] for name in (*KINDS[kind].subjects, *KINDS[kind].options)})
+    owner = KINDS[kind]
+    shown = {name: options[name] for name in owner.shown}
+    if any(shown.values()) and not wait:
+        raise click.UsageError(f"{' and '.join(map(_option, shown))} go with --wait; `ragq tags show` has them later.")
+    planner = owner.planner(**{name: options[name] for name in (*owner.subjects, *owner.options)})
     if retries is not None:
         assignments = (*assignments, ("RAGQ_RETRIES", str(retries)))
     settings = effective_settings(profile, assignments)
@@ -119,7 +148,7 @@ def submit(
     submitted = with_database(store)
     tell(submitted, profile=settings.profile, why=settings.profile_source)
     if wait:
-        follow(submitted.run_id, as_json=as_json)
+        owner.follow(submitted.run_id, as_json=as_json, **shown)
     elif as_json:
         print_json(_as_json(submitted))
     else:
@@ -155,8 +184,8 @@ def _kind(context: click.Context) -> str:
         choices = ", ".join(_option(subject) for kind in KINDS.values() for subject in kind.subjects)
         raise click.UsageError(f"Name one of {choices}. Example: ragq submit --split paper-test")
     kind, subject = named[0]
-    own = KINDS[kind].options
-    for name in dict.fromkeys(name for other in KINDS.values() for name in other.options):
+    own = (*KINDS[kind].options, *KINDS[kind].shown)
+    for name in dict.fromkeys(name for other in KINDS.values() for name in (*other.options, *other.shown)):
         if name not in own and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{_option(name)} does not go with {_option(subject)}.")
     return kind

@@ -50,16 +50,21 @@ def follow(run_id: int, *, as_json: bool) -> None:
 
 def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     """Watch a run to its end and print it. Whether all of its jobs succeeded."""
-    try:
-        view = with_database(lambda connection: _until_rest(connection, run_id, notices()))
-    except KeyboardInterrupt:
-        click.echo(f"\nNo longer watching; r{run_id} goes on. `ragq watch r{run_id}` looks again.", err=True)
-        raise SystemExit(0) from None
+    view = wait_for_rest(run_id)
     if as_json:
         print_json(view)
     else:
         print_run(console(), view)
     return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
+
+
+def wait_for_rest(run_id: int) -> RunView:
+    """Watch a run to its end, and print nothing of it on stdout."""
+    try:
+        return with_database(lambda connection: _until_rest(connection, run_id, notices()))
+    except KeyboardInterrupt:
+        click.echo(f"\nNo longer watching; r{run_id} goes on. `ragq watch r{run_id}` looks again.", err=True)
+        raise SystemExit(0) from None
 
 
 def remaining_seconds(view: RunView, elapsed_s: float, done_at_start: int) -> float | None:

@@ -64,6 +64,8 @@ class FailureCategory(StrEnum):
     TOKEN_VECTORS_MISSING = "token_vectors_missing"
     NOTHING_RELEVANT = "nothing_relevant"
     TEMPLATE_INVALID = "template_invalid"
+    VOCABULARY_UNUSABLE = "vocabulary_unusable"
+    TAG_CONTRACT_BROKEN = "tag_contract_broken"
     ANSWER_UNUSABLE = "answer_unusable"
     ANSWER_LLM_TIMEOUT = "answer_llm_timeout"
     #: Found by a report, as the next one is: the participant has no item labels.
@@ -115,6 +117,8 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.TokenVectorsMissingError, FailureCategory.TOKEN_VECTORS_MISSING),
     (errors.NothingRelevantError, FailureCategory.NOTHING_RELEVANT),
     (errors.TemplateError, FailureCategory.TEMPLATE_INVALID),
+    (errors.VocabularyError, FailureCategory.VOCABULARY_UNUSABLE),
+    (errors.TagContractError, FailureCategory.TAG_CONTRACT_BROKEN),
 )
 
 _BY_DEFECT: Final = {

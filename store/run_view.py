@@ -12,11 +12,13 @@ from store.runs import RunOverview
 
 VALIDATED = """
 SELECT s.job_id,
-       CASE WHEN j.kind = 'query'
-            THEN jsonb_build_object('chunks', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
+       CASE j.kind
+            WHEN 'query' THEN jsonb_build_object('chunks', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
+            WHEN 'tags' THEN jsonb_build_object('tags', a.output -> 'candidates')
             ELSE a.output -> 'items' END AS items,
-       CASE WHEN j.kind = 'query'
-            THEN jsonb_build_object('chunks', a.output -> 'verdicts')
+       CASE j.kind
+            WHEN 'query' THEN jsonb_build_object('chunks', a.output -> 'verdicts')
+            WHEN 'tags' THEN '{}'
             ELSE a.output -> 'verdicts' END AS verdicts
 FROM job AS j
 JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'validate' AND s.status = 'done'
@@ -65,7 +67,10 @@ class JobView:
     note: str | None
     stages: list[StageView]
     kept: dict[str, int]
-    """References that stay, per item and by its name; of a question the `chunks`. Items without any are absent."""
+    """References that stay, per item and by its name; of a question the `chunks`, of phrases the `tags`.
+
+    Items without any are absent.
+    """
     rejected: dict[str, int]
     """Those that the validator did not accept, likewise."""
     llm_paid: int

@@ -178,7 +178,7 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", run.identity)
         if not always_new:
-            found = await connection.fetchval("SELECT max(id) FROM run WHERE identity = $1", run.identity)
+            found = await find(connection, run)
             if found is not None:
                 rows = await connection.fetch("SELECT id FROM job WHERE run_id = $1 ORDER BY ordinal", found)
                 return Stored(found, False, [row["id"] for row in rows])
@@ -213,6 +213,12 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
             [position for _, _, position in stages],
         )
     return Stored(run_id, True, job_ids)
+
+
+async def find(connection: Connection, run: NewRun) -> int | None:
+    """The newest run that did the same work; None when there is none."""
+    found: int | None = await connection.fetchval("SELECT max(id) FROM run WHERE identity = $1", run.identity)
+    return found
 
 
 async def overviews(connection: Connection, *, run_id: int | None = None, limit: int = 20) -> list[RunOverview]:

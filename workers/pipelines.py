@@ -20,9 +20,11 @@ PIPELINES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
         "augment",
         "generate",
     ),
+    ("tags", "candidates"): ("embed", "retrieve", "rerank", "validate"),
     ("index", "references"): ("chunk", "embed", "publish"),
     ("index", "chunk_scores"): ("score", "publish"),
     ("index", "corpus"): ("embed", "publish"),
+    ("index", "tags"): ("embed",),
 }
 
 STAGES: Final[tuple[str, ...]] = tuple(dict.fromkeys(stage for stages in PIPELINES.values() for stage in stages))

@@ -11,6 +11,7 @@ from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, Token
 from store.database import Database
 from store.references import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
+from workers.tag_models import TagModels
 
 
 class Wiring:
@@ -32,6 +33,7 @@ class Wiring:
         self._pair_scorers: dict[str, PairScorer] = {}
         self._open = AsyncExitStack()
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
+        self.tag_models = TagModels(database)
 
     def embedder(self, settings: RunSettings) -> Embedder:
         """The embedder of a run: a model in this process for backend huggingface, a server's for ollama."""

@@ -19,6 +19,7 @@ from store.database import Connection, Database
 from store.interviews import StoredTranscript
 from store.stages import Claim
 from workers.ledger_chat import LedgerChat
+from workers.tag_models import TagModels
 from workers.wiring import Wiring
 
 Output = TypeVar("Output", bound=Value)
@@ -73,6 +74,11 @@ class Work:
     def chat(self) -> ChatModel:
         """The language model server that the run's settings mean, behind the ledger."""
         return LedgerChat(self._wiring.chat(self.settings), self.database, self.claim.attempt_id)
+
+    @property
+    def tag_models(self) -> TagModels:
+        """The models of vocabularies."""
+        return self._wiring.tag_models
 
     @property
     def references(self) -> ReferenceSearch:

@@ -1,5 +1,5 @@
 """Stage `embed`: vectors for the evidence of a participant, the chunks of a transcript, those of a corpus,
-or the texts of a question."""
+the texts of a question, phrases, or the tags of a vocabulary."""
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import ExtractedEvidence
@@ -9,6 +9,8 @@ from stages.vectors import unit_rows
 from workers.corpora.embed import embed_of_corpus
 from workers.queries.embed import embed_of_query
 from workers.stage_task import by_mode, define_stage
+from workers.tags.build import build_of_vocabulary
+from workers.tags.embed import embed_of_tags
 from workers.work import Result, Work
 
 
@@ -53,5 +55,6 @@ define_stage(
     "embed",
     participant=embed_of_participant,
     query=embed_of_query,
-    index=by_mode({"references": embed_of_references, "corpus": embed_of_corpus}),
+    tags=embed_of_tags,
+    index=by_mode({"references": embed_of_references, "corpus": embed_of_corpus, "tags": build_of_vocabulary}),
 )

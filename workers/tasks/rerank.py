@@ -1,4 +1,4 @@
-"""Stage `rerank`: order and guards of references, or of the chunks for a question."""
+"""Stage `rerank`: order and guards of references, of the chunks for a question, or of tags."""
 
 from schemas.values.participants import ExtractedEvidence, RetrievedReferences
 from stages.participants.deduplicate import by_place, nothing_repeats
@@ -6,6 +6,7 @@ from stages.participants.rerank import rank_references
 from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder
 from workers.queries.rerank import rerank_of_query
 from workers.stage_task import define_stage
+from workers.tags.rerank import rerank_of_tags
 from workers.work import Result, Work
 
 
@@ -42,4 +43,4 @@ async def rerank_of_participant(work: Work) -> Result:
     )
 
 
-define_stage("rerank", participant=rerank_of_participant, query=rerank_of_query)
+define_stage("rerank", participant=rerank_of_participant, query=rerank_of_query, tags=rerank_of_tags)

@@ -1,4 +1,4 @@
-"""Stage `retrieve`: the nearest references per item, or what a search finds for a question."""
+"""Stage `retrieve`: the nearest references per item, what a search finds for a question, or the tags of phrases."""
 
 from schemas.errors import InputChangedError
 from schemas.values.participants import EmbeddedEvidence
@@ -6,6 +6,7 @@ from stages.participants.retrieve import retrieve_references
 from store import chunk_scores
 from workers.queries.retrieve import retrieve_of_query
 from workers.stage_task import define_stage
+from workers.tags.retrieve import retrieve_of_tags
 from workers.work import Result, Work
 
 
@@ -41,4 +42,4 @@ async def _refuse_other_scores(work: Work, index_id: int) -> None:
         )
 
 
-define_stage("retrieve", participant=retrieve_of_participant, query=retrieve_of_query)
+define_stage("retrieve", participant=retrieve_of_participant, query=retrieve_of_query, tags=retrieve_of_tags)

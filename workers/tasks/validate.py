@@ -1,4 +1,4 @@
-"""Stage `validate`: a model accepts or rejects each reference, or each chunk for a question."""
+"""Stage `validate`: a model judges each reference, or each chunk for a question; candidate tags keep a contract."""
 
 import structlog
 
@@ -7,6 +7,7 @@ from stages.participants.audit import RETRIEVED_REFERENCE, retrieved_reference_e
 from stages.participants.validate import keep_all, validate_references
 from workers.queries.validate import validate_of_query
 from workers.stage_task import define_stage
+from workers.tags.validate import validate_of_tags
 from workers.work import Result, Work
 
 log = structlog.get_logger("ragq.audit")
@@ -35,4 +36,4 @@ async def validate_of_participant(work: Work) -> Result:
     return Result(validated)
 
 
-define_stage("validate", participant=validate_of_participant, query=validate_of_query)
+define_stage("validate", participant=validate_of_participant, query=validate_of_query, tags=validate_of_tags)

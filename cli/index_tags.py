@@ -1,0 +1,93 @@
+"""`ragq index tags`: the models of a vocabulary."""
+
+from hashlib import file_digest
+from pathlib import Path
+
+import click
+
+from cli.output import print_json
+from cli.session import application, with_database
+from cli.settings_options import effective_settings, settings_options
+from cli.submit import tell
+from cli.watch import follow
+from schemas.errors import Refused
+from schemas.values.tags import VectorLayout
+from store import runs
+from store.database import Connection
+from workers.submissions.submit import Submitted, submit
+from workers.submissions.tags import vocabulary_of_name
+from workers.submissions.vocabularies import GivenVectors, plan_vocabulary
+
+SEED = 7
+
+
+@click.command("tags")
+@click.argument("vocabulary")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="The same gives the same bytes."
+)
+@click.option(
+    "--vectors",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
+    help="Place tokens by the vectors in this file, which workers must find under the same path; train none.",
+)
+@click.option("--layout", type=click.Choice([one.value for one in VectorLayout]), help="How --vectors is written.")
+@settings_options
+@click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def tags_command(
+    vocabulary: str,
+    seed: int,
+    vectors: Path | None,
+    layout: str | None,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    no_wait: bool,
+    as_json: bool,
+) -> None:
+    """Build the models of a vocabulary, as a run of one job: how tokens lie together, and what tags occur with.
+
+    It takes minutes for a vocabulary of some ten thousand words. The models become visible in one step. A vocabulary
+    is given models once, so that what a run found can be found again: to build others, import it again.
+
+    \b
+    Example:
+        ragq index tags topics
+        ragq index tags topics --vectors words.bin --layout fasttext
+    """
+    if (vectors is None) is not (layout is None):
+        raise click.UsageError("--vectors and --layout go together.")
+    given = None if vectors is None or layout is None else _given(vectors, VectorLayout(layout))
+    settings = effective_settings(profile, assignments)
+    app = application()
+
+    async def store(connection: Connection) -> tuple[Submitted | None, int | None]:
+        found = await vocabulary_of_name(connection, vocabulary)
+        run = plan_vocabulary(found, settings, seed=seed, vectors=given)
+        if found.model is None:
+            return await submit(connection, app, run), None
+        built_by = await runs.find(connection, run)
+        if built_by is None:
+            raise Refused(
+                f"Vocabulary '{vocabulary}' has models already ({found.model}); import it again to build others."
+            )
+        return None, built_by
+
+    submitted, built_by = with_database(store)
+    if submitted is None:
+        click.echo(f"The models of '{vocabulary}' are built already (r{built_by}).", err=True)
+        if as_json:
+            print_json({"run": f"r{built_by}", "jobs": 0})
+        return
+    tell(submitted, profile=settings.profile, why=settings.profile_source)
+    if not no_wait:
+        follow(submitted.run_id, as_json=as_json)
+    elif as_json:
+        print_json({"run": f"r{submitted.run_id}", **submitted._asdict()})
+    else:
+        click.echo(f"r{submitted.run_id}")
+
+
+def _given(path: Path, layout: VectorLayout) -> GivenVectors:
+    with path.open("rb") as file:
+        return GivenVectors(path, layout, file_digest(file, "sha256").hexdigest())

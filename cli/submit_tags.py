@@ -1,0 +1,50 @@
+"""What `ragq submit` makes of phrases."""
+
+from typing import BinaryIO
+
+import click
+
+from schemas.errors import Refused
+from schemas.settings.resolve import EffectiveSettings
+from schemas.values.tags import PhraseSet
+from stages.files.problems import ProblemsFound
+from stages.tags.phrase_file import parse_phrase_sets
+from stages.texts.storable import can_be_stored
+from store.database import Connection
+from workers.submissions.planned import Planned, Planner
+from workers.submissions.tags import TagsRequest, plan_tags
+
+
+def tags_planner(
+    *, phrases: BinaryIO, vocabulary: str | None, allow_nsfw: bool, context_tags: str | None, until: str | None
+) -> Planner:
+    """Plans one job per phrase set. Raises UsageError without a vocabulary, and ProblemsFound for the file."""
+    if vocabulary is None:
+        raise click.UsageError("--phrases goes with --vocabulary NAME: whose tags to find.")
+    request = TagsRequest(
+        phrase_sets=[_with_context(one, context_tags) for one in _read(phrases)],
+        vocabulary=vocabulary,
+        allow_nsfw_tags=allow_nsfw,
+        until=until,
+    )
+
+    async def plan(connection: Connection, settings: EffectiveSettings) -> Planned:
+        return await plan_tags(connection, request, settings)
+
+    return plan
+
+
+def _read(phrases: BinaryIO) -> tuple[PhraseSet, ...]:
+    found, problems = parse_phrase_sets(phrases.read(), file=phrases.name)
+    if problems:
+        raise ProblemsFound(problems, of="file of phrases", consequence="nothing was submitted")
+    return found
+
+
+def _with_context(one: PhraseSet, context_tags: str | None) -> PhraseSet:
+    if context_tags is None:
+        return one
+    if not can_be_stored(context_tags):
+        raise Refused("--context-tags has characters that Postgres cannot store; remove them.")
+    given = tuple(tag.strip() for tag in context_tags.split(",") if tag.strip())
+    return one.model_copy(update={"context_tags": (*one.context_tags, *given)})

@@ -1,0 +1,168 @@
+"""`ragq tags`: what phrases led to."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+
+from cli.ids import TARGET, Target
+from cli.output import coloured, console, print_json
+from cli.session import with_database
+from cli.watch import SOME_FAILED, wait_for_rest
+from schemas.errors import Refused
+from schemas.statuses import JobStatus
+from schemas.values.tags import Candidate, PhraseReport
+from stages.tags.candidates import shaped
+from store import tag_runs
+from store.tag_runs import TagsResult
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def shape_options(command: Command) -> Command:
+    """Give a command --verbose and --phrase-ranks, as `verbose` and `phrase_ranks`."""
+    command = click.option(
+        "--phrase-ranks", is_flag=True, help="Tags: show the best rank that each candidate has for a phrase."
+    )(command)
+    return click.option(
+        "--verbose", is_flag=True, help="Tags: show for each phrase every tag that it led to, before the cut."
+    )(command)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def tags() -> None:
+    """Look at the candidate tags that phrases led to.
+
+    \b
+    Example:
+        ragq tags show r12
+    """
+
+
+@tags.command("show")
+@click.argument("target", metavar="RUN|JOB", type=TARGET)
+@shape_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: of a run one object, of a job its result alone.")
+def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: bool) -> None:
+    """Show the candidate tags of a run or a job, best first.
+
+    In JSON a result is the list of candidates; with --verbose or --phrase-ranks an array of that list, then the
+    reports by phrase, then the ranks, as far as they were asked for. A job that did not get through has none.
+
+    This prints what was asked: mind who looks over your shoulder.
+
+    \b
+    Example:
+        ragq tags show r12
+        ragq tags show j345 --verbose --phrase-ranks --json
+    """
+    found = _results(target)
+    if as_json and target.job_id is not None:
+        print_json(_shape(found[0], verbose=verbose, phrase_ranks=phrase_ranks))
+    else:
+        _print(target, found, verbose=verbose, phrase_ranks=phrase_ranks, as_json=as_json)
+
+
+def follow_tags(run_id: int, *, as_json: bool, verbose: bool, phrase_ranks: bool) -> None:
+    """Watch a run to its end, print what its phrases led to, and leave with exit code 3 when some jobs failed."""
+    view = wait_for_rest(run_id)
+    run = Target(run_id, None)
+    _print(run, _results(run), verbose=verbose, phrase_ranks=phrase_ranks, as_json=as_json)
+    if view.overview.states.get(JobStatus.SUCCEEDED, 0) != view.overview.jobs:
+        click.echo(f"Some jobs did not get through; `ragq show r{run_id}` says why.", err=True)
+        raise SystemExit(SOME_FAILED)
+
+
+def _results(target: Target) -> list[TagsResult]:
+    found = with_database(lambda connection: tag_runs.results(connection, run_id=target.run_id, job_id=target.job_id))
+    if not found:
+        raise Refused(f"{target} has no phrases: `ragq runs` lists the runs, and tags runs are of kind 'tags'.")
+    return found
+
+
+def _shape(result: TagsResult, *, verbose: bool, phrase_ranks: bool) -> Any:
+    """A result as JSON has it; None where the job has none."""
+    if result.validated is None:
+        return None
+    shape = shaped(
+        result.validated.candidates,
+        result.phrase_reports,
+        result.validated.phrase_rank_by_tag,
+        verbose=verbose,
+        return_phrase_ranks=phrase_ranks,
+    )
+    return _plain(shape)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _print(target: Target, found: list[TagsResult], *, verbose: bool, phrase_ranks: bool, as_json: bool) -> None:
+    if as_json:
+        sets = [
+            {
+                "id": one.subject,
+                "job": f"j{one.job_id}",
+                "status": one.status,
+                "result": _shape(one, verbose=verbose, phrase_ranks=phrase_ranks),
+            }
+            for one in found
+        ]
+        print_json({"run": None if target.run_id is None else f"r{target.run_id}", "sets": sets})
+        return
+    screen = console()
+    for one in found:
+        _print_set(screen, one, verbose=verbose, phrase_ranks=phrase_ranks)
+
+
+def _print_set(screen: Console, result: TagsResult, *, verbose: bool, phrase_ranks: bool) -> None:
+    screen.print(f"{result.subject}  j{result.job_id} ", coloured(result.status), style="bold", highlight=False)
+    if result.validated is None:
+        return
+    ranks = result.validated.phrase_rank_by_tag if phrase_ranks else None
+    screen.print(_candidates(result.validated.candidates, ranks))
+    if verbose:
+        for report in result.phrase_reports:
+            screen.print(_report(report))
+
+
+def _candidates(candidates: tuple[Candidate, ...], ranks: dict[str, int] | None) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("tag", "combined", "similarity", "context", "count", *(["rank"] if ranks else []), "phrases"):
+        table.add_column(column, justify="left" if column in ("tag", "phrases") else "right")
+    for one in candidates:
+        rank = [str(ranks[one.tag])] if ranks else []
+        scores = (one.score_combined, one.score_fasttext, one.score_context)
+        table.add_row(one.tag, *map(_score, scores), _count(one.count), *rank, ", ".join(one.sources))
+    return table
+
+
+def _report(report: PhraseReport) -> Table:
+    table = Table(
+        title=f"{report.normalized} ({'in' if report.tfidf_vocab else 'not in'} the context model)",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+    )
+    for column in ("tag", "by token", "combined", "similarity", "context", "count"):
+        table.add_column(column, justify="left" if column in ("tag", "by token") else "right")
+    for one in report.candidates:
+        context = _score(one.score_context) + (" (imputed)" if one.context_imputed else "")
+        scores = (_score(one.score_combined), _score(one.score_fasttext), context)
+        table.add_row(one.tag, one.alias_token, *scores, _count(one.count))
+    return table
+
+
+def _score(score: float | None) -> str:
+    return "" if score is None else f"{score:.3f}"
+
+
+def _count(count: int | None) -> str:
+    return "" if count is None else str(count)

@@ -1,0 +1,79 @@
+"""`ragq vocabulary`: the vocabularies of tags."""
+
+from dataclasses import asdict
+
+import click
+from rich.table import Table
+
+from cli.output import console, notices, print_json
+from cli.session import with_database
+from store import vocabularies
+from store.vocabularies import StoredVocabulary
+from workers.submissions.tags import vocabulary_of_name
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def vocabulary() -> None:
+    """List and show vocabularies: closed sets of tags that phrases are led to.
+
+    \b
+    Example:
+        ragq import tags topics/
+        ragq vocabulary show topics
+    """
+
+
+@vocabulary.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_command(as_json: bool) -> None:
+    """List the vocabularies, with the models that they have.
+
+    \b
+    Example:
+        ragq vocabulary list
+    """
+    listed = with_database(vocabularies.current)
+    if as_json:
+        print_json(listed)
+        return
+    if not listed:
+        notices().print("There is no vocabulary yet. `ragq import tags DIR` makes one.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("name", "tags", "aliases", "documents", "model", "imported"):
+        table.add_column(column)
+    for one in listed:
+        counts = map(str, (one.tags, one.aliases, one.documents))
+        table.add_row(one.name, *counts, one.model or "none yet", f"{one.imported_at:%Y-%m-%d %H:%M}")
+    console().print(table)
+
+
+@vocabulary.command("show")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show_command(name: str, as_json: bool) -> None:
+    """Show a vocabulary: what it holds, and which models were built from it.
+
+    \b
+    Example:
+        ragq vocabulary show topics
+    """
+    found = with_database(lambda connection: vocabulary_of_name(connection, name))
+    if as_json:
+        print_json(asdict(found))
+        return
+    console().print(
+        f"{found.name} (vocabulary {found.id}): {found.tags} tags, {found.aliases} aliases, {found.documents} "
+        f"documents, imported {found.imported_at:%Y-%m-%d %H:%M}",
+        highlight=False,
+    )
+    console().print(_models(found), highlight=False)
+
+
+def _models(found: StoredVocabulary) -> str:
+    if found.model is None or found.indexed_at is None:
+        return f"no models yet; `ragq index tags {found.name}` builds them"
+    return (
+        f"tokens placed by {found.model} ({found.dimension} dimensions, {(found.model_digest or '')[:12]}), context "
+        f"model {(found.context_digest or '')[:12]}, built {found.indexed_at:%Y-%m-%d %H:%M}"
+    )

@@ -1,0 +1,305 @@
+"""Phrases go through the real queue: from a vocabulary's files to candidate tags in the shapes that were asked for."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.broker_contents import everything_in, everything_told
+from tests.acceptance.conftest import Install
+from tests.acceptance.harness import Installation
+from tests.acceptance.wardrobe import write_wardrobe
+
+CANDIDATE = {"tag", "score_combined", "score_fasttext", "score_context", "count", "sources"}
+REPORT = {"phrase", "normalized", "lookup", "tfidf_vocab", "oov_terms", "candidates"}
+REPORTED = {"tag", "alias_token", "score_fasttext", "score_context", "score_combined", "context_imputed", "count"}
+
+ASKED_NEIGHBOURS = "jsonb_path_query_array(a.output, '$.phrases[*].asked_neighbours')"
+
+
+@pytest.fixture(scope="session")
+def wardrobe_template(install: Install, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A database with the vocabulary imported and its models built, for others to copy."""
+    with install(migrated_template) as installation:
+        folder = write_wardrobe(tmp_path_factory.mktemp("vocabulary") / "wardrobe")
+        imported = installation.ragq("import", "tags", str(folder), "--json")
+        assert imported.exit_code == 0, imported.stderr
+        assert (imported.json["vocabulary"], imported.json["tags"], imported.json["rated"]) == ("wardrobe", 12, 3)
+        installation.start_worker()
+        built = installation.ragq("index", "tags", "wardrobe")
+        assert built.exit_code == 0, built.stderr
+    return installation.database_url.rsplit("/", 1)[1]
+
+
+@pytest.fixture(scope="module")
+def asked(install: Install, wardrobe_template: str) -> Iterator[Installation]:
+    """An installation with the vocabulary and one worker, for tests that leave it as they found it."""
+    with install(wardrobe_template) as installation:
+        installation.start_worker()
+        yield installation
+
+
+@pytest.fixture
+def phrases(tmp_path: Path) -> Any:
+    """Writes a file of phrase sets; its path."""
+
+    def write(*lines: Any) -> str:
+        path = tmp_path / f"phrases{len(list(tmp_path.iterdir()))}.jsonl"
+        path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+        return str(path)
+
+    return write
+
+
+def ask(installation: Installation, file: str, *options: str, vocabulary: str = "wardrobe") -> Any:
+    """What `ragq submit --wait --json` prints of the sets of a file."""
+    by = ("--phrases", file, "--vocabulary", vocabulary, "--until", "validate")
+    done = installation.ragq("submit", *by, "--wait", "--json", *options)
+    assert done.exit_code == 0, done.stderr
+    return done.json
+
+
+def result(installation: Installation, file: str, *options: str) -> Any:
+    """The result of the only set of a file."""
+    (one,) = ask(installation, file, *options)["sets"]
+    return one["result"]
+
+
+def asked_neighbours(installation: Installation, run: str) -> list[bool]:
+    """Whether neighbours were looked for, by phrase."""
+    found: list[bool] = installation.value(
+        f"SELECT {ASKED_NEIGHBOURS} FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id"
+        " WHERE j.run_id = $1 AND a.stage = 'retrieve' AND a.outcome = 'succeeded'",
+        int(run[1:]),
+    )
+    return found
+
+
+def test_an_exact_alias_finds_its_tag_with_1_and_asks_for_no_neighbours(asked: Installation, phrases: Any) -> None:
+    found = ask(asked, phrases(["overcoat"]))
+
+    (candidate,) = found["sets"][0]["result"]
+    assert candidate.keys() == CANDIDATE
+    assert (candidate["tag"], candidate["score_fasttext"], candidate["sources"]) == ("coat", 1.0, ["overcoat"])
+    assert asked_neighbours(asked, found["run"]) == [False]
+
+    again = ask(asked, phrases(["overcoat"]), "--set", "PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS=0")
+    assert asked_neighbours(asked, again["run"]) == [True]
+    assert again["sets"][0]["result"][0]["tag"] == "coat"
+
+
+def test_spellings_of_a_phrase_are_one_phrase_and_its_head_comes_once(asked: Installation, phrases: Any) -> None:
+    _, reports = result(asked, phrases(["big_shirt", "Big  Shirt", "sit in", "red ox"]), "--verbose")
+
+    assert [report["normalized"] for report in reports] == ["big shirt", "sit in", "red ox", "shirt"]
+
+
+def test_a_misspelt_word_leads_to_the_tag_that_is_spelt_like_it(asked: Installation, phrases: Any) -> None:
+    candidates = result(asked, phrases(["overcoats"]))
+
+    assert [candidate["tag"] for candidate in candidates] == ["coat"]
+    assert -1 <= candidates[0]["score_fasttext"] < 1
+
+
+def test_what_nobody_knows_drops_out(asked: Installation, phrases: Any) -> None:
+    (unknown, nothing) = ask(asked, phrases(["中"], []))["sets"]
+
+    assert (unknown["status"], unknown["result"]) == ("succeeded", [])
+    assert (nothing["status"], nothing["result"]) == ("succeeded", [])
+
+
+@pytest.mark.parametrize("phrase", ["lingerie", "unmentionables", "night wear", "lingeries"])
+def test_what_is_not_safe_for_work_comes_only_when_it_is_permitted(
+    asked: Installation, phrases: Any, phrase: str
+) -> None:
+    everything = ("--set", "PSQ_RETRIEVAL_PER_PHRASE_K=50", "--set", "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K=50")
+    both = ("--verbose", "--phrase-ranks")
+
+    refused = result(asked, phrases([phrase]), *everything, *both)
+    permitted = result(asked, phrases([phrase]), *everything, *both, "--allow-nsfw")
+
+    # As an alias of a permitted tag `night_wear` names pyjamas; that is a token, and no tag.
+    tags = [candidate["tag"] for report in refused[1] for candidate in report["candidates"]]
+    assert "lingerie" not in [*tags, *(candidate["tag"] for candidate in refused[0]), *refused[2]]
+    assert "lingerie" in [candidate["tag"] for candidate in permitted[0]]
+
+
+def test_without_context_similarity_alone_counts(asked: Installation, phrases: Any) -> None:
+    # No document names the brooch, so it is no term: nothing makes a context.
+    without = result(asked, phrases(["rare_brooch"]), "--set", "PSQ_MIN_TAG_COUNT=0")
+    assert [(one["score_context"], one["score_combined"]) for one in without] == [(None, 1.0)]
+
+    _, reports = result(
+        asked, phrases(["rare_brooch"]), "--set", "PSQ_MIN_TAG_COUNT=0", "--context-tags", "hat, scarf", "--verbose"
+    )
+    assert reports[0]["candidates"][0]["context_imputed"] is True
+
+
+@pytest.mark.parametrize(("weight", "score"), [("0", "score_fasttext"), ("1", "score_context")])
+def test_the_weight_of_the_context_goes_from_nothing_to_all(
+    asked: Installation, phrases: Any, weight: str, score: str
+) -> None:
+    candidates = result(asked, phrases(["hat", "coat"]), "--set", f"PSQ_CONTEXT_WEIGHT={weight}")
+
+    assert [one["score_combined"] for one in candidates] == pytest.approx([one[score] for one in candidates])
+
+
+def test_every_tag_that_an_alias_names_stays_and_the_whole_list_is_cut(asked: Installation, phrases: Any) -> None:
+    candidates = result(asked, phrases(["winter wear"]))
+    assert {"coat", "scarf", "gloves"} <= {candidate["tag"] for candidate in candidates}
+
+    cut = result(asked, phrases(["winter wear"]), "--set", "PSQ_RETRIEVAL_GLOBAL_K=2")
+    assert cut == candidates[:2]
+
+
+def test_tags_that_were_used_too_seldom_are_left_out(asked: Installation, phrases: Any) -> None:
+    assert "rare_brooch" not in [one["tag"] for one in result(asked, phrases(["rare_brooch"]))]
+
+
+def test_the_four_shapes_of_a_result(asked: Installation, phrases: Any) -> None:
+    file = phrases(["overcoat", "red hat"])
+
+    plain = result(asked, file)
+    with_reports = result(asked, file, "--verbose")
+    with_ranks = result(asked, file, "--phrase-ranks")
+    with_both = result(asked, file, "--verbose", "--phrase-ranks")
+
+    assert {frozenset(candidate) for candidate in plain} == {frozenset(CANDIDATE)}
+    candidates, reports, ranks = with_both
+    assert (candidates, with_reports, with_ranks) == (plain, [plain, reports], [plain, ranks])
+    assert {frozenset(report) for report in reports} == {frozenset(REPORT)}
+    assert {frozenset(one) for report in reports for one in report["candidates"]} == {frozenset(REPORTED)}
+    assert ranks.keys() == {candidate["tag"] for candidate in plain}
+
+
+def test_what_was_found_can_be_looked_at_later(asked: Installation, phrases: Any) -> None:
+    found = ask(asked, phrases({"id": "winter", "phrases": ["mittens"]}, "cap, boots"))
+    run, job = found["run"], found["sets"][0]["job"]
+
+    assert asked.ragq("tags", "show", run, "--json").json == found
+    assert [one["id"] for one in found["sets"]] == ["winter", "2"]
+    assert asked.ragq("tags", "show", job, "--json").json == found["sets"][0]["result"]
+    candidates, ranks = asked.ragq("tags", "show", job, "--phrase-ranks", "--json").json
+    assert (candidates[0]["tag"], ranks) == ("gloves", {"gloves": 1})
+    printed = asked.ragq("tags", "show", run, "--verbose", "--phrase-ranks").stdout
+    assert ("gloves" in printed, "in the context model" in printed) == (True, True)
+
+
+def test_runs_of_tags_and_of_vocabularies_can_be_read(asked: Installation, phrases: Any) -> None:
+    run = ask(asked, phrases(["overcoat"]))["run"]
+
+    shown = asked.ragq("show", run).stdout
+    assert ("candidates" in shown, "tags 1/0" in shown, "135M" in shown) == (True, True, False)
+    assert asked.ragq("audit", run).exit_code == 0
+    listed = asked.ragq("runs", "--limit", "100", "--json").json
+    assert [(one["kind"], one["request"].get("vocabulary")) for one in (listed[0], listed[-1])] == [
+        ("tags", "wardrobe"),
+        ("index", "wardrobe"),
+    ]
+    refused = asked.ragq("tags", "show", f"r{listed[-1]['id']}")
+    assert (refused.exit_code, "has no phrases" in refused.stderr) == (1, True)
+
+
+def test_the_same_submission_finds_its_run_whatever_is_printed_of_it(asked: Installation, phrases: Any) -> None:
+    file = phrases(["overcoat", "shirt"])
+    first = ask(asked, file)
+
+    assert ask(asked, file, "--verbose")["run"] == first["run"]
+    assert ask(asked, file, "--set", "MODEL_JUDGE_MODEL=another")["run"] == first["run"]
+    assert ask(asked, file, "--set", "PSQ_MIN_TAG_COUNT=1")["run"] != first["run"]
+    assert ask(asked, file, "--allow-nsfw")["run"] != first["run"]
+    assert ask(asked, file, "--new")["run"] != first["run"]
+
+
+def test_the_models_of_a_vocabulary_are_built_once(asked: Installation) -> None:
+    shown = asked.ragq("vocabulary", "show", "wardrobe", "--json").json
+    assert (shown["model"], shown["dimension"], shown["documents"]) == ("fasttext", 100, 36)
+
+    again = asked.ragq("index", "tags", "wardrobe")
+    assert (again.exit_code, "built already" in again.stderr) == (0, True)
+    other = asked.ragq("index", "tags", "wardrobe", "--seed", "8")
+    assert (other.exit_code, "import it again to build others" in other.stderr) == (1, True)
+
+
+def test_a_newer_vocabulary_of_the_name_has_no_say_in_jobs_of_the_older_one(
+    install: Install, wardrobe_template: str, phrases: Any, tmp_path: Path
+) -> None:
+    by = ("--phrases", phrases(["overcoat"]), "--vocabulary", "wardrobe", "--until", "validate")
+    with install(wardrobe_template) as installation:
+        run_id = installation.submit(*by)
+        folder = write_wardrobe(tmp_path / "wardrobe")
+        (folder / "tags.csv").write_text("name,category,count,aliases\nhat,0,900,overcoat\n")
+        (folder / "ratings.csv").unlink()
+        assert installation.ragq("import", "tags", str(folder)).exit_code == 0
+        installation.start_worker()
+
+        assert installation.wait_for(run_id) == {"succeeded": 1}
+
+        found = installation.ragq("tags", "show", f"r{run_id}", "--json").json
+        refused = installation.ragq("submit", *by)
+    assert [one["tag"] for one in found["sets"][0]["result"]] == ["coat"]
+    assert (refused.exit_code, "`ragq index tags wardrobe` builds them" in refused.stderr) == (1, True)
+
+
+def test_vectors_from_elsewhere_take_the_place_of_trained_ones(
+    install: Install, migrated_template: str, phrases: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "words.txt").write_text("3 2\ncoat 1 0\nhat 0 1\njacket 1 1\n")
+    given = ("--vectors", str(tmp_path / "words.txt"), "--layout", "word2vec-text")
+    with install(migrated_template) as installation:
+        assert installation.ragq("import", "tags", str(write_wardrobe(tmp_path / "wardrobe"))).exit_code == 0
+        stored = installation.ragq("index", "tags", "wardrobe", *given, "--no-wait")
+        (tmp_path / "words.txt").write_text("1 2\ncoat 0 1\n")
+        installation.start_worker()
+        run_id = int(stored.stdout.strip()[1:])
+        assert installation.wait_for(run_id) == {"failed": 1}
+        (job,) = installation.ragq("show", f"r{run_id}", "--json").json["jobs"]
+        assert "is not the file that was submitted" in job["error"]["message"]
+
+        (tmp_path / "words.txt").write_text("3 2\ncoat 1 0\nhat 0 1\njacket 1 1\n")
+        installation.ragq("retry", f"r{run_id}")
+        assert installation.wait_for(run_id) == {"succeeded": 1}
+        assert installation.ragq("vocabulary", "show", "wardrobe", "--json").json["model"] == "word2vec-text"
+        assert [one["tag"] for one in result(installation, phrases(["hat"]))] == ["hat"]
+
+
+def test_a_broken_contract_fails_the_chain(install: Install, wardrobe_template: str, phrases: Any) -> None:
+    with install(wardrobe_template) as installation:
+        stages = installation.start_worker(stages=("embed", "retrieve", "rerank"))
+        run_id = installation.submit(
+            *("--phrases", phrases(["overcoat"]), "--vocabulary", "wardrobe", "--until", "validate")
+        )
+        installation.wait_until(
+            "SELECT EXISTS (SELECT FROM stage_run WHERE stage = 'validate' AND status = 'ready')", alive=stages
+        )
+        installation.rows("UPDATE tag SET nsfw_probability = 0.99 WHERE name = 'coat' RETURNING id")
+        installation.start_worker(stages=("validate",))
+
+        assert installation.wait_for(run_id) == {"failed": 1}
+
+        (job,) = installation.ragq("show", f"r{run_id}", "--json").json["jobs"]
+        shown = installation.ragq("tags", "show", f"r{run_id}", "--json").json
+    assert (job["error"]["type"], job["error"]["category"]) == (
+        "schemas.errors.TagContractError",
+        "tag_contract_broken",
+    )
+    assert (shown["sets"][0]["status"], shown["sets"][0]["result"]) == ("failed", None)
+
+
+def test_phrases_are_in_postgres_alone(install: Install, wardrobe_template: str, phrases: Any) -> None:
+    secret = "lighthouse keeper overcoat"
+    by = ("--phrases", phrases({"id": "s-1", "phrases": [secret], "context_tags": ["harbour bell"]}))
+    with install(wardrobe_template) as installation, everything_told(installation.redis_url) as told:
+        submitted = installation.ragq("submit", *by, "--vocabulary", "wardrobe", "--until", "validate", "--json")
+        queued = everything_in(installation.redis_url)
+        installation.start_worker(LOG_LEVEL="DEBUG")
+        run_id = submitted.json["run_id"]
+        assert installation.wait_for(run_id) == {"succeeded": 1}
+        printed = [installation.ragq(command, f"r{run_id}") for command in ("show", "watch", "failures", "audit")]
+        seen = [queued, *told, installation.logs, submitted.stdout, submitted.stderr]
+        seen += [text for done in printed for text in (done.stdout, done.stderr)]
+    assert "s-1" in queued
+    words = {word for word in (*secret.split(), "harbour", secret.replace(" ", "_")) if word != "overcoat"}
+    assert [word for word in words if word in "\n".join(seen)] == []

@@ -1,0 +1,1 @@
+"""The stages of a tags job, and the building of the models that they need."""

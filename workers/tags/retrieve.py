@@ -1,0 +1,26 @@
+"""Stage `retrieve` of a tags job: the tags that each phrase leads to."""
+
+from schemas.values.tags import EmbeddedPhrases
+from stages.tags.retrieve import retrieve_tags
+from store.vocabularies import PostgresVocabularies
+from workers.tags.reading import vocabulary_id
+from workers.work import Result, Work
+
+
+async def retrieve_of_tags(work: Work) -> Result:
+    """The neighbours of all phrases in one round trip."""
+    settings = work.settings.psq
+    stored = PostgresVocabularies(work.database)
+    return Result(
+        await retrieve_tags(
+            await work.output("embed", EmbeddedPhrases),
+            await work.vectors("embed"),
+            lexicon=stored,
+            search=stored,
+            vocabulary_id=vocabulary_id(work),
+            allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
+            per_phrase_k=settings.retrieval_per_phrase_k,
+            min_tag_count=settings.min_tag_count,
+            skip_exact=settings.skip_fasttext_for_exact_alias,
+        )
+    )

@@ -1,0 +1,24 @@
+"""Stage `validate` of a tags job: whether the candidates keep their contract. No model is asked."""
+
+from schemas.values.tags import RankedTags, RetrievedTags
+from stages.tags.validate import validate_tags
+from store.vocabularies import PostgresVocabularies
+from workers.tags.reading import vocabulary_id
+from workers.work import Result, Work
+
+
+async def validate_of_tags(work: Work) -> Result:
+    """Against what the vocabulary says about the candidates, asked anew."""
+    settings = work.settings.psq
+    ranked = await work.output("rerank", RankedTags)
+    tags = [candidate.tag for candidate in ranked.candidates]
+    return Result(
+        validate_tags(
+            ranked,
+            retrieved=await work.output("retrieve", RetrievedTags),
+            lexicon=await PostgresVocabularies(work.database).look_up(vocabulary_id(work), tags),
+            allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
+            min_tag_count=settings.min_tag_count,
+            global_k=settings.retrieval_global_k,
+        )
+    )
