@@ -6,14 +6,16 @@ import click
 
 from demo.data_set import SEED, write_data_set
 from demo.library import write_library
+from demo.tag_vocabulary import write_tag_vocabulary
 
 
 @click.command("demo-data", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--works", is_flag=True, help="Three short works of markdown for a corpus, instead of interviews.")
+@click.option("--tags", is_flag=True, help="A vocabulary of forty tags for pictures, instead of interviews.")
 @click.option("--seed", type=int, default=SEED, show_default=True, help="The same seed writes the same bytes.")
-def demo_data(directory: Path, works: bool, seed: int) -> None:
-    """Write 142 made-up interviews with PHQ-8 labels and splits, in the DAIC-WOZ layout; or works for a corpus.
+def demo_data(directory: Path, works: bool, tags: bool, seed: int) -> None:
+    """Write 142 made-up interviews with PHQ-8 labels and splits, in the DAIC-WOZ layout; or works, or a vocabulary.
 
     Nothing in them is of a real person. A folder that holds anything else is left alone.
 
@@ -23,9 +25,16 @@ def demo_data(directory: Path, works: bool, seed: int) -> None:
         ragq import participants demo-data
         ragq demo-data --works demo-works
         ragq import works demo-works --wait
+        ragq demo-data --tags demo-tags
+        ragq import tags demo-tags
     """
+    if works and tags:
+        raise click.UsageError("--works and --tags exclude each other: each is a folder of its own.")
     if works:
         click.echo(f"Wrote {', '.join(write_library(directory))} to {directory}.")
+        return
+    if tags:
+        click.echo(f"Wrote {', '.join(write_tag_vocabulary(directory))} to {directory}.")
         return
     write_data_set(directory, seed)
     click.echo(f"Wrote 142 synthetic interviews to {directory}.")

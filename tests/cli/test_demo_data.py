@@ -24,3 +24,9 @@ def test_the_command_writes_works_for_a_corpus(tmp_path: Path) -> None:
     result = CliRunner().invoke(demo_data, ["--works", str(tmp_path / "new")])
     assert result.output == f"Wrote bridges.md, clocks.md, tea.md to {tmp_path / 'new'}.\n"
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["bridges.md", "clocks.md", "tea.md"]
+
+
+def test_the_command_writes_a_vocabulary_of_tags(tmp_path: Path) -> None:
+    result = CliRunner().invoke(demo_data, ["--tags", str(tmp_path / "new")])
+    assert result.output == f"Wrote cooccurrence.tsv, ratings.csv, tags.csv to {tmp_path / 'new'}.\n"
+    assert CliRunner().invoke(demo_data, ["--tags", "--works", str(tmp_path / "new")]).exit_code == 2

@@ -1,0 +1,13 @@
+"""Forty tags for pictures, to try phrases on."""
+
+from importlib import resources
+from pathlib import Path
+
+from demo.files import write_files
+
+
+def write_tag_vocabulary(directory: Path) -> list[str]:
+    """Write the files of the vocabulary. Their names. Raises Refused when the folder holds anything else."""
+    files = sorted((resources.files("demo") / "vocabulary").iterdir(), key=lambda file: file.name)
+    write_files(directory, {file.name: file.read_bytes() for file in files})
+    return [file.name for file in files]

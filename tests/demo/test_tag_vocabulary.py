@@ -1,0 +1,20 @@
+"""The vocabulary that comes with ragq is one, and shows what phrases can lead to."""
+
+from pathlib import Path
+
+from demo.tag_vocabulary import write_tag_vocabulary
+from schemas.settings.psq import PsqSettings
+from stages.files.problems import accept
+from stages.tags.policy import is_nsfw
+from stages.tags.vocabulary_files import parse_vocabulary
+
+
+def test_every_tag_is_used_often_enough_and_occurs_with_another_and_one_is_not_safe(tmp_path: Path) -> None:
+    names = write_tag_vocabulary(tmp_path / "tags")
+    vocabulary = accept(parse_vocabulary({name: (tmp_path / "tags" / name).read_bytes() for name in names}))
+
+    assert len(vocabulary.tags) == 40
+    assert min(tag.count or 0 for tag in vocabulary.tags) >= PsqSettings().min_tag_count
+    assert {tag.name for tag in vocabulary.tags} == {tag for document in vocabulary.documents for tag in document.tags}
+    assert [tag.name for tag in vocabulary.tags if is_nsfw(tag)] == ["blood"]
+    assert vocabulary.aliases["winter_wear"] == ("coat", "gloves", "scarf")
