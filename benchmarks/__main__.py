@@ -10,6 +10,7 @@ from benchmarks.paper_test import paper_test
 from benchmarks.recovery import recovery
 from benchmarks.retrieval import retrieval
 from benchmarks.search import search
+from benchmarks.tag_queue import tags_queue
 from benchmarks.tags import tags
 from benchmarks.validator import validator
 
@@ -21,6 +22,7 @@ BENCHMARKS: Final[dict[str, click.Command]] = {
     "retrieval": retrieval,
     "search": search,
     "tags": tags,
+    "tags-queue": tags_queue,
     "validator": validator,
 }
 
