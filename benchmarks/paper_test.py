@@ -13,6 +13,7 @@ from rich.table import Table
 
 from benchmarks.machine import this_machine
 from benchmarks.stack import Memory, Stack, stack
+from schemas.values.phq8 import PHQ8Item
 
 PACKAGES: Final = ("ragq", "celery", "torch", "xllamacpp")
 
@@ -84,7 +85,8 @@ def _count_passes(running: Stack, limit: int | None) -> Passes:
     quotes = {}
     for job in running.asked("show", found)["jobs"]:
         attempt = running.asked("inspect", f"j{job['job_id']}", "extract")["attempts"][-1]
-        quotes[job["subject"]] = attempt["output"]["quotes"]
+        found_quotes = attempt["output"]["quotes"]
+        quotes[job["subject"]] = {PHQ8Item(item).evidence_key: texts for item, texts in found_quotes.items()}
     before = len(running.encoded())
     with tempfile.NamedTemporaryFile("w", suffix=".json") as evidence:
         json.dump(quotes, evidence)

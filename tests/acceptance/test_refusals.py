@@ -60,13 +60,15 @@ def test_a_run_by_chunk_scores_is_refused_on_an_index_without(shared: Installati
 
 def test_evidence_of_a_wrong_shape_is_refused_with_every_problem(shared: Installation, tmp_path: Path) -> None:
     path = tmp_path / "evidence.json"
-    path.write_text(json.dumps({"316": {"PHQ8_Sleep": "text", "PHQ8_Tired": [1]}, "302": {}}))
+    path.write_text(json.dumps({"316": {"PHQ8_Sleep": "text", "PHQ8_Tired": [1], "Moving": ["restless"]}, "302": {}}))
 
     said = refused(shared.ragq("submit", "--participants", "316,319", "--evidence", str(path)))
 
     assert said.splitlines() == [
         "ragq: The evidence cannot be used:",
         "  participant 302 is not part of this run",
+        "  participant 316: 1 key that no item has; items are PHQ8_NoInterest, PHQ8_Depressed, PHQ8_Sleep, PHQ8_Tired, "
+        "PHQ8_Appetite, PHQ8_Failure, PHQ8_Concentrating, PHQ8_Moving",
         "  participant 316: PHQ8_Sleep: expected_list_got_str",
         "  participant 316: PHQ8_Tired: expected_list_str_got_int_at_0",
         "  participant 319 has no entry; give an empty object for no evidence",

@@ -8,7 +8,7 @@ from typing import Any
 from schemas.errors import EvidenceSchemaError, Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
-from schemas.values.phq8 import AssessmentMode
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from stages.participants.evidence_schema import quotes_per_item
 from store import interviews
 from store.database import Connection
@@ -18,6 +18,9 @@ from workers.submissions.few_shot import NO_SEARCH, plan_search
 
 #: Names a split may also be asked for by.
 SPLIT_ALIASES = {"paper": "paper-test"}
+
+#: The keys of given evidence.
+_KEYS = tuple(item.evidence_key for item in PHQ8Item)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +112,13 @@ def _checked_evidence(
         if str(participant_id) not in evidence:
             problems.append(f"participant {participant_id} has no entry; give an empty object for no evidence")
             continue
+        given = evidence[str(participant_id)]
+        strange = len(given.keys() - set(_KEYS)) if isinstance(given, dict) else 0
+        if strange:
+            keys = "1 key" if strange == 1 else f"{strange} keys"
+            problems.append(f"participant {participant_id}: {keys} that no item has; items are {', '.join(_KEYS)}")
         try:
-            quotes = quotes_per_item(evidence[str(participant_id)])
+            quotes = quotes_per_item(given)
         except EvidenceSchemaError as error:
             problems += [f"participant {participant_id}: {key}: {what}" for key, what in error.violations.items()]
         else:
