@@ -26,10 +26,8 @@ DEMO_NOTICE = (
 )
 
 #: What is said instead in the head of runs of other kinds.
-DEMO_NOTICES: dict[str, str | None] = {
+DEMO_NOTICES = {
     "query": "Profile demo: a 135M model expands, judges and answers. Its words show the machinery, not quality.",
-    # No language model has a part in them.
-    "tags": None,
 }
 
 #: Said in the head of every run whose references show scores that the assessing model itself has given.
@@ -70,8 +68,10 @@ def _head(view: RunView) -> RenderableType:
     ]
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
-    if overview.profile == "demo" and (notice := DEMO_NOTICES.get(overview.kind, DEMO_NOTICE)):
-        lines.append(Text(notice, style="yellow"))
+    vocabulary = overview.request.get("vocabulary")
+    # No model of a profile has a part in tags.
+    if overview.profile == "demo" and not vocabulary:
+        lines.append(Text(DEMO_NOTICES.get(overview.kind, DEMO_NOTICE), style="yellow"))
     if left_out := overview.request.get("left_out_references"):
         lines.append(Text(f"The reference index lacks participant {', '.join(map(str, left_out))}.", style="yellow"))
     if (overview.request.get("chunk_scores") or {}).get("is_circular"):
@@ -79,7 +79,12 @@ def _head(view: RunView) -> RenderableType:
     if preset := overview.request.get("preset"):
         lines.append(Text(f"corpus {overview.request['corpus']}  preset {preset}", style="dim"))
     chosen = {name: setting["value"] for name, setting in view.settings.items() if _is_chosen(setting["source"])}
-    lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
+    if vocabulary:
+        seed = overview.request.get("seed")
+        lines.append(Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim"))
+        chosen = {name: value for name, value in chosen.items() if name.startswith("PSQ_") and overview.kind == "tags"}
+    if chosen:
+        lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
     return Group(*lines)
 
 

@@ -10,6 +10,9 @@ from cli.session import with_database
 from cli.watch import read
 from store import runs as stored_runs
 
+#: What of a request stands in the list, in this order.
+_ASKED = ("split", "index", "corpus", "vocabulary", "limit")
+
 
 @click.command()
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
@@ -32,7 +35,7 @@ def runs(limit: int, as_json: bool) -> None:
     for column in ("run", "kind", "profile", "asked for", "jobs", "states", "submitted"):
         table.add_column(column)
     for run in found:
-        asked = " ".join(str(run.request[key]) for key in ("split", "index", "limit") if run.request.get(key))
+        asked = " ".join(str(run.request[key]) for key in _ASKED if run.request.get(key))
         table.add_row(
             f"r{run.id}",
             run.kind,

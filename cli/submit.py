@@ -126,7 +126,7 @@ def submit(
         ragq submit --participants 316,319 --set EMBEDDING_TOP_K_REFERENCES=3 --json
         ragq submit --query "How is tea made?" --corpus shelf --wait
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
-        echo "red overcoat, sitting" | ragq submit --phrases - --vocabulary demo --wait
+        echo "overcoat, red, seated man" | ragq submit --phrases - --vocabulary demo --wait
     """
     kind = _kind(click.get_current_context())
     if kind == "query":

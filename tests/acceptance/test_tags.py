@@ -188,10 +188,11 @@ def test_what_was_found_can_be_looked_at_later(asked: Installation, phrases: Any
 
 
 def test_runs_of_tags_and_of_vocabularies_can_be_read(asked: Installation, phrases: Any) -> None:
-    run = ask(asked, phrases(["overcoat"]))["run"]
+    run = ask(asked, phrases(["overcoat"]), "--set", "PSQ_CONTEXT_WEIGHT=0.4")["run"]
 
     shown = asked.ragq("show", run).stdout
     assert ("candidates" in shown, "tags 1/0" in shown, "135M" in shown) == (True, True, False)
+    assert ("vocabulary wardrobe\nPSQ_CONTEXT_WEIGHT=0.4\n" in shown, "EMBEDDING" in shown) == (True, False)
     assert asked.ragq("audit", run).exit_code == 0
     listed = asked.ragq("runs", "--limit", "100", "--json").json
     assert [(one["kind"], one["request"].get("vocabulary")) for one in (listed[0], listed[-1])] == [

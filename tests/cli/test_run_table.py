@@ -38,11 +38,12 @@ def shown(
     kind: str = "index",
     request: dict[str, Any] | None = None,
     settings: dict[str, Any] | None = None,
+    profile: str = "paper",
 ) -> str:
     overview = RunOverview(
         id=12,
         kind=kind,
-        profile="paper",
+        profile=profile,
         identity="i",
         request=request or {},
         version="0",
@@ -103,3 +104,10 @@ def test_the_head_of_a_run_of_queries_names_corpus_and_preset_and_what_was_chose
 
     assert "corpus library  preset Wide\nreranking.ranker=cross-encoder" in said
     assert ("zscore" in said, "bm25" in said) == (False, False)
+
+
+@pytest.mark.parametrize("kind", ["tags", "index"])
+def test_a_run_about_a_vocabulary_names_it_and_no_model_that_has_no_part_in_it(kind: str) -> None:
+    text = shown([], kind=kind, request={"vocabulary": "wardrobe", "profile_source": "chosen"}, profile="demo")
+
+    assert ("vocabulary wardrobe" in text, "135M" in text) == (True, False)
