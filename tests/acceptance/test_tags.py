@@ -199,6 +199,7 @@ def test_runs_of_tags_and_of_vocabularies_can_be_read(asked: Installation, phras
         ("tags", "wardrobe"),
         ("index", "wardrobe"),
     ]
+    assert "wardrobe" in asked.ragq("runs", "--limit", "1").stdout
     refused = asked.ragq("tags", "show", f"r{listed[-1]['id']}")
     assert (refused.exit_code, "has no phrases" in refused.stderr) == (1, True)
 
