@@ -15,8 +15,8 @@ from benchmarks.stack import Memory, Stack, stack
 
 PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgvector")
 
-#: Nothing is filtered for its length: an abstract is a document, however short.
-PRESET: Final = ("--preset", "Wide", "--set", "retrieval.min_word_count=0", "--set", "retrieval.min_char_count=0")
+#: It filters nothing for its length: an abstract is a document, however short.
+PRESET: Final = ("--preset", "Wide")
 _TOLERANCE: Final = 0.002
 """How far fusion may stay behind the better leg."""
 
@@ -56,8 +56,8 @@ class Measured(NamedTuple):
 def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path | None) -> None:
     """Import a public set into a stack of its own, search for its queries, and compare with BM25 by bm25s.
 
-    Without a name all sets are run; documents that two of them share are imported once. The preset is `Wide` without
-    its filters by length. The embedder works for ten minutes or more on scifact.
+    Without a name all sets are run; documents that two of them share are imported once. The preset is `Wide`. The
+    embedder works for ten minutes or more on scifact.
 
     Example:
 

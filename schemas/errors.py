@@ -44,8 +44,9 @@ No message holds text of a transcript, a quote, a prompt or a reply: messages re
 really said stays in attributes, which the worker's frame stores in Postgres alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 
 
 class RagqError(Exception):
@@ -351,7 +352,14 @@ class TokenVectorsMissingError(DomainError):
 class NothingRelevantError(DomainError):
     """No chunk is left that the answer could rest on."""
 
-    def __init__(self, judged: int) -> None:
+    def __init__(self, judged: int, dropped: Mapping[str, int] = MappingProxyType({})) -> None:
         self.judged = judged
-        found = f"None of {judged} judged chunks was accepted" if judged else "No chunk was found"
+        self.dropped = dict(dropped)
+        if judged:
+            found = f"None of {judged} judged chunks was accepted"
+        elif dropped:
+            filters = ", ".join(f"{name} {count}" for name, count in dropped.items())
+            found = f"All {sum(dropped.values())} chunks that were found are too short for the preset ({filters})"
+        else:
+            found = "No chunk was found"
         super().__init__(f"{found}; loosen the preset, or let it pass with `validation.allow_empty`.")

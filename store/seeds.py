@@ -10,7 +10,10 @@ from store.database import Connection
 
 PRESETS: Final = {
     "Default": ("Few chunks, read closely", {}),
-    "Wide": ("50 chunks from each search before they are ranked", {"dense_limit": 50, "lexical_limit": 50}),
+    "Wide": (
+        "50 chunks of any length from each search before they are ranked",
+        {"dense_limit": 50, "lexical_limit": 50, "min_word_count": 0, "min_char_count": 0},
+    ),
 }
 """What each is for, and its values of `retrieval` that are not the defaults. The first becomes the default preset."""
 

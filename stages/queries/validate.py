@@ -1,6 +1,7 @@
 """Stage `validate`: a language model lets each chunk through or keeps it out (CRAG)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from schemas.errors import NothingRelevantError
 from schemas.values.chat import ChatCall, Message
@@ -17,12 +18,17 @@ You check passages before somebody answers a question from them. You answer with
 {{"decision": "accept"}}, {{"decision": "reject"}} or {{"decision": "unsure"}}, and with nothing else. {DATA_RULE}"""
 
 
-def keep_all(chunks: Sequence[RerankedChunk], *, allow_empty: bool = False) -> ValidatedChunks:
+def keep_all(
+    chunks: Sequence[RerankedChunk],
+    *,
+    dropped: Mapping[str, int] = MappingProxyType({}),
+    allow_empty: bool = False,
+) -> ValidatedChunks:
     """Validation switched off: every chunk stays, whatever the cap, and nobody is asked.
 
-    Raises NothingRelevantError when there are none, unless `allow_empty`.
+    Raises NothingRelevantError when there are none, unless `allow_empty`; it names what filters `dropped` before.
     """
-    return _validated(None, chunks, (), allow_empty=allow_empty)
+    return _validated(None, chunks, (), dropped=dropped, allow_empty=allow_empty)
 
 
 async def validate_chunks(
@@ -36,6 +42,7 @@ async def validate_chunks(
     max_chunks: int | None = None,
     max_chars: int | None = 4000,
     max_tokens: int | None = 256,
+    dropped: Mapping[str, int] = MappingProxyType({}),
     allow_empty: bool = False,
 ) -> ValidatedChunks:
     """Ask about the chunks in order, one call each, until `max_chunks` are accepted; keep those alone.
@@ -63,7 +70,7 @@ async def validate_chunks(
         verdicts.append(ChunkVerdict(rank=rank, chunk_id=chunk.chunk_id, decision=decision))
         if decision is Decision.ACCEPT:
             accepted.append(chunk)
-    return _validated(model, accepted, verdicts, allow_empty=allow_empty)
+    return _validated(model, accepted, verdicts, dropped=dropped, allow_empty=allow_empty)
 
 
 def verdict_call(
@@ -96,8 +103,9 @@ def _validated(
     kept: Sequence[RerankedChunk],
     verdicts: Sequence[ChunkVerdict],
     *,
+    dropped: Mapping[str, int],
     allow_empty: bool,
 ) -> ValidatedChunks:
     if not kept and not allow_empty:
-        raise NothingRelevantError(len(verdicts))
+        raise NothingRelevantError(len(verdicts), dropped)
     return ValidatedChunks(validator=validator, chunks=tuple(kept), verdicts=tuple(verdicts))

@@ -29,7 +29,12 @@ async def test_a_new_database_has_a_preset_that_searches_wider(database: Databas
     async with database.connection() as connection:
         stored = await presets.get(connection, "wide")
 
-    wider = {"retrieval.dense_limit": 50, "retrieval.lexical_limit": 50}
+    wider = {
+        "retrieval.dense_limit": 50,
+        "retrieval.lexical_limit": 50,
+        "retrieval.min_word_count": 0,
+        "retrieval.min_char_count": 0,
+    }
     assert (stored.is_default, stored.preset.values()) == (False, Preset().values() | wider)
 
 

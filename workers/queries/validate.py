@@ -12,7 +12,7 @@ async def validate_of_query(work: Work) -> Result:
     preset = work.preset.validation
     reranked = await work.output("rerank", RerankedChunks)
     if not preset.enabled:
-        return Result(keep_all(reranked.chunks, allow_empty=preset.allow_empty))
+        return Result(keep_all(reranked.chunks, dropped=reranked.dropped, allow_empty=preset.allow_empty))
     query = await question(work)
     text, _ = await template(work, TemplateTag.CHUNK_VALIDATION)
     return Result(
@@ -25,6 +25,7 @@ async def validate_of_query(work: Work) -> Result:
             timeout_s=work.settings.ollama.timeout_seconds,
             max_chunks=preset.max_chunks,
             max_chars=work.settings.ragq.validation_max_chars,
+            dropped=reranked.dropped,
             allow_empty=preset.allow_empty,
         )
     )

@@ -92,6 +92,9 @@ async def test_nothing_found_is_an_error_whether_validation_is_on_or_off() -> No
     with pytest.raises(NothingRelevantError, match="No chunk was found"):
         keep_all(())
 
+    with pytest.raises(NothingRelevantError, match=r"All 5 chunks that were found .* \(min_chars 2, min_words 3\)"):
+        keep_all((), dropped={"min_chars": 2, "min_words": 3})
+
     assert keep_all((), allow_empty=True).chunks == (await validate(deciding(), (), allow_empty=True)).chunks == ()
 
 
