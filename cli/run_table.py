@@ -19,14 +19,10 @@ _MARKS = {
     StageStatus.FAILED: ("✗", "red"),
 }
 
-#: Said in the head of every run of the profile `demo`.
-DEMO_NOTICE = (
-    "Profile demo: evidence is chosen by similarity and a 135M model judges it. "
-    "The verdicts show the machinery, not quality."
-)
-
-#: What is said instead in the head of runs of other kinds.
+#: Said in the head of runs of the profile `demo`, by kind; those of other kinds ask no language model of the profile.
 DEMO_NOTICES = {
+    "participant": "Profile demo: evidence is chosen by similarity and a 135M model judges it. "
+    "The verdicts show the machinery, not quality.",
     "query": "Profile demo: a 135M model expands, judges and answers. Its words show the machinery, not quality.",
 }
 
@@ -69,9 +65,8 @@ def _head(view: RunView) -> RenderableType:
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
     vocabulary = overview.request.get("vocabulary")
-    # No model of a profile has a part in tags.
-    if overview.profile == "demo" and not vocabulary:
-        lines.append(Text(DEMO_NOTICES.get(overview.kind, DEMO_NOTICE), style="yellow"))
+    if overview.profile == "demo" and (notice := DEMO_NOTICES.get(overview.kind)):
+        lines.append(Text(notice, style="yellow"))
     if left_out := overview.request.get("left_out_references"):
         lines.append(Text(f"The reference index lacks participant {', '.join(map(str, left_out))}.", style="yellow"))
     if (overview.request.get("chunk_scores") or {}).get("is_circular"):

@@ -43,6 +43,8 @@ class RagqSettings(SettingsGroup):
     """Chunks of a corpus that are embedded by one job."""
     hnsw_from_chunks: int = Field(default=20_000, ge=1)
     """Searchable chunks from which on a corpus gets an HNSW index; fewer are scanned exactly."""
+    query_max_tokens: int = Field(default=0, ge=0)
+    """Tokens that an expansion or an answer may have, one that is cut off fails the job; 0 leaves it to the server."""
     retries: int = Field(default=0, ge=0, le=10)
     """Times a stage is tried again by itself after a transport error, and after no other error."""
 

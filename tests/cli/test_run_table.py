@@ -111,3 +111,8 @@ def test_a_run_about_a_vocabulary_names_it_and_no_model_that_has_no_part_in_it(k
     text = shown([], kind=kind, request={"vocabulary": "wardrobe", "profile_source": "chosen"}, profile="demo")
 
     assert ("vocabulary wardrobe" in text, "135M" in text) == (True, False)
+
+
+@pytest.mark.parametrize(("kind", "is_told"), [("participant", True), ("query", True), ("index", False)])
+def test_runs_of_the_tiny_model_say_so(kind: str, is_told: bool) -> None:
+    assert ("135M" in shown([], kind=kind, profile="demo")) == is_told

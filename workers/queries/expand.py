@@ -25,5 +25,6 @@ async def expand_of_query(work: Work) -> Result:
             model=work.settings.query_model,
             timeout_s=work.settings.ollama.timeout_seconds,
             temperature=work.settings.ragq.query_temperature,
+            max_tokens=work.settings.ragq.query_max_tokens or None,
         )
     )

@@ -68,6 +68,9 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_SCORE_TEXT_CHARS": 0,
     "RAGQ_TOKEN_SIGNALS": False,
+    "RAGQ_CORPUS_BATCH_CHUNKS": 64,
+    "RAGQ_HNSW_FROM_CHUNKS": 20000,
+    "RAGQ_QUERY_MAX_TOKENS": 0,
     "RAGQ_QUERY_MODEL": "",
     "RAGQ_QUERY_TEMPERATURE": 0.2,
     "RAGQ_RETRIES": 0,
@@ -183,7 +186,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "34c19de59fe7cced3a4a6e71d13222d63c789f278641121624c6a7f9047c0ea7"
+    assert settings_hash(RunSettings()) == "c882cc7661bcf387573c16aabcb7ab8151b25d47d4beeec1db0050b01a213fa2"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
