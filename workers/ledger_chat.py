@@ -1,5 +1,8 @@
 """A chat model that asks the ledger first: a call that was answered once is never paid for again."""
 
+import asyncio
+from weakref import WeakValueDictionary
+
 from schemas.values.chat import ChatCall, ChatReply
 from stages.ports import ChatModel
 from stages.texts.storable import storable
@@ -7,13 +10,28 @@ from store import ledger
 from store.database import RESULT_PATIENCE_SECONDS, Database
 
 
+class CallsUnderWay:
+    """The calls that tasks of this process wait for: of several equal ones the first is asked, and answers the others.
+
+    Both modes of a participant, say, extract the same evidence at the same time.
+    """
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def turn(self, key: str) -> asyncio.Lock:
+        """Held by whoever asks the call of this key."""
+        return self._locks.setdefault(key, asyncio.Lock())
+
+
 class LedgerChat:
     """The port ChatModel for one attempt of a stage."""
 
-    def __init__(self, chat: ChatModel, database: Database, attempt_id: int) -> None:
+    def __init__(self, chat: ChatModel, database: Database, attempt_id: int, under_way: CallsUnderWay) -> None:
         self._chat = chat
         self._database = database
         self._attempt_id = attempt_id
+        self._under_way = under_way
 
     async def digest(self, model: str) -> str:
         """See ChatModel."""
@@ -22,16 +40,20 @@ class LedgerChat:
     async def chat(self, call: ChatCall) -> ChatReply:
         """The kept answer, or the model's, which is kept before it is used."""
         key = ledger.call_key(call, await self._chat.digest(call.model))
-        kept = await self._database.steadily(lambda connection: ledger.find(connection, key))
-        is_reused = kept is not None
-        if kept is None:
-            reply = await self._chat.chat(call)
-            reply = reply.model_copy(update={"text": storable(reply.text)})
-            kept = await self._database.steadily(
-                lambda connection: ledger.keep(connection, key, call, reply), patience_s=RESULT_PATIENCE_SECONDS
-            )
-        call_id, answer = kept
+        async with self._under_way.turn(key):
+            (call_id, answer), is_reused = await self._kept_or_paid(key, call)
         await self._database.steadily(
             lambda connection: ledger.use(connection, self._attempt_id, call_id, call.purpose, is_reused=is_reused)
         )
         return answer
+
+    async def _kept_or_paid(self, key: str, call: ChatCall) -> tuple[ledger.Kept, bool]:
+        kept = await self._database.steadily(lambda connection: ledger.find(connection, key))
+        if kept is not None:
+            return kept, True
+        reply = await self._chat.chat(call)
+        reply = reply.model_copy(update={"text": storable(reply.text)})
+        paid = await self._database.steadily(
+            lambda connection: ledger.keep(connection, key, call, reply), patience_s=RESULT_PATIENCE_SECONDS
+        )
+        return paid, False

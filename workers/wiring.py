@@ -11,6 +11,7 @@ from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, Token
 from store.database import Database
 from store.references import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
+from workers.ledger_chat import CallsUnderWay
 from workers.tag_models import TagModels
 
 
@@ -32,6 +33,7 @@ class Wiring:
         self._chats: dict[str, ChatModel] = {}
         self._pair_scorers: dict[str, PairScorer] = {}
         self._open = AsyncExitStack()
+        self.calls_under_way = CallsUnderWay()
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
         self.tag_models = TagModels(database)
 

@@ -73,7 +73,9 @@ class Work:
     @property
     def chat(self) -> ChatModel:
         """The language model server that the run's settings mean, behind the ledger."""
-        return LedgerChat(self._wiring.chat(self.settings), self.database, self.claim.attempt_id)
+        return LedgerChat(
+            self._wiring.chat(self.settings), self.database, self.claim.attempt_id, self._wiring.calls_under_way
+        )
 
     @property
     def tag_models(self) -> TagModels:

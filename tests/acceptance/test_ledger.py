@@ -2,7 +2,7 @@
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
-from tests.scripted_ollama import REJECT, UNSURE, Say, ScriptedModel
+from tests.scripted_ollama import REJECT, UNSURE, Say, ScriptedModel, ScriptedOllama
 
 
 def test_a_second_run_of_the_same_work_pays_nothing(
@@ -50,3 +50,17 @@ def test_reject_and_unsure_keep_a_reference_out_and_the_next_one_is_asked_about(
     verdicts = output["verdicts"]["NoInterest"]
     assert [verdict["decision"] for verdict in verdicts] == ["reject", "unsure", "accept"]
     assert [kept["chunk_id"] for kept in output["items"]["NoInterest"]] == [verdicts[2]["chunk_id"]]
+
+
+def test_both_modes_of_a_participant_pay_for_their_extraction_once(
+    shared: Installation, ollama: ScriptedOllama
+) -> None:
+    extractor = ollama.model(lambda prompt: Say('{"PHQ8_Sleep": []}', delay_s=0.5))
+    by_model = ("QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", f"MODEL_QUANTITATIVE_MODEL={extractor.name}")
+
+    run_id = shared.submit("--participants", "316", "--set", by_model[0], "--set", by_model[1])
+
+    assert shared.wait_for(run_id) == {"succeeded": 2}
+    assert extractor.calls == 1
+    jobs = shared.ragq("show", f"r{run_id}", "--json").json["jobs"]
+    assert sorted((job["llm_paid"], job["llm_reused"]) for job in jobs) == [(0, 1), (1, 0)]

@@ -1,20 +1,26 @@
 """The ledger between a stage and its model: paid once, given out again, never after a rejection."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
 from schemas.values.chat import ChatCall, ChatReply, Message, TokenSignals
+from stages.ports import ChatModel
 from store import ledger, stages
 from store.database import Database
 from store.runs import Stored
 from tests.fakes.chat import ScriptedChat
-from workers.ledger_chat import LedgerChat
+from workers.ledger_chat import CallsUnderWay, LedgerChat
 
 StoreRun = Callable[..., Awaitable[Stored]]
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), purpose="validate PHQ8_Sleep rank 1")
+
+
+def alone(model: ChatModel, database: Database, attempt_id: int) -> LedgerChat:
+    """As a process of its own has it."""
+    return LedgerChat(model, database, attempt_id, CallsUnderWay())
 
 
 @pytest.fixture
@@ -33,7 +39,7 @@ async def uses(database: Database, attempt_id: int) -> list[tuple[str, str, bool
 
 async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database, attempt_ids: list[int]) -> None:
     model = ScriptedChat(lambda call: "yes")
-    first, second = (LedgerChat(model, database, attempt_id) for attempt_id in attempt_ids)
+    first, second = (alone(model, database, attempt_id) for attempt_id in attempt_ids)
 
     paid, kept = await first.chat(CALL), await second.chat(CALL.model_copy(update={"timeout_s": 5.0}))
 
@@ -62,7 +68,7 @@ async def test_whatever_can_change_the_answer_makes_another_call(
     database: Database, attempt_ids: list[int], change: dict[str, object]
 ) -> None:
     model = ScriptedChat(lambda call: "yes")
-    chat = LedgerChat(model, database, attempt_ids[0])
+    chat = alone(model, database, attempt_ids[0])
 
     await chat.chat(CALL)
     await chat.chat(CALL.model_copy(update=change))
@@ -75,7 +81,7 @@ async def test_a_reused_call_gives_the_same_token_signals(database: Database, at
     model = ScriptedChat(lambda call: "yes", tokens=signals)
     asking = CALL.model_copy(update={"top_logprobs": 5})
 
-    replies = [await LedgerChat(model, database, attempt_id).chat(asking) for attempt_id in attempt_ids]
+    replies = [await alone(model, database, attempt_id).chat(asking) for attempt_id in attempt_ids]
 
     assert ([reply.tokens for reply in replies], len(model.calls)) == ([signals, signals], 1)
 
@@ -84,7 +90,7 @@ async def test_token_signals_that_are_not_there_stay_absent(database: Database, 
     model = ScriptedChat(lambda call: "yes")
     asking = CALL.model_copy(update={"top_logprobs": 5})
 
-    replies = [await LedgerChat(model, database, attempt_id).chat(asking) for attempt_id in attempt_ids]
+    replies = [await alone(model, database, attempt_id).chat(asking) for attempt_id in attempt_ids]
 
     assert [reply.tokens for reply in replies] == [None, None]
 
@@ -100,9 +106,9 @@ async def test_other_weights_under_the_same_name_are_asked_anew(database: Databa
 
     old, new = ScriptedChat(lambda call: "yes"), Updated(lambda call: "no")
 
-    await LedgerChat(old, database, attempt_ids[0]).chat(CALL)
+    await alone(old, database, attempt_ids[0]).chat(CALL)
 
-    assert (await LedgerChat(new, database, attempt_ids[1]).chat(CALL)).text == "no"
+    assert (await alone(new, database, attempt_ids[1]).chat(CALL)).text == "no"
 
 
 async def test_a_rejected_reply_stays_readable_and_is_not_given_out_again(
@@ -110,11 +116,11 @@ async def test_a_rejected_reply_stays_readable_and_is_not_given_out_again(
 ) -> None:
     answers = iter(["nonsense", "yes"])
     model = ScriptedChat(lambda call: next(answers))
-    await LedgerChat(model, database, attempt_ids[0]).chat(CALL)
+    await alone(model, database, attempt_ids[0]).chat(CALL)
     async with database.connection() as connection:
         await ledger.reject(connection, attempt_ids[0], "nonsense")
 
-    assert (await LedgerChat(model, database, attempt_ids[1]).chat(CALL)).text == "yes"
+    assert (await alone(model, database, attempt_ids[1]).chat(CALL)).text == "yes"
     assert await uses(database, attempt_ids[0]) == [(CALL.purpose, "nonsense", False)]
 
 
@@ -130,7 +136,7 @@ async def test_of_two_answers_at_the_same_time_both_askers_get_the_one_that_was_
             return await super().chat(call)
 
     model = Together(lambda call: next(numbers))
-    replies = await asyncio.gather(*(LedgerChat(model, database, attempt_id).chat(CALL) for attempt_id in attempt_ids))
+    replies = await asyncio.gather(*(alone(model, database, attempt_id).chat(CALL) for attempt_id in attempt_ids))
 
     assert len(model.calls) == 2
     assert replies[0].text == replies[1].text
@@ -140,7 +146,7 @@ async def test_a_reply_that_postgres_cannot_hold_is_the_same_when_it_is_paid_and
     database: Database, attempt_ids: list[int]
 ) -> None:
     model = ScriptedChat(lambda call: "yes\0 \ud83d maybe")
-    first, second = (LedgerChat(model, database, attempt_id) for attempt_id in attempt_ids)
+    first, second = (alone(model, database, attempt_id) for attempt_id in attempt_ids)
 
     assert [(await chat.chat(CALL)).text for chat in (first, second)] == ["yes ? maybe", "yes ? maybe"]
 
@@ -150,6 +156,42 @@ async def test_a_call_that_raised_leaves_nothing_behind(database: Database, atte
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
-        await LedgerChat(ScriptedChat(refuse), database, attempt_ids[0]).chat(CALL)
+        await alone(ScriptedChat(refuse), database, attempt_ids[0]).chat(CALL)
 
     assert await uses(database, attempt_ids[0]) == []
+
+
+async def test_of_equal_calls_at_the_same_time_in_one_process_one_is_paid_for(
+    database: Database, attempt_ids: list[int]
+) -> None:
+    model, under_way = ScriptedChat(lambda call: "yes"), CallsUnderWay()
+
+    replies = await asyncio.gather(
+        *(LedgerChat(model, database, attempt_id, under_way).chat(CALL) for attempt_id in attempt_ids)
+    )
+
+    assert ([reply.text for reply in replies], len(model.calls)) == (["yes", "yes"], 1)
+    reused = [is_reused for attempt_id in attempt_ids for _, _, is_reused in await uses(database, attempt_id)]
+    assert sorted(reused) == [False, True]
+
+
+async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
+    database: Database, attempt_ids: list[int]
+) -> None:
+    answers: Iterator[ConnectionError | str] = iter([ConnectionError(), "yes"])
+
+    def answer(call: ChatCall) -> str:
+        found = next(answers)
+        if isinstance(found, ConnectionError):
+            raise found
+        return found
+
+    model, under_way = ScriptedChat(answer), CallsUnderWay()
+
+    first, second = await asyncio.gather(
+        *(LedgerChat(model, database, attempt_id, under_way).chat(CALL) for attempt_id in attempt_ids),
+        return_exceptions=True,
+    )
+
+    assert isinstance(first, ConnectionError)
+    assert isinstance(second, ChatReply)
