@@ -234,7 +234,8 @@ def _print(indexes: list[StoredIndex], as_json: bool) -> None:
         "chunk scores",
         "published",
     ):
-        table.add_column(column)
+        # Who scored is a warning at times: it is not torn apart where columns are scarce.
+        table.add_column(column, no_wrap=column == "chunk scores")
     for one in indexes:
         table.add_row(
             one.name,

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from cli import stack
 from cli.main import cli
 from stack.ports import LOOPBACK, free_port
+from workers.pipelines import STAGES
 
 SERVERS = {
     "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
@@ -67,7 +68,8 @@ def test_a_worker_becomes_celery_on_the_chosen_stages(served: Path) -> None:
 
 
 def test_a_worker_takes_all_stages_unless_told(served: Path) -> None:
-    assert "--queues=extract,embed,retrieve,rerank,validate,assemble,score,chunk,publish" in executed("worker").command
+    assert f"--queues={','.join(STAGES)}" in executed("worker").command
+    assert {"extract", "expand", "embed", "score", "generate", "publish"} <= {*STAGES}
 
 
 def test_a_worker_is_told_of_its_servers_by_environment(served: Path) -> None:
