@@ -93,9 +93,13 @@ class Batcher:
             request = _Request(list(texts), asyncio.get_running_loop().create_future())
             self._waiting.append(request)
             self._arrival.set()
-            await self._turn(request, timeout_s)
-            async with asyncio.timeout(timeout_s):
-                return await request.future
+            try:
+                await self._turn(request, timeout_s)
+                async with asyncio.timeout(timeout_s):
+                    return await request.future
+            finally:
+                # Whoever gave up is not worked for.
+                request.future.cancel()
 
     async def encode_tokens(self, texts: Sequence[str], *, timeout_s: float | None = None) -> list[Vectors]:
         """The vectors of each text's tokens, in order, in passes of their own between those of the queue.
@@ -112,6 +116,7 @@ class Batcher:
         self._drain.cancel()
         for request in self._waiting:
             request.future.cancel()
+            request.begun.set()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     async def _turn(self, request: _Request, timeout_s: float | None) -> None:
@@ -122,7 +127,6 @@ class Batcher:
                     await request.begun.wait()
             except TimeoutError:
                 if self._finished == finished:
-                    request.future.cancel()
                     raise
 
     async def _serve(self) -> None:

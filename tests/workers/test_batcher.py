@@ -222,3 +222,32 @@ async def test_whoever_waits_gives_up_when_nothing_gets_on(batcher: MakeBatcher)
         await shared.embed_batch(["waits"], timeout_s=0.1)
 
     assert len(await hanging) == 1
+
+
+async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBatcher) -> None:
+    shared = batcher(SlowEncoder(seconds=0.2))
+    first = asyncio.create_task(shared.encode(["keeps the model busy"]))
+    await asyncio.sleep(0.05)
+    waiting = asyncio.create_task(shared.encode(["waits"]))
+    await asyncio.sleep(0.01)
+
+    await shared.close()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waiting, timeout=2)
+    first.cancel()
+
+
+async def test_a_waiting_request_whose_asker_went_away_is_not_worked_for(batcher: MakeBatcher) -> None:
+    encoder = SlowEncoder(seconds=0.1)
+    shared = batcher(encoder)
+    first = asyncio.create_task(shared.encode(["keeps the model busy"]))
+    await asyncio.sleep(0.05)
+    waiting = asyncio.create_task(shared.encode(["nobody waits for this"]))
+    await asyncio.sleep(0.01)
+
+    waiting.cancel()
+    await first
+
+    await shared.encode(["later"])
+    assert encoder.passes == [("keeps the model busy",), ("later",)]
