@@ -7,11 +7,11 @@ from rich.table import Table
 
 from cli.output import console, notices, print_json
 from cli.session import with_database
-from schemas.errors import Refused
 from store import corpora, vector_index, works
 from store.corpora import CorpusContent, StoredCorpus
 from store.database import Connection
 from store.works import ListedWork
+from workers.submissions.corpora import corpus_of_name
 
 
 @click.group("corpus", context_settings={"help_option_names": ["-h", "--help"]})
@@ -111,10 +111,7 @@ async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusCont
 
 
 async def _shown(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, list[ListedWork]]:
-    corpus = await corpora.find(connection, name)
-    if corpus is None:
-        known = ", ".join(other.name for other in await corpora.all_corpora(connection)) or "none yet"
-        raise Refused(f"There is no corpus '{name}'. There are: {known}.")
+    corpus = await corpus_of_name(connection, name)
     return corpus, await corpora.content(connection, corpus.id), await works.listed(connection, corpus.id)
 
 

@@ -15,7 +15,7 @@ async def augment_of_query(work: Work) -> Result:
     query = await question(work)
     validated = await work.output("validate", ValidatedChunks)
     consolidated = await work.output("consolidate", ConsolidatedContext)
-    text, version = await template(work, TemplateTag.RAG_AUGMENTATION)
+    asked_by = await template(work, TemplateTag.RAG_AUGMENTATION)
     ids = [chunk.chunk_id for chunk in validated.chunks]
     work_ids = sorted({chunk.work_id for chunk in validated.chunks} | {group.work_id for group in consolidated.groups})
 
@@ -31,8 +31,8 @@ async def augment_of_query(work: Work) -> Result:
             validated.chunks,
             titles=titles,
             parents=parents,
-            template=text,
-            template_version=version,
+            template=asked_by.text,
+            template_version=asked_by.version,
             top_n=work.preset.augmentation.top_n_contexts,
         )
     )

@@ -15,12 +15,12 @@ async def expand_of_query(work: Work) -> Result:
     if asked["origin"] == Origin.PASTED:
         return Result(pasted_expansion(asked["reply"]))
     query = await question(work)
-    text, _ = await template(work, TemplateTag.QUERY_EXPANSION)
+    asked_by = await template(work, TemplateTag.QUERY_EXPANSION)
     return Result(
         await expand_query(
             query.original_query,
             n=work.preset.expansion.n,
-            template=text,
+            template=asked_by.text,
             chat=work.chat,
             model=work.settings.query_model,
             timeout_s=work.settings.ollama.timeout_seconds,

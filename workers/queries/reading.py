@@ -4,7 +4,9 @@ from schemas.errors import InputChangedError
 from stages.queries.templates import TemplateTag
 from store import queries, templates
 from store.chain import content_hash
+from store.chunk_search import PostgresChunkSearch
 from store.queries import StoredQuery
+from store.templates import StoredTemplate
 from workers.work import Work
 
 
@@ -17,9 +19,14 @@ async def question(work: Work) -> StoredQuery:
     return found
 
 
-async def template(work: Work, tag: TemplateTag) -> tuple[str, int]:
-    """The text and the version of the template that was active at submission."""
+async def template(work: Work, tag: TemplateTag) -> StoredTemplate:
+    """The version of the template that was active at submission."""
     version: int = work.claim.inputs["templates"][tag]
     work.read[f"template {tag}"] = version
-    stored = await work.database.steadily(lambda connection: templates.get(connection, tag, version))
-    return stored.text, version
+    return await work.database.steadily(lambda connection: templates.get(connection, tag, version))
+
+
+def chunk_search(work: Work) -> PostgresChunkSearch:
+    """The search over chunks, with the preset's parameters of BM25."""
+    preset = work.preset.retrieval
+    return PostgresChunkSearch(work.database, k1=preset.bm25_k1, b=preset.bm25_b)

@@ -9,10 +9,9 @@ from stages.queries.rankers.score_fusion import ScoreFusion
 from stages.queries.rerank import rerank_chunks
 from stages.queries.works import WorkText
 from store import chunks, searchable, token_vectors, works
-from store.chunk_search import PostgresChunkSearch
 from store.database import Connection
 from store.queries import StoredQuery
-from workers.queries.reading import question
+from workers.queries.reading import chunk_search, question
 from workers.work import Result, Work
 
 
@@ -81,5 +80,6 @@ async def _lexical_scores(work: Work, query: StoredQuery, chunk_ids: list[int]) 
     preset = work.preset.retrieval
     if not preset.lexical_limit:
         return {}
-    search = PostgresChunkSearch(work.database, k1=preset.bm25_k1, b=preset.bm25_b)
-    return await search.lexical_scores(query.corpus_id, query.original_query, chunk_ids, scorer=preset.lexical)
+    return await chunk_search(work).lexical_scores(
+        query.corpus_id, query.original_query, chunk_ids, scorer=preset.lexical
+    )

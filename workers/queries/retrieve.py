@@ -2,8 +2,7 @@
 
 from schemas.values.queries import EmbeddedQuery, Expansion
 from stages.queries.retrieve import retrieve_chunks
-from store.chunk_search import PostgresChunkSearch
-from workers.queries.reading import question
+from workers.queries.reading import chunk_search, question
 from workers.work import Result, Work
 
 
@@ -18,7 +17,7 @@ async def retrieve_of_query(work: Work) -> Result:
             await work.output("expand", Expansion),
             await work.output("embed", EmbeddedQuery),
             await work.vectors("embed"),
-            search=PostgresChunkSearch(work.database, k1=preset.bm25_k1, b=preset.bm25_b),
+            search=chunk_search(work),
             corpus_id=query.corpus_id,
             dense_limit=preset.dense_limit,
             lexical_limit=preset.lexical_limit,

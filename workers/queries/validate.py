@@ -14,12 +14,12 @@ async def validate_of_query(work: Work) -> Result:
     if not preset.enabled:
         return Result(keep_all(reranked.chunks, dropped=reranked.dropped, allow_empty=preset.allow_empty))
     query = await question(work)
-    text, _ = await template(work, TemplateTag.CHUNK_VALIDATION)
+    asked_by = await template(work, TemplateTag.CHUNK_VALIDATION)
     return Result(
         await validate_chunks(
             query.original_query,
             reranked.chunks,
-            template=text,
+            template=asked_by.text,
             chat=work.chat,
             model=preset.model or work.settings.model.judge_model,
             timeout_s=work.settings.ollama.timeout_seconds,

@@ -52,15 +52,34 @@ async def corpus_for_import(
     return found
 
 
+async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:
+    """The corpus of a name. Raises Refused, naming those there are, when there is none."""
+    found = await corpora.find(connection, name)
+    if found is None:
+        known = ", ".join(corpus.name for corpus in await corpora.all_corpora(connection)) or "none yet"
+        raise Refused(
+            f"There is no corpus '{name}'. There are: {known}. `ragq import works PATH --corpus {name}` makes one."
+        )
+    return found
+
+
+def embedder_settings(corpus: StoredCorpus) -> dict[str, str | int]:
+    """The values that a corpus was embedded with, by the names of their settings."""
+    return {
+        "EMBEDDING_BACKEND": corpus.backend,
+        "MODEL_EMBEDDING_MODEL": corpus.model,
+        "EMBEDDING_DIMENSION": corpus.dimension,
+    }
+
+
 def refuse_other_embedder(corpus: StoredCorpus, settings: EffectiveSettings) -> None:
     """Raise Refused, naming every difference, when a corpus was embedded otherwise than these settings say."""
-    run = settings.run
-    compared = {
-        "EMBEDDING_BACKEND": (corpus.backend, run.embedding.backend),
-        "MODEL_EMBEDDING_MODEL": (corpus.model, run.model.embedding_model),
-        "EMBEDDING_DIMENSION": (corpus.dimension, run.embedding.dimension),
-    }
-    differences = [f"  {name}: made with {made}, now {now}" for name, (made, now) in compared.items() if made != now]
+    now = settings.run.values()
+    differences = [
+        f"  {name}: made with {made}, now {now[name]}"
+        for name, made in embedder_settings(corpus).items()
+        if made != now[name]
+    ]
     if differences:
         raise Refused(
             f"Corpus '{corpus.name}' does not fit the settings of this run:\n"

@@ -14,12 +14,13 @@ from stages.queries.expand import pasted_expansion
 from stages.queries.rankers.late_interaction import LATE_INTERACTION
 from stages.queries.templates import TemplateTag
 from stages.texts.plain_ids import is_plain_id
-from store import corpora, presets, queries, templates
+from store import presets, queries, templates
 from store.chain import content_hash
 from store.corpora import StoredCorpus
 from store.database import Connection
 from store.runs import NewJob, NewRun
 from workers.pipelines import stages_of
+from workers.submissions.corpora import corpus_of_name, embedder_settings
 from workers.submissions.planned import Planned
 
 
@@ -54,7 +55,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     _refuse_text_in_ids(request.queries)
     if request.expansion_reply is not None:
         pasted_expansion(request.expansion_reply)
-    corpus = await _corpus(connection, request.corpus)
+    corpus = await _searchable(connection, request.corpus)
     stored = await (presets.default(connection) if request.preset is None else presets.get(connection, request.preset))
     preset = stored.preset.changed(request.preset_values, origin="option --set")
     _refuse_token_vectors(corpus, preset)
@@ -102,13 +103,8 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     return Planned(run, keep)
 
 
-async def _corpus(connection: Connection, name: str) -> StoredCorpus:
-    found = await corpora.find(connection, name)
-    if found is None:
-        known = ", ".join(corpus.name for corpus in await corpora.all_corpora(connection)) or "none yet"
-        raise Refused(
-            f"There is no corpus '{name}'. There are: {known}. `ragq import works PATH --corpus {name}` makes one."
-        )
+async def _searchable(connection: Connection, name: str) -> StoredCorpus:
+    found = await corpus_of_name(connection, name)
     if not found.searchable_chunks:
         raise Refused(
             f"Nothing in corpus '{name}' can be searched yet. `ragq import works PATH --corpus {name}` imports and "
@@ -143,11 +139,7 @@ def _expansion(request: QueryRequest, preset: Preset) -> dict[str, Any]:
 
 def _embedded_as(corpus: StoredCorpus, snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """The snapshot with the corpus's embedder in it."""
-    of_corpus = {
-        "EMBEDDING_BACKEND": corpus.backend,
-        "EMBEDDING_DIMENSION": corpus.dimension,
-        "MODEL_EMBEDDING_MODEL": corpus.model,
-    }
+    of_corpus = embedder_settings(corpus)
     others = [
         f"{name}={snapshot[name]['value']}"
         for name, value in of_corpus.items()
