@@ -1,5 +1,6 @@
 """The tables, one file per area. Importing this package registers all of them on SQLModel's metadata."""
 
+from schemas.tables.api import ApiSession, ApiToken, IdempotencyKey
 from schemas.tables.corpora import ChunkTerm, ChunkTokenVectors, ChunkVector, Corpus, StoredChunk, StoredWork
 from schemas.tables.interviews import Participant, Split, SplitMember
 from schemas.tables.ledger import LLMCall, LLMCallUse
@@ -20,10 +21,13 @@ from schemas.tables.vocabularies import (
 from schemas.tables.workers import Worker
 
 __all__ = [
+    "ApiSession",
+    "ApiToken",
     "ChunkTerm",
     "ChunkTokenVectors",
     "ChunkVector",
     "Corpus",
+    "IdempotencyKey",
     "Job",
     "Judgement",
     "LLMCall",
