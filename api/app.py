@@ -1,0 +1,27 @@
+"""The application, put together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from importlib.resources import files
+
+from fastapi import FastAPI
+from starlette.staticfiles import StaticFiles
+
+from api import problems
+from api.services import Services
+
+
+def make_app(services: Services) -> FastAPI:
+    """The API and the pages over some services, which it closes when it ends."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await services.close()
+
+    app = FastAPI(title="ragq", version=version("ragq"), lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.state.services = services
+    problems.install(app)
+    app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
+    return app

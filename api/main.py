@@ -1,0 +1,29 @@
+"""The entry of a server: `uvicorn --factory api.main:app`."""
+
+import os
+
+from fastapi import FastAPI
+
+from api.app import make_app
+from api.services import Services
+from schemas.settings.layers import ENV_FILE, merged
+from schemas.settings.process import ProcessSettings
+from stack.connections import connections
+from store.database import Database
+from workers.app import make_app as make_broker
+
+
+def app() -> FastAPI:
+    """The application on the servers of the environment, the .env file, or the running stack."""
+    settings = ProcessSettings.from_environment(os.environ, ENV_FILE)
+    servers = connections(merged(os.environ, ENV_FILE))
+    return make_app(
+        Services(
+            settings=settings,
+            database=Database(servers.database_url, pool_size=settings.ragq_database_pool, application_name="ragq-api"),
+            broker=make_broker(servers.redis_url),
+            flower_url=servers.flower_url,
+            environment=os.environ,
+            env_file=ENV_FILE,
+        )
+    )

@@ -1,0 +1,142 @@
+"""Errors over HTTP: problem+json (RFC 9457) that says what was found and what to do, or a page that says the same.
+
+What is raised anywhere in ragq gets its status here and nowhere else. No problem holds what a client sent.
+"""
+
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from api.pages.rendering import page
+from api.routes import wants_html
+from schemas import errors
+from store.database import CONNECTION_ERRORS
+
+log = structlog.get_logger(__name__)
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+
+class Kind(NamedTuple):
+    """What an error is over HTTP."""
+
+    status: int
+    slug: str
+    """The last part of the problem's type."""
+
+
+#: The nearest class of an error decides.
+KINDS: Final[dict[type[BaseException], Kind]] = {
+    errors.PresetMissingError: Kind(404, "preset-missing"),
+    errors.PresetExistsError: Kind(409, "preset-exists"),
+    errors.DefaultPresetError: Kind(400, "preset-is-default"),
+    errors.TemplateMissingError: Kind(404, "template-missing"),
+    errors.TemplateError: Kind(422, "template-unusable"),
+    errors.LLMResponseParseError: Kind(400, "reply-unusable"),
+    errors.WorkChangedError: Kind(409, "work-changed"),
+    errors.StackError: Kind(503, "server-away"),
+    errors.Refused: Kind(409, "refused"),
+    errors.DomainError: Kind(500, "stage-failed"),
+    errors.RagqError: Kind(500, "failed"),
+}
+
+UNAVAILABLE: Final = Kind(503, "database-away")
+INVALID: Final = Kind(422, "request-invalid")
+
+
+class InvalidField(BaseModel):
+    """A part of a request that cannot be used."""
+
+    where: str = Field(description="Path to the value, `body.top_n` say")
+    message: str
+
+
+class Problem(BaseModel):
+    """What went wrong with a request (RFC 9457)."""
+
+    type: str = Field(examples=["urn:ragq:problem:query-missing"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(description="What was found, and what to do")
+    errors: list[InvalidField] | None = None
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route may answer with, for its OpenAPI description."""
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in statuses
+    }
+
+
+def kind_of(error: BaseException) -> Kind | None:
+    """What an error is over HTTP; None for one that nobody foresaw."""
+    found = next((KINDS[type_] for type_ in type(error).__mro__ if type_ in KINDS), None)
+    return UNAVAILABLE if found is None and isinstance(error, CONNECTION_ERRORS) else found
+
+
+def respond(
+    request: Request,
+    kind: Kind,
+    detail: str,
+    *,
+    invalid: list[InvalidField] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """The reply that tells of a problem: a page for whoever prefers HTML."""
+    problem = Problem(
+        type=f"urn:ragq:problem:{kind.slug}",
+        title=HTTPStatus(kind.status).phrase,
+        status=kind.status,
+        detail=detail,
+        errors=invalid,
+    )
+    if wants_html(request.headers):
+        return page(request, "problem.html.j2", status=kind.status, headers=headers, problem=problem)
+    body = problem.model_dump(mode="json", exclude_none=True)
+    return JSONResponse(body, status_code=kind.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    """Have every error of the application answered as a problem."""
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    for error in (errors.RagqError, *CONNECTION_ERRORS):
+        app.add_exception_handler(error, _known)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    invalid = [InvalidField(where=".".join(map(str, of["loc"])), message=of["msg"]) for of in error.errors()]
+    return respond(request, INVALID, "Parts of the request cannot be used; `errors` names them.", invalid=invalid)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    slug = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
+    headers = None if error.headers is None else dict(error.headers)
+    return respond(request, Kind(error.status_code, slug), str(error.detail), headers=headers)
+
+
+async def _known(request: Request, error: Exception) -> Response:
+    kind = kind_of(error)
+    assert kind is not None
+    if kind is UNAVAILABLE:
+        return respond(request, kind, "The database cannot be reached; try again.", headers={"Retry-After": "2"})
+    return respond(request, kind, str(error))
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    # Its words may hold text of a subject.
+    log.error("request_failed", error_type=type(error).__qualname__, path=request.scope.get("path"))
+    return respond(request, Kind(500, "failed"), "ragq failed at this request; the log of the API says where.")

@@ -1,0 +1,44 @@
+"""What every request may use."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from celery import Celery
+from fastapi import Depends, Request
+
+from schemas.settings.process import ProcessSettings
+from schemas.settings.resolve import EffectiveSettings, resolve
+from store.database import Database
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """The servers, and the settings of this process. Connections are borrowed for single statements, never a request."""
+
+    settings: ProcessSettings
+    database: Database
+    broker: Celery
+    flower_url: str | None = None
+    """The monitor to link to, if there is one."""
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the settings of new runs are read from."""
+    env_file: Path | None = None
+
+    def run_settings(self) -> EffectiveSettings:
+        """The settings of a run that is submitted now. Raises Refused with every problem."""
+        return resolve(environment=self.environment, env_file=self.env_file)
+
+    async def close(self) -> None:
+        """Give back what is held."""
+        await self.database.close()
+
+
+def services(request: Request) -> Services:
+    """The services of the application that serves a request."""
+    found: Services = request.app.state.services
+    return found
+
+
+Served = Annotated[Services, Depends(services)]

@@ -1,0 +1,41 @@
+"""The application on real servers, asked without a network."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from api.app import make_app
+from api.services import Services
+from schemas.settings.process import ProcessSettings
+from stack.valkey import ValkeyServer
+from store.database import Database
+from workers.app import make_app as make_broker
+
+
+@pytest.fixture
+async def services(database_url: str, valkey: ValkeyServer) -> AsyncIterator[Services]:
+    """What the application under test uses: a fresh database and the broker of the session."""
+    made = Services(
+        settings=ProcessSettings(),
+        database=Database(database_url, pool_size=4),
+        broker=make_broker(valkey.url),
+        environment={"RAGQ_PROFILE": "demo"},
+    )
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def app(services: Services) -> FastAPI:
+    """The application."""
+    return make_app(services)
+
+
+@pytest.fixture
+async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the application, which gets errors as replies."""
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as connected:
+        yield connected
