@@ -110,7 +110,9 @@ def install(app: FastAPI) -> None:
     """Have every error of the application answered as a problem."""
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    for error in (errors.RagqError, *CONNECTION_ERRORS):
+    known: tuple[type[BaseException], ...] = (errors.RagqError, *CONNECTION_ERRORS)
+    for error in known:
+        assert issubclass(error, Exception)
         app.add_exception_handler(error, _known)
     app.add_exception_handler(Exception, _unforeseen)
 

@@ -15,7 +15,7 @@ from store.database import Database
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """The servers, and the settings of this process. Connections are borrowed for single statements, never a request."""
+    """The servers, and the settings of this process. Connections are borrowed for statements, never for a request."""
 
     settings: ProcessSettings
     database: Database
