@@ -7,6 +7,14 @@ RagqError
         PresetExistsError
         DefaultPresetError
         DuplicateWorkError
+        QueryMissingError
+        ResultMissingError
+        StageRunningError
+        StepNotReadyError
+        NothingToDoError
+        PresetOfSetError
+        QueryValueError
+        IdempotencyKeyReusedError
     DomainError                          a stage cannot do its work honestly; it fails the chain
         TranscriptError
             TranscriptNotFoundError
@@ -94,6 +102,90 @@ class DefaultPresetError(Refused):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"Preset {name!r} is the default; make another one the default before you delete it.")
+
+
+class QueryMissingError(Refused):
+    """A question is not stored, or no longer."""
+
+    def __init__(self, query_id: int) -> None:
+        self.query_id = query_id
+        super().__init__(f"There is no query {query_id}. `ragq query list` shows those there are.")
+
+
+class ResultMissingError(Refused):
+    """A question has no answer of that number, or no longer."""
+
+    def __init__(self, query_id: int, result_id: int) -> None:
+        self.query_id = query_id
+        self.result_id = result_id
+        super().__init__(f"Query {query_id} has no answer {result_id}. `ragq query show {query_id}` shows those it has.")
+
+
+class StageRunningError(Refused):
+    """A stage that is running stands in the way of a change."""
+
+    def __init__(self, job_id: int, stage: str) -> None:
+        self.job_id = job_id
+        self.stage = stage
+        super().__init__(
+            f"Stage '{stage}' of job j{job_id} is running; wait until it is done, or `ragq pause j{job_id}` first."
+        )
+
+
+class StepNotReadyError(Refused):
+    """A step of a question needs what an earlier one stores. `needed` is the step to take first."""
+
+    def __init__(self, query_id: int, step: str, needed: str) -> None:
+        self.query_id = query_id
+        self.step = step
+        self.needed = needed
+        super().__init__(
+            f"Query {query_id} is not ready for step '{step}': step '{needed}' comes first. "
+            f"Take that one, or run the whole chain: `ragq query run {query_id}`."
+        )
+
+
+class NothingToDoError(Refused):
+    """A question was asked to go on, and every stage of it is done."""
+
+    def __init__(self, query_id: int) -> None:
+        self.query_id = query_id
+        super().__init__(
+            f"Query {query_id} has every stage up to its answer; take a step again to do it again, "
+            f"`ragq query run {query_id} --from generate` for another answer."
+        )
+
+
+class PresetOfSetError(Refused):
+    """A question of a query set cannot go on with another preset than its set."""
+
+    def __init__(self, query_id: int, run_id: int, questions: int) -> None:
+        self.query_id = query_id
+        self.run_id = run_id
+        self.questions = questions
+        super().__init__(
+            f"Query {query_id} is one of {questions} that run r{run_id} asks by one preset; "
+            "ask it anew, by itself, to use another."
+        )
+
+
+class QueryValueError(Refused):
+    """A value for a question cannot be taken. `field` names it and `problem` says what is wrong."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        self.field = field
+        self.problem = problem
+        super().__init__(f"{field} {problem}.")
+
+
+class IdempotencyKeyReusedError(Refused):
+    """A key that stands for one request came with another."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This idempotency key stands for another request, made before; send the same request again, "
+            "or a new key with the new one."
+        )
 
 
 class DomainError(RagqError):

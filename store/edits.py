@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from schemas.errors import Refused
+from schemas.errors import Refused, StageRunningError
 from schemas.statuses import AttemptOutcome, StageStatus
 from store.chain import attempt_hash, content_hash
 from store.database import Connection
@@ -137,9 +137,7 @@ async def _stages(connection: Connection, job_id: int) -> list[Mapping[str, Any]
     rows = await connection.fetch(STAGES, job_id)
     running = [row["stage"] for row in rows if row["status"] == StageStatus.RUNNING]
     if running:
-        raise Refused(
-            f"Stage '{running[0]}' of job j{job_id} is running; wait until it is done, or `ragq pause j{job_id}` first."
-        )
+        raise StageRunningError(job_id, running[0])
     return list(rows)
 
 

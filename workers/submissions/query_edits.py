@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from schemas.errors import Refused
+from schemas.errors import QueryMissingError, Refused
 from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, Intent, Origin
 from stages.queries.expand import no_expansion, pasted_expansion
 from stages.queries.generate import pasted_answer
@@ -27,10 +27,10 @@ class ExpansionEdit:
 
 
 async def found(connection: Connection, query_id: int) -> StoredQuery:
-    """The question of a number. Raises Refused when there is none."""
+    """The question of a number. Raises QueryMissingError."""
     query = await queries.by_id(connection, query_id)
     if query is None:
-        raise Refused(f"There is no query {query_id}. `ragq query list` shows those there are.")
+        raise QueryMissingError(query_id)
     return query
 
 
