@@ -1,5 +1,6 @@
 """The settings of one process: connections, time constants, logging. They are never frozen into a run."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
@@ -10,6 +11,13 @@ from schemas.settings.base import Setting, SettingsGroup, disagreement, settings
 from schemas.settings.layers import Source, given_in, outside_layers, unknown_names
 from schemas.settings.problems import checked, refused
 from schemas.settings.run import RUN_SETTINGS
+
+#: As browsers send it: no path, no star.
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 class ProcessSettings(SettingsGroup):
@@ -49,6 +57,20 @@ class ProcessSettings(SettingsGroup):
     """Threads of a model inside the worker; 0 takes the number of cores."""
     ragq_database_pool: int = Field(default=8, ge=1)
     """Database connections of a process at most."""
+    ragq_api_host: str = "127.0.0.1"
+    """Address that `ragq api` listens on; off loopback it needs an API token."""
+    ragq_api_port: int = Field(default=8420, ge=1, le=65535)
+    """Port that `ragq api` listens on."""
+    ragq_api_wait_seconds: float = Field(default=25.0, ge=1, le=55)
+    """Seconds that a request waits for its job at most; a client may ask for less."""
+    ragq_api_max_body_kb: int = Field(default=2048, ge=1)
+    """Kilobytes of a request's body at most."""
+    ragq_api_cors_origins: str = ""
+    """Origins such as `https://notes.example.org`, with commas between, whose pages may call the API."""
+    ragq_api_allowed_hosts: str = ""
+    """Names, with commas between, under which the API is called, beside `localhost` and addresses."""
+    ragq_api_session_hours: float = Field(default=12.0, gt=0)
+    """Hours after which a browser has to show its token again."""
     ragq_crash_at: str | None = None
     """Point at which a worker kills itself; for tests alone."""
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)] = "INFO"
@@ -67,6 +89,26 @@ class ProcessSettings(SettingsGroup):
                 "RAGQ_LEASE_SECONDS",
             )
         return self
+
+    @model_validator(mode="after")
+    def _origins_are_origins(self) -> Self:
+        for origin in self.cors_origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise disagreement(
+                    f"RAGQ_API_CORS_ORIGINS names {origin!r}, which is no origin; write https://name or https://name:port",
+                    "RAGQ_API_CORS_ORIGINS",
+                )
+        return self
+
+    @property
+    def cors_origins(self) -> tuple[str, ...]:
+        """The origins of RAGQ_API_CORS_ORIGINS."""
+        return _listed(self.ragq_api_cors_origins)
+
+    @property
+    def allowed_hosts(self) -> frozenset[str]:
+        """The names of RAGQ_API_ALLOWED_HOSTS, in small letters."""
+        return frozenset(_listed(self.ragq_api_allowed_hosts.lower()))
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], env_file: Path | None = None) -> "ProcessSettings":
