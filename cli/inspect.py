@@ -45,9 +45,9 @@ async def _read(connection: Connection, job_id: int, stage: str | None) -> dict[
     if job is None:
         raise Refused(f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs.")
     stages = [row["stage"] for row in await runs.grid(connection, job["run_id"]) if row["id"] == job_id]
-    if stage is not None and stage not in stages:
-        raise Refused(f"Job j{job_id} has no stage '{stage}'. Its stages: {', '.join(stages)}.")
     history = await attempts.history(connection, job_id, stage)
+    if stage is not None and stage not in stages and not history:
+        raise Refused(f"Job j{job_id} has no stage '{stage}'. Its stages: {', '.join(stages)}.")
     for attempt in history:
         attempt["calls"] = await ledger.uses(connection, attempt["id"])
     return {"job": job, "stages": stages, "stage": stage, "attempts": history}

@@ -118,7 +118,7 @@ class ResultMissingError(Refused):
     def __init__(self, query_id: int, result_id: int) -> None:
         self.query_id = query_id
         self.result_id = result_id
-        super().__init__(f"Query {query_id} has no answer {result_id}. `ragq query show {query_id}` shows those it has.")
+        super().__init__(f"Query {query_id} has no answer {result_id}; `ragq query show {query_id}` shows its answers.")
 
 
 class StageRunningError(Refused):

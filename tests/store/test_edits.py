@@ -1,10 +1,12 @@
 """A job changed by hand: what was computed from the old state comes again, and nothing is erased."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
+import numpy as np
 import pytest
 
-from schemas.errors import Refused
+from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store import attempts, edits, runs, stages
 from store.database import Connection, Database
@@ -97,8 +99,14 @@ async def test_a_running_stage_an_unknown_one_and_one_that_is_not_reached_are_re
         with pytest.raises(Refused, match=r"'extract' of job .* comes before 'embed'"):
             await edits.redo(connection, job_id, "embed")
         assert await stages.claim(connection, job_id, "extract", "worker", 60) is not None
-        with pytest.raises(Refused, match="is running"):
-            await edits.give(connection, job_id, "extract", {})
+        for change in (
+            edits.give(connection, job_id, "extract", {}),
+            edits.redo(connection, job_id, "extract"),
+            edits.lengthen(connection, job_id, ("extract", "embed", "score")),
+            edits.end_after(connection, job_id, "extract"),
+        ):
+            with pytest.raises(StageRunningError, match="'extract' of job j1 is running"):
+                await change
 
 
 async def test_a_chain_that_ended_early_goes_on_with_the_stages_it_lacked(
@@ -127,3 +135,91 @@ async def test_a_chain_that_has_not_ended_takes_new_stages_behind_its_last_one(
 
         assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
         await carry_out(connection, job_id, "extract", "embed")
+
+
+async def test_a_chain_can_end_after_any_of_its_stages_and_what_came_behind_it_stays_as_history(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract", "embed", "score"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await carry_out(connection, job_id, "extract", "embed", "score")
+
+        await edits.end_after(connection, job_id, "extract")
+
+        assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
+        assert await status(connection, job_id) == JobStatus.SUCCEEDED
+        assert await runs.routes(connection, [job_id]) == []
+        assert [attempt["stage"] for attempt in await attempts.history(connection, job_id)] == [
+            "extract",
+            "embed",
+            "score",
+        ]
+        assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
+        with pytest.raises(Refused, match="has no stage 'embed'"):
+            await edits.end_after(connection, job_id, "embed")
+
+
+async def test_a_chain_that_ends_earlier_still_has_to_get_there(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run(stages=("extract", "embed", "score"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await carry_out(connection, job_id, "extract")
+
+        await edits.end_after(connection, job_id, "embed")
+
+        assert await status(connection, job_id) == JobStatus.RUNNING
+        await carry_out(connection, job_id, "embed")
+        assert await status(connection, job_id) == JobStatus.SUCCEEDED
+
+
+async def test_a_stage_that_was_taken_away_comes_back_with_its_numbers_and_above_all_its_fences(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract", "embed"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await carry_out(connection, job_id, "extract")
+        lost = await stages.claim(connection, job_id, "embed", "worker", 0)
+        assert lost is not None
+        assert await stages.expire(connection, max_interruptions=3)
+        await edits.end_after(connection, job_id, "extract")
+
+        assert await edits.lengthen(connection, job_id, ("extract", "embed")) == ["embed"]
+
+        again = await stages.claim(connection, job_id, "embed", "worker", 60)
+        assert again is not None and (again.attempt, again.fence > lost.fence) == (2, True)
+        assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
+        assert await stages.commit(connection, again, inputs={}, output={"by": "again"}) is not None
+        assert await outputs(connection, job_id, "embed") == [{"by": "again"}]
+        assert (await attempts.audit(connection, stored.run_id)).flaws == []
+
+
+async def test_what_another_job_stored_is_carried_over_with_its_vectors(
+    database: Database, store_run: StoreRun
+) -> None:
+    old, new = await store_run(), await store_run()
+    vectors = np.array([[1, 0], [0, 1]], dtype=np.float32)
+    async with database.connection() as connection:
+        claim = await stages.claim(connection, old.job_ids[0], "extract", "worker", 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={}, output={"by": "old"}, vectors=vectors)
+
+        await edits.carry_over(connection, claim.attempt_id, new.job_ids[0])
+
+        copy = await attempts.output(connection, new.job_ids[0], "extract")
+        assert copy is not None and copy.value == {"by": "old"}
+        assert (await attempts.vectors(connection, copy.attempt_id)).tolist() == vectors.tolist()
+        (attempt,) = await attempts.history(connection, new.job_ids[0])
+        assert attempt["inputs"] == {"by": "by hand", "from": {"job": old.job_ids[0], "attempt": 1}}
+        assert (await attempts.audit(connection, new.run_id)).flaws == []
+
+
+async def test_two_who_make_a_chain_longer_at_once_take_turns(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run(stages=("extract",))
+
+    async def lengthen() -> list[str]:
+        async with database.connection() as connection:
+            return await edits.lengthen(connection, stored.job_ids[0], ("extract", "embed"))
+
+    assert sorted(await asyncio.gather(*(lengthen() for _ in range(4)))) == [[], [], [], ["embed"]]
