@@ -5,10 +5,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cli import numbers_in_words
-from cli.report_plots import plots
 from cli.settings_reference import value_in_words
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
+from stages.reports.plots.scored import plots
 
 
 def report_page(report: Report) -> str:

@@ -1,17 +1,10 @@
 """A report of a run of queries as one page that asks nobody for anything."""
 
-from collections.abc import Iterator, Sequence
-from functools import partial
-
-from markupsafe import Markup
-from matplotlib.axes import Axes
-
 from cli.report_page import page
 from cli.retrieval_table import made_with, remarks, validator_in_words
-from cli.svg import FIRST, svg, whiskers
-from schemas.values.metrics import Interval
 from schemas.values.retrieval_reports import RetrievalReport
 from stages.metrics.retrieval import measure_names
+from stages.reports.plots.retrieval import plots
 
 
 def retrieval_page(report: RetrievalReport) -> str:
@@ -20,26 +13,8 @@ def retrieval_page(report: RetrievalReport) -> str:
     return page(
         "retrieval.html.j2",
         report=report,
-        plots=list(_plots(report)),
+        plots=list(plots(report)),
         measure_names=measure_names(report.measures.cutoff),
         made_with=made_with(report.provenance),
         remarks=[*remarks(report.counts), *([validator_in_words(validator)] if validator else [])],
     )
-
-
-def _plots(report: RetrievalReport) -> Iterator[tuple[str, Markup]]:
-    """One plot per measure, a row per ranking."""
-    if report.stages:
-        stages = [found.stage.value for found in report.stages]
-        for name in measure_names(report.measures.cutoff):
-            title = f"{name} per ranking, with 95 % intervals"
-            intervals = [found.measures[name] for found in report.stages]
-            yield title, svg(title, partial(_bars, stages=stages, intervals=intervals, name=name))
-
-
-def _bars(axes: Axes, *, stages: Sequence[str], intervals: Sequence[Interval], name: str) -> None:
-    values = [interval.value or 0.0 for interval in intervals]
-    axes.barh(stages, values, height=0.5, color=FIRST, alpha=0.35)
-    axes.errorbar(values, stages, xerr=whiskers(intervals), fmt="o", markersize=4, linewidth=1.2, color=FIRST)
-    axes.grid(visible=False, axis="y")
-    axes.set(xlabel=f"mean {name}", xlim=(0, 1), ylim=(max(len(stages), 4) - 0.5, -0.5))

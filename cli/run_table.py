@@ -9,6 +9,7 @@ from rich.text import Text
 from cli.output import coloured
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.phq8 import PHQ8Item
+from stages.reports.run_words import is_chosen, notices
 from store.run_view import JobView, RunView, StageView
 
 _MARKS = {
@@ -18,17 +19,6 @@ _MARKS = {
     StageStatus.DONE: ("●", "green"),
     StageStatus.FAILED: ("✗", "red"),
 }
-
-#: Said in the head of runs of the profile `demo`, by kind; those of other kinds ask no language model of the profile.
-DEMO_NOTICES = {
-    "participant": "Profile demo: evidence is chosen by similarity and a 135M model judges it. "
-    "The verdicts show the machinery, not quality.",
-    "query": "Profile demo: a 135M model expands, judges and answers. Its words show the machinery, not quality.",
-}
-
-#: Said in the head of every run whose references show scores that the assessing model itself has given.
-CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: it is shown its own labels as examples."
-
 
 #: Jobs of an index run that are listed: there may be one for each of thousands of chunks.
 LISTED_JOBS = 20
@@ -65,15 +55,10 @@ def _head(view: RunView) -> RenderableType:
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
     vocabulary = overview.request.get("vocabulary")
-    if overview.profile == "demo" and (notice := DEMO_NOTICES.get(overview.kind)):
-        lines.append(Text(notice, style="yellow"))
-    if left_out := overview.request.get("left_out_references"):
-        lines.append(Text(f"The reference index lacks participant {', '.join(map(str, left_out))}.", style="yellow"))
-    if (overview.request.get("chunk_scores") or {}).get("is_circular"):
-        lines.append(Text(CIRCULAR_NOTICE, style="yellow"))
+    lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, overview.request)]
     if preset := overview.request.get("preset"):
         lines.append(Text(f"corpus {overview.request['corpus']}  preset {preset}", style="dim"))
-    chosen = {name: setting["value"] for name, setting in view.settings.items() if _is_chosen(setting["source"])}
+    chosen = {name: setting["value"] for name, setting in view.settings.items() if is_chosen(setting["source"])}
     if vocabulary:
         seed = overview.request.get("seed")
         lines.append(Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim"))
@@ -81,11 +66,6 @@ def _head(view: RunView) -> RenderableType:
     if chosen:
         lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
     return Group(*lines)
-
-
-def _is_chosen(source: str) -> bool:
-    """Neither a default nor a value of the preset, which the head names."""
-    return source != "default" and not source.startswith("preset ")
 
 
 def _listed(run_id: int, jobs: list[JobView]) -> list[RenderableType]:

@@ -8,10 +8,8 @@ from cli.output import console, notices, print_json
 from cli.run_table import print_run
 from cli.session import with_database
 from cli.watch import read
+from stages.reports.run_words import asked_for
 from store import runs as stored_runs
-
-#: What of a request stands in the list, in this order.
-_ASKED = ("split", "index", "corpus", "vocabulary", "limit")
 
 
 @click.command()
@@ -35,12 +33,11 @@ def runs(limit: int, as_json: bool) -> None:
     for column in ("run", "kind", "profile", "asked for", "jobs", "states", "submitted"):
         table.add_column(column)
     for run in found:
-        asked = " ".join(str(run.request[key]) for key in _ASKED if run.request.get(key))
         table.add_row(
             f"r{run.id}",
             run.kind,
             run.profile,
-            asked,
+            asked_for(run.request),
             str(run.jobs),
             ", ".join(f"{count} {status}" for status, count in run.states.items()),
             f"{run.created_at:%Y-%m-%d %H:%M:%S}",

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.run_table import CIRCULAR_NOTICE, LISTED_JOBS, run_table
+from cli.run_table import LISTED_JOBS, run_table
 from schemas.statuses import JobStatus
+from stages.reports.run_words import CIRCULAR_NOTICE
 from store.run_view import ErrorView, JobView, RunView
 from store.runs import RunOverview
 

@@ -8,9 +8,9 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from cli.svg import FIRST, INK, MUTED, SECOND, svg, whiskers
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.reports import Experiment, Report
+from stages.reports.plots.svg import FIRST, INK, MUTED, SECOND, svg, whiskers
 
 _COLOUR_OF: Final[Mapping[AssessmentMode, str]] = {
     AssessmentMode.ZERO_SHOT: FIRST,

@@ -1,4 +1,4 @@
-"""Plots as inline SVG that takes its colours from the page, so that it is light or dark as the page is.
+"""Plots as SVG: inside a page it takes its colours from the page, as a file it is light or dark as the reader is.
 
 The same plot gives the same bytes.
 """
@@ -25,6 +25,14 @@ _VARIABLES: Final = {
     SECOND: "var(--second)",
     MUTED: "var(--muted)",
 }
+
+_COLOURS: Final = """\
+svg { --ink: #1d2330; --line: #d5dae2; --first: #2364aa; --second: #bf5413; --muted: #5b6475; }
+@media (prefers-color-scheme: dark) {
+  svg { --ink: #e4e8ef; --line: #333b48; --first: #7ab3f0; --second: #f2a063; --muted: #9aa4b5; }
+}
+text { font-family: system-ui, sans-serif; }
+"""
 
 # Narrow enough that the words can be read on a phone, where a plot is as wide as the screen.
 _INCHES = (4.6, 3.1)
@@ -59,6 +67,12 @@ def svg(title: str, draw: Callable[[Axes], None]) -> Markup:
         written = StringIO()
         figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return _inline(written.getvalue(), title)
+
+
+def as_file(inline: Markup) -> str:
+    """The element as a file of its own, which brings the colours along."""
+    head, rest = inline.split(">", 1)
+    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{_COLOURS}</style>{rest}'
 
 
 def whiskers(intervals: Sequence[Interval]) -> list[list[float]]:
