@@ -1,8 +1,8 @@
 """Queries, their judgements, and their answers."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -33,29 +33,54 @@ WHERE q.id = $1 OR q.job_id = $2
 
 REWRITE = "UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1"
 
-LINES = """
-SELECT q.id, q.job_id, j.run_id, q.original_query, q.created_at, j.status AS job_status,
-       CASE WHEN s.stages ->> 'embed' = 'failed' THEN 'vec_err'
-            WHEN s.stages ->> 'embed' IS DISTINCT FROM 'done' THEN 'needs_embeddings'
-            WHEN s.stages ->> 'rerank' IS DISTINCT FROM 'done' THEN 'needs_retrieval'
-            WHEN s.stages ->> 'consolidate' IS DISTINCT FROM 'done' THEN 'needs_consolidation'
-            ELSE 'ready' END AS status,
-       e.output ->> 'intent' AS intent, coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities,
+# Names a question by `q.job_id`.
+PROGRESS = """
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN embed = 'failed' THEN 'vec_err'
+                WHEN embed IS DISTINCT FROM 'done' THEN 'needs_embeddings'
+                WHEN validate IS DISTINCT FROM 'done' THEN 'needs_retrieval'
+                WHEN consolidate IS DISTINCT FROM 'done' THEN 'needs_consolidation'
+                ELSE 'ready' END AS status,
+           CASE WHEN embed = 'failed' THEN 'vec_err' WHEN embed = 'done' THEN 'vec'
+                WHEN expand = 'done' THEN 'to_vec' ELSE 'no_vec' END AS vector_status,
+           validate IS NOT DISTINCT FROM 'done' AS has_retrieved_context,
+           consolidate IS NOT DISTINCT FROM 'done' AS has_clean_context
+    FROM (
+        SELECT max(status) FILTER (WHERE stage = 'expand') AS expand,
+               max(status) FILTER (WHERE stage = 'embed') AS embed,
+               max(status) FILTER (WHERE stage = 'validate') AS validate,
+               max(status) FILTER (WHERE stage = 'consolidate') AS consolidate
+        FROM stage_run WHERE job_id = q.job_id
+    ) AS stages
+) AS s
+"""
+
+# The lateral parts are computed for one page of questions, unless they are chosen by their status.
+LINES = f"""
+SELECT q.id, q.job_id, j.run_id, q.original_query, q.created_at, q.updated_at, j.status AS job_status, s.status,
+       s.vector_status, s.has_retrieved_context, s.has_clean_context, e.output ->> 'intent' AS intent,
+       coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities,
        (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results
-FROM queries AS q
+FROM (
+    SELECT * FROM queries
+    WHERE ($1::bigint IS NULL OR id = $1)
+      AND ($3::bigint IS NULL
+           OR (created_at, id) < ((SELECT created_at FROM queries WHERE id <= $3 ORDER BY id DESC LIMIT 1), $3))
+    ORDER BY created_at DESC, id DESC LIMIT CASE WHEN $4::text[] IS NULL THEN $2::bigint END
+) AS q
 JOIN job AS j ON j.id = q.job_id
-JOIN LATERAL (
-    SELECT jsonb_object_agg(stage, status) AS stages FROM stage_run WHERE job_id = q.job_id
-) AS s ON true
+{PROGRESS}
 LEFT JOIN LATERAL (
     SELECT a.output
     FROM stage_run AS r
     JOIN stage_attempt AS a ON a.job_id = r.job_id AND a.stage = r.stage AND a.number = r.attempts
     WHERE r.job_id = q.job_id AND r.stage = 'expand' AND r.status = 'done'
 ) AS e ON true
-WHERE $1::bigint IS NULL OR q.id = $1
-ORDER BY q.created_at DESC, q.id DESC LIMIT $2
+WHERE $4::text[] IS NULL OR s.status = ANY($4)
+ORDER BY q.created_at DESC, q.id DESC LIMIT $2::bigint
 """
+
+COUNTS = f"SELECT s.status, count(*) AS queries FROM queries AS q {PROGRESS} GROUP BY s.status"
 
 ADD_RESULT = """
 INSERT INTO results
@@ -90,16 +115,23 @@ class QueryLine:
     """A question in one line, with how far it has come.
 
     `status` is `needs_embeddings`, `needs_retrieval`, `needs_consolidation` or `ready`; `vec_err` when its embedding
-    failed and can be retried.
+    failed and can be retried. `vector_status` is `no_vec` before the expansion is stored and `to_vec` after it, `vec`
+    or `vec_err`.
     """
 
     id: int
     job_id: int
     run_id: int
-    original_query: str
+    original_query: str = field(repr=False)
     created_at: datetime
+    updated_at: datetime
     job_status: str
     status: str
+    vector_status: str
+    has_retrieved_context: bool
+    """A search is stored, whatever it found."""
+    has_clean_context: bool
+    """Likewise its consolidation."""
     intent: str | None
     entities: int
     results: int
@@ -158,9 +190,22 @@ async def rewrite(connection: Connection, query_id: int, text: str) -> None:
     await connection.execute(REWRITE, query_id, text)
 
 
-async def lines(connection: Connection, *, query_id: int | None = None, limit: int = 50) -> list[QueryLine]:
-    """The newest questions, newest first; or one of them."""
-    return [QueryLine(**dict(row)) for row in await connection.fetch(LINES, query_id, limit)]
+async def lines(
+    connection: Connection,
+    *,
+    query_id: int | None = None,
+    before: int | None = None,
+    statuses: Collection[str] | None = None,
+    limit: int = 50,
+) -> list[QueryLine]:
+    """The newest questions, newest first; or one of them. `before` takes those that come after it in that order."""
+    wanted = None if statuses is None else list(statuses)
+    return [QueryLine(**dict(row)) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
+
+
+async def counts(connection: Connection) -> dict[str, int]:
+    """How many questions stand where, by the `status` of their lines; statuses without any are absent."""
+    return {row["status"]: row["queries"] for row in await connection.fetch(COUNTS)}
 
 
 async def add_result(

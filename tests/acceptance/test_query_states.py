@@ -21,7 +21,7 @@ def shelved(install: Install, shelf_template: str) -> Iterator[Installation]:
         yield installation
 
 
-def ask(installation: Installation, *options: str, until: str = "rerank") -> int:
+def ask(installation: Installation, *options: str, until: str = "validate") -> int:
     """Ask the question of the shelf as it is. The run's number."""
     return installation.submit(
         *("--query", QUESTION, "--corpus", "shelf", "--no-expand", "--until", until), *SHORT, *options
@@ -44,7 +44,7 @@ def test_a_question_goes_from_status_to_status_until_it_is_ready(shelved: Instal
     run_id = ask(shelved, until="embed")
     seen = [the_query(shelved)["status"]]
     shelved.start_worker()
-    for until in ("embed", "rerank", "consolidate"):
+    for until in ("embed", "validate", "consolidate"):
         if until != "embed":
             shelved.ragq("query", "run", str(the_query(shelved)["id"]), "--until", until)
         assert shelved.wait_for(run_id) == {"succeeded": 1}

@@ -62,6 +62,7 @@ async def test_every_job_has_its_question_and_its_judgements(database: Database)
         (("expand",), "needs_embeddings"),
         (("expand", "embed"), "needs_retrieval"),
         (("expand", "embed", "retrieve"), "needs_retrieval"),
+        (("expand", "embed", "retrieve", "rerank"), "needs_retrieval"),
         (("expand", "embed", "retrieve", "rerank", "validate"), "needs_consolidation"),
         (("expand", "embed", "retrieve", "rerank", "validate", "consolidate"), "ready"),
     ],
@@ -77,6 +78,40 @@ async def test_the_status_says_what_a_question_needs_next(
         (line,) = await queries.lines(connection)
 
         assert line.status == status
+        assert (line.has_retrieved_context, line.has_clean_context) == ("validate" in done, "consolidate" in done)
+        assert await queries.counts(connection) == {status: 1}
+
+
+@pytest.mark.parametrize(("done", "status"), [((), "no_vec"), (("expand",), "to_vec"), (("expand", "embed"), "vec")])
+async def test_the_status_of_its_vectors_is_told_too(database: Database, done: tuple[str, ...], status: str) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        for stage in done:
+            await carry_out(connection, stored.job_ids[0], stage)
+
+        (line,) = await queries.lines(connection)
+
+        assert line.vector_status == status
+
+
+async def test_lines_come_by_pages_and_by_status(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "first", "second", "third", "fourth")
+        for stage in ("expand", "embed"):
+            await carry_out(connection, stored.job_ids[1], stage)
+
+        page = await queries.lines(connection, limit=2)
+        rest = await queries.lines(connection, limit=2, before=page[-1].id)
+        assert [line.original_query for line in (*page, *rest)] == ["fourth", "third", "second", "first"]
+        assert await queries.lines(connection, before=rest[-1].id) == []
+
+        waiting = await queries.lines(connection, statuses=["needs_embeddings"], limit=2)
+        assert [line.original_query for line in waiting] == ["fourth", "third"]
+        (found,) = await queries.lines(connection, statuses=["needs_retrieval", "ready"])
+        assert found.original_query == "second"
+
+        await connection.execute("DELETE FROM queries WHERE original_query = 'third'")
+        assert await queries.lines(connection, limit=2, before=page[-1].id) == rest
 
 
 async def test_a_failed_embedding_shows_as_vec_err_and_goes_away_with_a_retry(database: Database) -> None:
@@ -86,7 +121,8 @@ async def test_a_failed_embedding_shows_as_vec_err_and_goes_away_with_a_retry(da
         claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
         assert claim is not None
         await stages.fail(connection, claim, stages.Failure("a.B", "broke", "unknown", {}), inputs={})
-        assert [line.status for line in await queries.lines(connection)] == ["vec_err"]
+        (line,) = await queries.lines(connection)
+        assert (line.status, line.vector_status) == ("vec_err", "vec_err")
 
         await runs.retry(connection, run_id=stored.run_id)
 
