@@ -6,6 +6,7 @@ given out again.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from schemas.values.chat import ChatCall, ChatReply, TokenSignals
@@ -55,7 +56,7 @@ WHERE u.attempt_id = $1 ORDER BY u.ordinal
 COUNTS = """
 SELECT a.job_id, count(*) FILTER (WHERE NOT u.is_reused) AS paid, count(*) FILTER (WHERE u.is_reused) AS reused
 FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
-WHERE j.run_id = $1 GROUP BY a.job_id
+WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2)) GROUP BY a.job_id
 """
 
 
@@ -145,9 +146,9 @@ async def uses(connection: Connection, attempt_id: int) -> list[dict[str, Any]]:
     return [dict(row) for row in rows]
 
 
-async def counts(connection: Connection, run_id: int) -> dict[int, CallCounts]:
-    """Paid and reused calls per job of a run; jobs without calls are absent."""
-    rows = await connection.fetch(COUNTS, run_id)
+async def counts(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> dict[int, CallCounts]:
+    """Paid and reused calls per job of a run, or of its named jobs; jobs without calls are absent."""
+    rows = await connection.fetch(COUNTS, run_id, job_ids)
     return {row["job_id"]: CallCounts(row["paid"], row["reused"]) for row in rows}
 
 

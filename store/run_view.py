@@ -1,6 +1,6 @@
 """A run as people look at it: its jobs, where each stage stands, what was kept, what it cost, what went wrong."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -23,13 +23,14 @@ SELECT s.job_id,
 FROM job AS j
 JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'validate' AND s.status = 'done'
 JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-WHERE j.run_id = $1
+WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
 """
 
 ERRORS = """
 SELECT DISTINCT ON (a.job_id) a.job_id, a.stage, a.number, a.error_type, a.error_message, a.error_category
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
-WHERE j.run_id = $1 AND j.status IN ('failed', 'poisoned', 'interrupted') AND a.error_type IS NOT NULL
+WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
+  AND j.status IN ('failed', 'poisoned', 'interrupted') AND a.error_type IS NOT NULL
 ORDER BY a.job_id, a.id DESC
 """
 
@@ -85,7 +86,7 @@ class JobView:
 
 @dataclass(frozen=True, kw_only=True)
 class RunView:
-    """A run with all its jobs, in the order of submission."""
+    """A run with its jobs, in the order of submission."""
 
     overview: RunOverview
     read_at: datetime
@@ -94,18 +95,21 @@ class RunView:
     settings: dict[str, Any]
 
 
-async def run_view(connection: Connection, run_id: int) -> RunView | None:
-    """A run; None when there is none of that number. All of it is read at one moment."""
+async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView | None:
+    """A run, with all of its jobs or those that are named; None when there is none of that number.
+
+    All of it is read at one moment.
+    """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await runs.overview(connection, run_id)
         if overview is None:
             return None
         read_at: datetime = await connection.fetchval("SELECT now()")
-        validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id)}
-        errors = {row["job_id"]: _error(row) for row in await connection.fetch(ERRORS, run_id)}
-        calls = await ledger.counts(connection, run_id)
+        validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
+        errors = {row["job_id"]: _error(row) for row in await connection.fetch(ERRORS, run_id, job_ids)}
+        calls = await ledger.counts(connection, run_id, job_ids=job_ids)
         rows_by_job: dict[int, list[dict[str, Any]]] = {}
-        for row in await runs.grid(connection, run_id):
+        for row in await runs.grid(connection, run_id, job_ids=job_ids):
             rows_by_job.setdefault(row["id"], []).append(row)
         settings = await runs.settings(connection, run_id)
     nothing = ledger.CallCounts(0, 0)

@@ -32,15 +32,16 @@ FROM unnest($1::bigint[], $2::text[], $3::integer[]) AS s (job_id, stage, positi
 
 OVERVIEW = """
 SELECT r.id, r.kind, r.profile, r.identity, r.request, r.created_at, r.version, r.settings_hash,
-       count(j.id) AS jobs, max(j.finished_at) AS finished_at,
-       coalesce(jsonb_object_agg(c.status, c.jobs) FILTER (WHERE c.status IS NOT NULL), '{}') AS states
+       coalesce(j.jobs, 0) AS jobs, j.finished_at, coalesce(j.states, '{}') AS states
 FROM run AS r
-LEFT JOIN job AS j ON j.run_id = r.id
 LEFT JOIN LATERAL (
-    SELECT status, count(*) AS jobs FROM job WHERE run_id = r.id GROUP BY status
-) AS c ON c.status = j.status
-WHERE $1::bigint IS NULL OR r.id = $1
-GROUP BY r.id ORDER BY r.id DESC LIMIT $2
+    SELECT sum(c.jobs)::bigint AS jobs, max(c.finished_at) AS finished_at, jsonb_object_agg(c.status, c.jobs) AS states
+    FROM (
+        SELECT status, count(*) AS jobs, max(finished_at) AS finished_at FROM job WHERE run_id = r.id GROUP BY status
+    ) AS c
+) AS j ON true
+WHERE ($1::bigint IS NULL OR r.id = $1) AND ($3::bigint IS NULL OR r.id < $3) AND ($4::text IS NULL OR r.kind = $4)
+ORDER BY r.id DESC LIMIT $2
 """
 
 RETRY = """
@@ -87,9 +88,37 @@ SELECT j.id, j.ordinal, j.mode, j.subject, j.status AS job_status, j.finished_at
        s.stage, s.status, s.attempts, s.started_at, s.finished_at, s.not_before,
        extract(epoch FROM coalesce(s.finished_at, now()) - s.started_at)::float8 AS seconds
 FROM job AS j JOIN stage_run AS s ON s.job_id = j.id
-WHERE j.run_id = $1
+WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
 ORDER BY j.ordinal, s.position
 """
+
+URGENT = """
+SELECT id FROM job
+WHERE run_id = $1 AND ($2::text IS NULL OR status = $2)
+ORDER BY array_position($3::text[], status), ordinal LIMIT $4 OFFSET $5
+"""
+
+#: The states of jobs in the order in which they want to be looked at.
+URGENCY = (
+    JobStatus.FAILED,
+    JobStatus.POISONED,
+    JobStatus.INTERRUPTED,
+    JobStatus.RUNNING,
+    JobStatus.PAUSED,
+    JobStatus.WAITING,
+    JobStatus.CANCELLED,
+    JobStatus.SUCCEEDED,
+)
+
+
+class Target(NamedTuple):
+    """A run or a job: exactly one of the two is set."""
+
+    run_id: int | None
+    job_id: int | None
+
+    def __str__(self) -> str:
+        return f"r{self.run_id}" if self.job_id is None else f"j{self.job_id}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,9 +250,16 @@ async def find(connection: Connection, run: NewRun) -> int | None:
     return found
 
 
-async def overviews(connection: Connection, *, run_id: int | None = None, limit: int = 20) -> list[RunOverview]:
-    """The newest runs, newest first; or one run."""
-    return [_overview(row) for row in await connection.fetch(OVERVIEW, run_id, limit)]
+async def overviews(
+    connection: Connection,
+    *,
+    run_id: int | None = None,
+    limit: int = 20,
+    before: int | None = None,
+    kind: str | None = None,
+) -> list[RunOverview]:
+    """The newest runs, newest first, of a kind and older than the run `before` where these are given; or one run."""
+    return [_overview(row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind)]
 
 
 async def overview(connection: Connection, run_id: int) -> RunOverview | None:
@@ -238,9 +274,20 @@ async def settings(connection: Connection, run_id: int) -> dict[str, Any]:
     return frozen
 
 
-async def grid(connection: Connection, run_id: int) -> list[dict[str, Any]]:
-    """One row per job and stage, jobs in the order of submission, stages in the order of the chain."""
-    return [dict(row) for row in await connection.fetch(GRID, run_id)]
+async def grid(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    """One row per job and stage, jobs in the order of submission, stages in the order of the chain.
+
+    Of all jobs of a run, or of those that are named.
+    """
+    return [dict(row) for row in await connection.fetch(GRID, run_id, job_ids)]
+
+
+async def most_urgent(
+    connection: Connection, run_id: int, *, status: JobStatus | None = None, limit: int, offset: int = 0
+) -> list[int]:
+    """Jobs of a run (in one state) by the order of `URGENCY`, then in the order of submission."""
+    rows = await connection.fetch(URGENT, run_id, status, list(URGENCY), limit, offset)
+    return [row["id"] for row in rows]
 
 
 async def routes(connection: Connection, job_ids: Sequence[int]) -> list[Route]:
