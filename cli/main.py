@@ -39,6 +39,7 @@ COMMANDS = {
     "config": ("cli.config", "config"),
     "worker": ("cli.stack", "worker"),
     "flower": ("cli.stack", "flower"),
+    "token": ("cli.token", "token"),
 }
 
 REFUSED = 1

@@ -1,0 +1,94 @@
+"""`ragq token`: who may use the API."""
+
+from datetime import timedelta
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from cli.output import console, notices, print_json
+from cli.session import with_database
+from store import api_tokens
+from store.api_tokens import Scope
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def token() -> None:
+    """Make, list and revoke the tokens that open the API and its pages.
+
+    While there is none, `ragq api` on loopback lets everybody of this machine in; the first token closes its doors to
+    whoever shows none.
+
+    \b
+    Example:
+        TOKEN=$(ragq token create laptop)
+        curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8420/runs
+    """
+
+
+@token.command()
+@click.argument("name")
+@click.option("--read-only", is_flag=True, help="A token that looks and changes nothing.")
+@click.option("--days", type=click.IntRange(1, 36500), help="Days until it expires.  [default: never]")
+def create(name: str, read_only: bool, days: int | None) -> None:
+    """Make a token and print it, once: its hash alone is stored.
+
+    From then on nobody comes in without a token, on loopback either. NAME says later whose it is.
+
+    \b
+    Example:
+        TOKEN=$(ragq token create laptop --days 90)
+    """
+    scope = Scope.READ if read_only else Scope.WRITE
+    lifetime = None if days is None else timedelta(days=days)
+    made = with_database(lambda connection: api_tokens.create(connection, name, scope, lifetime=lifetime))
+    click.echo(made.secret)
+    until = "" if made.stored.expires_at is None else f", until {made.stored.expires_at:%Y-%m-%d %H:%M} UTC"
+    click.echo(
+        f"Token {made.stored.id}, {name} ({scope}{until}). It is not shown again. "
+        "From now on the API and its pages open for tokens alone, on loopback too.",
+        err=True,
+    )
+
+
+@token.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_command(as_json: bool) -> None:
+    """List every token that was ever made, the oldest first.
+
+    \b
+    Example:
+        ragq token list
+    """
+    found = with_database(api_tokens.list_all)
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        notices().print("There is no token. `ragq token create NAME` makes one.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("id", "name", "scope", "state", "made", "expires", "last used"):
+        table.add_column(column)
+    for stored in found:
+        state = "live" if stored.is_live else "expired" if stored.revoked_at is None else "revoked"
+        times = (stored.created_at, stored.expires_at, stored.used_at)
+        shown = ["" if time is None else f"{time:%Y-%m-%d %H:%M}" for time in times]
+        table.add_row(str(stored.id), Text(stored.name), stored.scope, state, *shown)
+    console().print(table)
+
+
+@token.command()
+@click.argument("token", metavar="ID|NAME")
+def revoke(token: str) -> None:
+    """End a token at once, and every browser session that was opened with it.
+
+    \b
+    Example:
+        ragq token revoke laptop
+    """
+    revoked = with_database(lambda connection: api_tokens.revoke(connection, token))
+    still_closed = with_database(api_tokens.any_live)
+    click.echo(f"Revoked token {revoked.id}, {revoked.name}.")
+    if not still_closed:
+        notices().print("No live token is left: `ragq api` on loopback lets everybody of this machine in.")
