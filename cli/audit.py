@@ -5,7 +5,7 @@ import click
 from cli.ids import RUN
 from cli.output import print_json
 from cli.session import with_database
-from schemas.errors import Refused
+from schemas.errors import RunMissingError
 from store import attempts, runs
 from store.attempts import Audit
 from store.database import Connection
@@ -24,7 +24,7 @@ def audit(run_id: int, as_json: bool) -> None:
 
     async def recompute(connection: Connection) -> Audit:
         if not await runs.exists(connection, run_id=run_id):
-            raise Refused(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
+            raise RunMissingError(run_id)
         return await attempts.audit(connection, run_id)
 
     found = with_database(recompute)

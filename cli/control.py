@@ -1,17 +1,12 @@
 """`ragq retry`, `pause`, `resume` and `cancel`: what people decide about runs and jobs."""
 
-from collections.abc import Awaitable, Callable
-
 import click
 
-from cli.ids import TARGET, Target
+from cli.ids import TARGET
 from cli.output import print_json
 from cli.session import application, with_database
-from schemas.errors import Refused
-from schemas.statuses import JobStatus
-from store import runs
-from store.database import Connection
-from workers import dispatch
+from store.runs import Target
+from workers.control import Action, control
 
 _NOTE = click.option("--note", help="Why, in your words; shown with the jobs.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -28,7 +23,7 @@ def retry(target: Target, as_json: bool) -> None:
         ragq retry r12
         ragq retry j345
     """
-    _go_on(target, "retried", as_json, lambda connection: runs.retry(connection, **target._asdict()))
+    _decide(target, Action.RETRY, None, as_json)
 
 
 @click.command()
@@ -41,7 +36,7 @@ def resume(target: Target, as_json: bool) -> None:
     Example:
         ragq resume r12
     """
-    _go_on(target, "resumed", as_json, lambda connection: runs.resume(connection, **target._asdict()))
+    _decide(target, Action.RESUME, None, as_json)
 
 
 @click.command()
@@ -55,7 +50,7 @@ def pause(target: Target, note: str | None, as_json: bool) -> None:
     Example:
         ragq pause r12 --note "the GPU is needed elsewhere"
     """
-    _hold(target, JobStatus.PAUSED, note, as_json)
+    _decide(target, Action.PAUSE, note, as_json)
 
 
 @click.command()
@@ -69,43 +64,16 @@ def cancel(target: Target, note: str | None, as_json: bool) -> None:
     Example:
         ragq cancel r12 --note "wrong split"
     """
-    _hold(target, JobStatus.CANCELLED, note, as_json)
+    _decide(target, Action.CANCEL, note, as_json)
 
 
-def _go_on(target: Target, verb: str, as_json: bool, change: Callable[[Connection], Awaitable[list[int]]]) -> None:
+def _decide(target: Target, action: Action, note: str | None, as_json: bool) -> None:
     app = application()
-
-    async def go_on(connection: Connection) -> tuple[list[int], int]:
-        await _refuse_unknown(connection, target)
-        job_ids = await change(connection)
-        return job_ids, dispatch.send(app, await runs.routes(connection, job_ids))
-
-    job_ids, sent = with_database(go_on)
-    _tell(target, verb, job_ids, as_json)
-    if sent < len(job_ids):
-        click.echo("The broker cannot be reached; the jobs start by themselves when it is back.", err=True)
-
-
-def _hold(target: Target, status: JobStatus, note: str | None, as_json: bool) -> None:
-    async def hold(connection: Connection) -> list[int]:
-        await _refuse_unknown(connection, target)
-        return await runs.hold(connection, status, note, **target._asdict())
-
-    _tell(target, status.value, with_database(hold), as_json)
-
-
-async def _refuse_unknown(connection: Connection, target: Target) -> None:
-    if not await runs.exists(connection, **target._asdict()):
-        what = "Run" if target.job_id is None else "Job"
-        raise Refused(f"{what} {target} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs.")
-
-
-def _tell(target: Target, verb: str, job_ids: list[int], as_json: bool) -> None:
-    if not job_ids:
-        raise Refused(
-            f"No job of {target} can be {verb}: none is in a state for it. `ragq show RUN` tells their states."
-        )
+    decided = with_database(lambda connection: control(connection, app, target, action, note=note))
     if as_json:
-        print_json({"target": str(target), "action": verb, "jobs": [f"j{job_id}" for job_id in job_ids]})
+        jobs = [f"j{job_id}" for job_id in decided.job_ids]
+        print_json({"target": str(target), "action": action.verb, "jobs": jobs})
     else:
-        click.echo(f"{len(job_ids)} jobs of {target} {verb}.")
+        click.echo(f"{len(decided.job_ids)} jobs of {target} {action.verb}.")
+    if not decided.is_sent:
+        click.echo("The broker cannot be reached; the jobs start by themselves when it is back.", err=True)

@@ -7,7 +7,7 @@ from rich.text import Text
 from cli.ids import RUN
 from cli.output import console, notices, print_json
 from cli.session import with_database
-from schemas.errors import Refused
+from schemas.errors import RunMissingError
 from schemas.values.failures import Failure, FailureList
 from stages.reports.failures import failure_list
 from store import scored_runs
@@ -43,7 +43,7 @@ async def _read(connection: Connection, run_id: int) -> FailureList:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         found = await troubles(connection, run_id)
         if found is None:
-            raise Refused(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
+            raise RunMissingError(run_id)
         return failure_list(found, await scored_runs.labels(connection, run_id))
 
 

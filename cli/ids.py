@@ -1,19 +1,11 @@
 """The names of runs and jobs on the command line: r12 is a run, j345 is a job."""
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-
-class Target(NamedTuple):
-    """A run or a job: exactly one of the two is set."""
-
-    run_id: int | None
-    job_id: int | None
-
-    def __str__(self) -> str:
-        return f"r{self.run_id}" if self.job_id is None else f"j{self.job_id}"
+from store.runs import Target
 
 
 class _Number(click.ParamType[int]):

@@ -12,7 +12,7 @@ from rich.text import Text
 from cli.ids import JOB
 from cli.output import coloured, console, print_json
 from cli.session import with_database
-from schemas.errors import Refused
+from schemas.errors import JobMissingError, Refused
 from store import attempts, ledger, runs
 from store.database import Connection
 
@@ -43,7 +43,7 @@ def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
 async def _read(connection: Connection, job_id: int, stage: str | None) -> dict[str, Any]:
     job = await runs.job(connection, job_id)
     if job is None:
-        raise Refused(f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs.")
+        raise JobMissingError(job_id)
     stages = [row["stage"] for row in await runs.grid(connection, job["run_id"]) if row["id"] == job_id]
     history = await attempts.history(connection, job_id, stage)
     if stage is not None and stage not in stages and not history:

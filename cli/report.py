@@ -13,7 +13,7 @@ from cli.report_options import measure_options, measures, retrieval_measures
 from cli.report_table import report_table
 from cli.retrieval_table import retrieval_table
 from cli.session import with_database
-from schemas.errors import Refused
+from schemas.errors import RunMissingError
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
@@ -95,5 +95,5 @@ async def read(connection: Connection, run_id: int) -> ScoredRun | QueryRun:
     is_query = overview is not None and overview.kind == "query"
     run = await (query_runs.query_run if is_query else scored_runs.scored_run)(connection, run_id)
     if run is None:
-        raise Refused(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
+        raise RunMissingError(run_id)
     return run

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
-from cli.ids import TARGET, Target
+from cli.ids import TARGET
 from cli.output import coloured, console, print_json
 from cli.session import with_database
 from cli.watch import SOME_FAILED, wait_for_rest
@@ -17,6 +17,7 @@ from schemas.statuses import JobStatus
 from schemas.values.tags import Candidate, PhraseReport
 from stages.tags.candidates import shaped
 from store import tag_runs
+from store.runs import Target
 from store.tag_runs import TagsResult
 
 Command = TypeVar("Command", bound=Callable[..., Any])

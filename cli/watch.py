@@ -12,7 +12,7 @@ from cli.ids import RUN
 from cli.output import console, notices, print_json
 from cli.run_table import print_run, run_table, spell
 from cli.session import with_database
-from schemas.errors import Refused
+from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus, StageStatus
 from store import index_runs, workers
 from store.database import Connection
@@ -83,7 +83,7 @@ async def read(connection: Connection, run_id: int) -> RunView:
     """The run, or Refused when there is none of that number."""
     view = await run_view(connection, run_id)
     if view is None:
-        raise Refused(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
+        raise RunMissingError(run_id)
     return view
 
 

@@ -104,6 +104,43 @@ class DefaultPresetError(Refused):
         super().__init__(f"Preset {name!r} is the default; make another one the default before you delete it.")
 
 
+class RunMissingError(Refused):
+    """A run is not stored, or no longer."""
+
+    def __init__(self, run_id: int) -> None:
+        self.run_id = run_id
+        super().__init__(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
+
+
+class JobMissingError(Refused):
+    """A job is not stored, or no longer."""
+
+    def __init__(self, job_id: int) -> None:
+        self.job_id = job_id
+        super().__init__(f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs.")
+
+
+class AttemptMissingError(Refused):
+    """A stage of a job was not attempted so often."""
+
+    def __init__(self, job_id: int, stage: str, number: int) -> None:
+        self.job_id = job_id
+        self.stage = stage
+        self.number = number
+        super().__init__(f"Job j{job_id} has no attempt {number} of this stage; `ragq inspect j{job_id}` lists all.")
+
+
+class NoJobInStateError(Refused):
+    """A decision about a run or a job concerns no job, because none is in a state for it. `verb` is what was asked."""
+
+    def __init__(self, target: str, verb: str) -> None:
+        self.target = target
+        self.verb = verb
+        super().__init__(
+            f"No job of {target} can be {verb}: none is in a state for it. `ragq show RUN` tells their states."
+        )
+
+
 class QueryMissingError(Refused):
     """A question is not stored, or no longer."""
 

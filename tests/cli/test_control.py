@@ -1,0 +1,33 @@
+"""`ragq retry`, `pause`, `resume` and `cancel`."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from store import runs
+from tests.cli.conftest import Ragq
+from tests.store.conftest import new_run
+
+
+def test_a_decision_is_told_in_words_or_as_json(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    run = stored(runs.store, new_run(("316", "317")))
+
+    paused = ragq("pause", f"r{run.run_id}", "--note", "not now")
+    cancelled = ragq("cancel", f"j{run.job_ids[0]}", "--json")
+
+    assert paused.output == f"2 jobs of r{run.run_id} paused.\n"
+    assert json.loads(cancelled.stdout) == {
+        "target": f"j{run.job_ids[0]}",
+        "action": "cancelled",
+        "jobs": [f"j{run.job_ids[0]}"],
+    }
+
+
+def test_a_broker_that_is_away_is_told_beside_the_result(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    run = stored(runs.store, new_run())
+    ragq("pause", f"r{run.run_id}")
+
+    resumed = ragq("resume", f"r{run.run_id}")
+
+    assert (resumed.exit_code, resumed.stdout) == (0, f"1 jobs of r{run.run_id} resumed.\n")
+    assert "The broker cannot be reached" in resumed.stderr
