@@ -13,9 +13,7 @@ from stages.queries.query_set import read_query_set
 from store.database import Connection
 from workers.submissions.planned import Planned, Planner
 from workers.submissions.queries import QueryRequest, plan_queries
-
-#: The id of a question that is asked on the command line.
-SINGLE = "1"
+from workers.submissions.query_asked import SINGLE
 
 
 def queries_planner(

@@ -4,6 +4,7 @@ Sending is never the truth of anything: a stage row that is ready is due whether
 reaper sends again what seems lost. So a broker that is down costs time, not work.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,8 @@ import redis
 from celery import Celery, chain
 from kombu.exceptions import KombuError
 
+from store import runs
+from store.database import Database
 from store.runs import Route
 
 #: What is raised when the broker cannot be reached or refuses; kombu lets some errors of Redis through as they are.
@@ -28,6 +31,17 @@ def send(app: Celery, routes: Sequence[Route]) -> int:
     except BROKER_ERRORS:
         return sent
     return sent
+
+
+async def set_off(app: Celery, database: Database, job_id: int) -> bool:
+    """Send what is left to do for a job; False when the broker is away: nothing is lost then, the reaper sends it.
+
+    Takes no connection, so that it cannot be called before what it sends is committed. Sending blocks, and is done on
+    another thread.
+    """
+    async with database.connection() as connection:
+        routes = await runs.routes(connection, [job_id])
+    return await asyncio.to_thread(send, app, routes) == len(routes)
 
 
 def _chain(app: Celery, route: Route) -> chain:

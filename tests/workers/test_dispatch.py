@@ -72,3 +72,15 @@ async def test_a_broker_that_is_away_gets_nothing_and_nobody_is_hurt(database: D
     nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
 
     assert dispatch.send(nowhere, await routes(database, stored)) == 0
+
+
+async def test_a_job_is_set_off_from_where_it_stands(
+    database: Database, store_run: StoreRun, valkey: ValkeyServer
+) -> None:
+    stored = await store_run()
+
+    assert await dispatch.set_off(make_app(valkey.url), database, stored.job_ids[0])
+
+    (message,) = messages(valkey, "extract")
+    assert message["body"][1]["job"] == stored.job_ids[0]
+    assert not await dispatch.set_off(make_app(f"redis://127.0.0.1:{free_port()}/0"), database, stored.job_ids[0])

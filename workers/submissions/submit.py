@@ -7,8 +7,9 @@ from celery import Celery
 
 from store import runs
 from store.database import Connection
-from store.runs import NewRun
+from store.runs import NewRun, Stored
 from workers import dispatch
+from workers.submissions.planned import Planned
 
 
 class Submitted(NamedTuple):
@@ -35,10 +36,17 @@ async def submit(
 ) -> Submitted:
     """Store and send a run. `effect` stores what belongs to a new run, in the same transaction, by its id."""
     async with connection.transaction():
-        stored = await runs.store(connection, run, always_new=always_new)
-        if stored.is_new and effect is not None:
-            await effect(connection, stored.run_id)
+        stored = await keep(connection, Planned(run, effect), always_new=always_new)
         resumed = [] if stored.is_new else await runs.retry(connection, run_id=stored.run_id)
     due = stored.job_ids if stored.is_new else resumed
     sent = dispatch.send(app, await runs.routes(connection, due))
     return Submitted(stored.run_id, stored.is_new, len(stored.job_ids), len(resumed), len(due), sent)
+
+
+async def keep(connection: Connection, planned: Planned, *, always_new: bool = False) -> Stored:
+    """Store a run with what belongs to it, in one transaction; nothing is sent. Or find the run that did the same."""
+    async with connection.transaction():
+        stored = await runs.store(connection, planned.run, always_new=always_new)
+        if stored.is_new and planned.effect is not None:
+            await planned.effect(connection, stored.run_id)
+    return stored
