@@ -8,6 +8,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.templating import Jinja2Templates
 
+
+def took(seconds: float | None) -> str:
+    """A duration: `0.42 s`, `1 min 5 s`; nothing for one that is not known."""
+    if seconds is None:
+        return ""
+    if seconds < 60:
+        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
 _templates = Jinja2Templates(
     env=Environment(
         loader=FileSystemLoader(str(files("api") / "html")),
@@ -17,6 +28,8 @@ _templates = Jinja2Templates(
         lstrip_blocks=True,
     )
 )
+_templates.env.filters["took"] = took
+_templates.env.globals.setdefault("csrf_field", lambda: "")
 
 
 def page(

@@ -1,1 +1,90 @@
 // What the pages do beyond what htmx does. Everything works without it except copying.
+"use strict";
+
+// Times in the reader's own zone and words.
+const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+function localise(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    time.textContent = times.format(new Date(time.dateTime));
+  }
+}
+
+// <button hidden data-copy="#prompt">: copies the text of an element, and says so.
+async function copied(text) {
+  if (navigator.clipboard) {
+    await navigator.clipboard.writeText(text);
+    return true;
+  }
+  const field = document.createElement("textarea");
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  return done;
+}
+async function copy(button) {
+  const of = document.querySelector(button.dataset.copy);
+  const text = "value" in of ? of.value : of.textContent;
+  const done = await copied(text).catch(() => false);
+  const says = button.nextElementSibling;
+  if (says && says.matches("[role=status]")) {
+    says.textContent = done ? "Copied." : "The browser refused; select the text and copy it.";
+  }
+  button.focus();
+}
+
+// <textarea maxlength data-counter="#id">: how many characters are left of it.
+function count(field) {
+  const shown = document.querySelector(field.dataset.counter);
+  shown.textContent = `${field.value.length} of ${field.maxLength} characters`;
+}
+
+// An ordered list whose items hold up and down buttons and a number: moved here, stored by the form.
+function move(button) {
+  const item = button.closest("[data-movable] > li");
+  const other = button.dataset.move === "up" ? item.previousElementSibling : item.nextElementSibling;
+  if (!other) return;
+  if (button.dataset.move === "up") other.before(item);
+  else other.after(item);
+  [...item.parentElement.children].forEach((li, index) => {
+    li.querySelector("input[type=number]").value = index + 1;
+  });
+  const says = document.querySelector("#moved");
+  const place = [...item.parentElement.children].indexOf(item) + 1;
+  if (says) says.textContent = `Now in place ${place}. Not saved yet.`;
+  button.focus();
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.dataset.copy) copy(button);
+  if (button.dataset.move) {
+    event.preventDefault();
+    move(button);
+  }
+});
+document.addEventListener("input", (event) => {
+  if (event.target.dataset.counter) count(event.target);
+});
+document.addEventListener("change", (event) => {
+  if (event.target.matches("select[data-submits]")) event.target.form.requestSubmit();
+});
+
+// What htmx swaps in keeps the folds open that were open.
+let open = [];
+document.addEventListener("htmx:beforeSwap", () => {
+  open = [...document.querySelectorAll("details[open][id]")].map((fold) => fold.id);
+});
+document.addEventListener("htmx:afterSwap", () => {
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  prepare(document);
+});
+
+function prepare(root) {
+  localise(root);
+  for (const button of root.querySelectorAll("button[data-copy][hidden]")) button.hidden = false;
+  for (const field of root.querySelectorAll("[data-counter]")) count(field);
+}
+prepare(document);
