@@ -4,6 +4,7 @@ from typing import Final
 
 import click
 
+from benchmarks.api import api
 from benchmarks.hop import hop
 from benchmarks.injection import injection
 from benchmarks.paper_test import paper_test
@@ -15,6 +16,7 @@ from benchmarks.tags import tags
 from benchmarks.validator import validator
 
 BENCHMARKS: Final[dict[str, click.Command]] = {
+    "api": api,
     "hop": hop,
     "injection": injection,
     "paper-test": paper_test,

@@ -28,7 +28,8 @@ class Stack:
         """For files of the benchmark; the stack keeps its own below it."""
         home = folder / "home"
         kept = {name: value for name, value in os.environ.items() if name not in SERVERS}
-        self._environment: Mapping[str, str] = kept | {"RAGQ_HOME": str(home), "RAGQ_PROFILE": "demo"}
+        self.environment: Mapping[str, str] = kept | {"RAGQ_HOME": str(home), "RAGQ_PROFILE": "demo"}
+        """Of every command."""
         self._log = home / "logs" / "worker-model.log"
 
     def ragq(self, *arguments: str) -> str:
@@ -36,7 +37,7 @@ class Stack:
         ran = subprocess.run(
             [Path(sys.executable).with_name("ragq"), *arguments],
             cwd=PROJECT,
-            env=dict(self._environment),
+            env=dict(self.environment),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
