@@ -1,0 +1,29 @@
+"""What bodies and parameters have in common."""
+
+from typing import Annotated, Final
+
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+#: The largest number that the database can give.
+MAX_ID: Final = 2**63 - 1
+
+PathId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[12])]
+"""The number of a thing, in its address."""
+
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+"""A text that can be stored: Postgres takes every character but NUL."""
+
+
+class Body(BaseModel):
+    """What comes in: nothing unknown, no value of another type than was asked for."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+class Reply(BaseModel):
+    """What goes out; read from the values of the store by their names."""
+
+    model_config = ConfigDict(from_attributes=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
