@@ -13,10 +13,11 @@ from cli.output import console, notices, print_json
 from cli.run_table import print_run, run_table, spell
 from cli.session import with_database
 from schemas.errors import RunMissingError
-from schemas.statuses import JobStatus, StageStatus
+from schemas.statuses import JobStatus
 from store import index_runs, workers
 from store.database import Connection
 from store.run_view import RunView, run_view
+from store.stage_times import Progress, progress
 
 _POLL_S = 0.5
 _SEEN_WITHIN_S = 10.0
@@ -67,18 +68,6 @@ def wait_for_rest(run_id: int) -> RunView:
         raise SystemExit(0) from None
 
 
-def remaining_seconds(view: RunView, elapsed_s: float, done_at_start: int) -> float | None:
-    """How long the open jobs still need at the pace of the stages stored since watching began; None before any."""
-    done = stages_done(view) - done_at_start
-    left = sum(stage.status is not StageStatus.DONE for job in view.jobs if job.status.is_open for stage in job.stages)
-    return None if done <= 0 else elapsed_s / done * left
-
-
-def stages_done(view: RunView) -> int:
-    """Stored stages of all jobs."""
-    return sum(stage.status is StageStatus.DONE for job in view.jobs for stage in job.stages)
-
-
 async def read(connection: Connection, run_id: int) -> RunView:
     """The run, or Refused when there is none of that number."""
     view = await run_view(connection, run_id)
@@ -89,11 +78,11 @@ async def read(connection: Connection, run_id: int) -> RunView:
 
 async def _until_rest(connection: Connection, run_id: int, screen: Console) -> RunView:
     view = await read(connection, run_id)
-    started, done_at_start = time.monotonic(), stages_done(view)
+    started = time.monotonic()
     with Live(console=screen, auto_refresh=False, transient=True) as live:
         while view.overview.open_jobs or await index_runs.is_publication_due(connection, run_id):
             elapsed_s = time.monotonic() - started
-            status = _status(view, elapsed_s, remaining_seconds(view, elapsed_s, done_at_start))
+            status = _status(await progress(connection, run_id), elapsed_s)
             is_alone = elapsed_s > _LONELY_AFTER_S and not await workers.seen(connection, within_s=_SEEN_WITHIN_S)
             if screen.is_terminal:
                 live.update(Group(run_table(view), status, *([_ALONE] if is_alone else [])), refresh=True)
@@ -102,7 +91,6 @@ async def _until_rest(connection: Connection, run_id: int, screen: Console) -> R
     return view
 
 
-def _status(view: RunView, elapsed_s: float, remaining_s: float | None) -> Text:
-    total = sum(len(job.stages) for job in view.jobs)
-    remaining = "" if remaining_s is None else f", about {spell(remaining_s)} to go"
-    return Text(f"{stages_done(view)} of {total} stages, {spell(elapsed_s)}{remaining}", style="bold")
+def _status(found: Progress, elapsed_s: float) -> Text:
+    remaining = "" if found.seconds_left is None else f", about {spell(found.seconds_left)} to go"
+    return Text(f"{found.done} of {found.stages} stages, {spell(elapsed_s)}{remaining}", style="bold")
