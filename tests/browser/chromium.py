@@ -1,0 +1,68 @@
+"""The browser of the machine, and what goes wrong in it."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from playwright.async_api import Browser, ConsoleMessage, Page, Request, Response
+
+EXECUTABLE: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+FLAGS: Final = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+TIMEOUT_MS: Final = 30_000
+
+# A refused reply is told to the console too; what matters of it stands in `_replied`.
+_OF_A_REPLY = "Failed to load resource"
+
+_TELL_OF_VIOLATIONS = """
+document.addEventListener("securitypolicyviolation", (event) =>
+  console.error(`violates ${event.violatedDirective}: ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
+"""
+
+
+@asynccontextmanager
+async def visiting(browser: Browser, url: str, **options: Any) -> AsyncIterator[Page]:
+    """A page of a new visitor to a site, whose relative addresses are the site's.
+
+    When the block ends without an error of its own, it fails for whatever went wrong in the browser meanwhile: errors
+    on the console, scripts that failed, dialogs, violations of the content security policy, missing parts of pages,
+    and requests to other hosts. `options` are those of a browser context.
+    """
+    troubles: list[str] = []
+    context = await browser.new_context(base_url=url, **options)
+    context.set_default_timeout(TIMEOUT_MS)
+    await context.add_init_script(_TELL_OF_VIOLATIONS)
+    context.on("console", lambda message: troubles.extend(_said(message)))
+    context.on("weberror", lambda failed: troubles.append(f"script failed: {failed.error}"))
+    context.on("dialog", lambda dialog: troubles.append(f"dialog: {dialog.message}"))
+    context.on("request", lambda request: troubles.extend(_asked(request, url)))
+    context.on("response", lambda response: troubles.extend(_replied(response)))
+    try:
+        yield await context.new_page()
+    finally:
+        await context.close()
+    assert troubles == []
+
+
+def _said(message: ConsoleMessage) -> list[str]:
+    is_trouble = message.type in ("error", "warning") and not message.text.startswith(_OF_A_REPLY)
+    return [f"console: {message.text}"] if is_trouble else []
+
+
+def _asked(request: Request, url: str) -> list[str]:
+    is_of_site = request.url.startswith((f"{url}/", "data:"))
+    return [] if is_of_site else [f"request to another host: {request.url}"]
+
+
+def _replied(response: Response) -> list[str]:
+    is_part = response.request.resource_type != "document"
+    return [f"{response.status} {response.url}"] if is_part and response.status >= 400 else []

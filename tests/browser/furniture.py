@@ -1,0 +1,97 @@
+"""One of everything that the pages show, made by the real command line and a real worker."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+from tests.acceptance.harness import Installation
+from tests.acceptance.shelf import QUESTION, SHORT, write_shelf
+from tests.acceptance.small_data_set import evidence_of, small_files, write_files
+from tests.acceptance.wardrobe import write_wardrobe
+from tests.scripted_ollama import ACCEPT, REJECT, Say, ScriptedOllama
+
+EXPANSION: Final = {
+    "queries": ["oxidation of catechins in tea leaves", "why tea leaves go brown"],
+    "hyde_answer": "Enzymes in the bruised leaf join oxygen to the catechins and turn them into darker molecules.",
+    "intent": "MECHANISM",
+    "entities": ["black tea", "catechins"],
+}
+ANSWER: Final = """\
+## Oxidation
+
+Black tea is dark because the **catechins** of its leaves are joined with oxygen after picking [S1]:
+
+1. Rolling bruises the leaf, so that its enzymes meet the air.
+2. Catechins become larger, darker molecules; the leaf goes from green to copper to brown.
+3. Heat ends this work, which is why green tea, heated at once, stays green [S1].
+
+Longer steeping draws more tannin [S2]. Nothing is said about milk [S9].
+"""
+
+
+def furnish(installation: Installation, ollama: ScriptedOllama, folder: Path) -> None:
+    """Fill an empty installation: works, participants, phrases, and runs of every kind in every state."""
+    installation.start_worker()
+    _fill(installation, folder)
+    _ask(installation, ollama, folder)
+    _score(installation, ollama, folder)
+    _tag(installation, folder)
+
+
+def _fill(installation: Installation, folder: Path) -> None:
+    data = write_files(folder / "data", small_files())
+    for arguments in (
+        ("import", "works", str(write_shelf(folder / "shelf")), "--corpus", "default", "--wait"),
+        ("import", "participants", str(data)),
+        ("index", "references", "--split", "paper-train"),
+        ("import", "tags", str(write_wardrobe(folder / "wardrobe"))),
+        ("index", "tags", "wardrobe"),
+    ):
+        done = installation.ragq(*arguments)
+        assert done.exit_code == 0, done.stderr
+
+
+def _ask(installation: Installation, ollama: ScriptedOllama, folder: Path) -> None:
+    expansion, answer = folder / "expansion.json", folder / "answer.md"
+    expansion.write_text(json.dumps(EXPANSION))
+    answer.write_text(ANSWER)
+    writer = ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
+    judge = ollama.model(lambda prompt: Say(ACCEPT if "leaf" in prompt or "tea" in prompt else REJECT))
+    babbler = ollama.model(lambda prompt: Say("I would rather talk about the weather."))
+    lenient = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
+    unread = ("--set", "validation.enabled=true", "--set", f"validation.model={babbler.name}")
+    written = ("--set", f"RAGQ_QUERY_MODEL={writer.name}", "--set", "expansion.n=2")
+    pasted = ("--expansion", str(expansion))
+    arch = "What keeps the stones of an arch together?"
+    for question, options in (
+        ("Does the weight of a pendulum change its swing?", ("--no-expand", "--until", "embed")),
+        (arch, ("--no-expand", "--until", "validate", *unread)),
+        ("Which tea is heated at once?", (*pasted, "--until", "consolidate")),
+        ("How long should tea steep?", ("--no-expand", "--until", "validate")),
+        (QUESTION, (*written, *lenient, "--until", "generate")),
+    ):
+        run_id = installation.submit("--query", question, "--corpus", "default", *SHORT, *options)
+        states = installation.wait_for(run_id)
+        assert states == ({"failed": 1} if question == arch else {"succeeded": 1}), installation.logs
+    (asked,) = [line for line in installation.ragq("query", "list", "--json").json if line["status"] == "ready"][:1]
+    assert installation.ragq("query", "answer", str(asked["id"]), str(answer)).exit_code == 0
+
+
+def _score(installation: Installation, ollama: ScriptedOllama, folder: Path) -> None:
+    scored = json.dumps({item: {"score": 1, "confidence": 2} for item in evidence_of({316: 8})["316"]})
+    model = ollama.model(lambda prompt: Say(scored if "<transcript>" in prompt else ACCEPT))
+    evidence = folder / "evidence.json"
+    evidence.write_text(json.dumps(evidence_of({316: 2, 319: 3, 330: 1})))
+    names = ("MODEL_JUDGE_MODEL", "MODEL_QUANTITATIVE_MODEL")
+    models = [option for name in names for option in ("--set", f"{name}={model.name}")]
+    run_id = installation.submit(
+        *("--participants", "316,319,330", "--evidence", str(evidence), "--until", "score", *models)
+    )
+    assert installation.wait_for(run_id) == {"succeeded": 6}, installation.logs
+
+
+def _tag(installation: Installation, folder: Path) -> None:
+    phrases = folder / "phrases.jsonl"
+    phrases.write_text(json.dumps(["tee", "winter wear", "blue pants"]) + "\n")
+    run_id = installation.submit("--phrases", str(phrases), "--vocabulary", "wardrobe", "--until", "validate")
+    assert installation.wait_for(run_id) == {"succeeded": 1}, installation.logs

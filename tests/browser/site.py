@@ -1,0 +1,51 @@
+"""The API and its pages as users have them: a server process over real servers."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from stack.ports import LOOPBACK, free_port
+from tests.acceptance.harness import START_TIMEOUT_S, Installation, StartedProcess
+
+
+@dataclass(frozen=True)
+class Site:
+    """An installation whose pages can be visited."""
+
+    installation: Installation
+    process: StartedProcess
+    url: str
+
+    async def rows(self, query: str, *arguments: Any) -> list[dict[str, Any]]:
+        """The rows of a query, as the installation reads them."""
+        return await asyncio.to_thread(self.installation.rows, query, *arguments)
+
+    async def value(self, query: str, *arguments: Any) -> Any:
+        """The only value of a query of one row."""
+        return await asyncio.to_thread(self.installation.value, query, *arguments)
+
+    async def wait_until(self, query: str, *arguments: Any) -> None:
+        """Wait until a query of one value gives true."""
+        await asyncio.to_thread(self.installation.wait_until, query, *arguments)
+
+
+def start_site(installation: Installation) -> Site:
+    """The server of `ragq api`, on a free port."""
+    port = free_port()
+    process = installation.start("uvicorn", "--factory", "api.main:app", f"--host={LOOPBACK}", f"--port={port}")
+    url = f"http://{LOOPBACK}:{port}"
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not _answers(url):
+        assert process.is_alive and time.monotonic() < deadline, process.said
+        time.sleep(0.05)
+    return Site(installation, process, url)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/static/style.css", timeout=30).is_success
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,17 @@
+"""What a visitor sees who asks for something that is not there."""
+
+import pytest
+
+from tests.browser.conftest import Visit
+from tests.browser.site import Site
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_an_unknown_address_is_told_in_words_and_leads_back(visit: Visit, shown: Site) -> None:
+    async with visit(shown) as page:
+        reply = await page.goto("/nowhere")
+
+        assert reply is not None and reply.status == 404
+        assert await page.get_by_role("heading", level=1).inner_text() == "Not Found"
+        assert await page.get_by_role("link", name="To the questions").get_attribute("href") == "/rag"
