@@ -1,0 +1,63 @@
+"""The header Prefer (RFC 7240): how long a client wants to wait for its job."""
+
+import re
+from typing import Annotated, Final, NamedTuple
+
+from fastapi import Depends, Header
+
+from api.services import Served
+
+_WAIT: Final = re.compile(r"[0-9]{1,6}")
+
+
+class Patience(NamedTuple):
+    """How long a request waits."""
+
+    seconds: float
+    applied: str | None
+    """The preferences that decided, for Preference-Applied; None when the server's own wait holds."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the reply says of it."""
+        return {"Preference-Applied": self.applied} if self.applied else {}
+
+
+def patience_of(prefer: list[str] | None, *, longest_s: float) -> Patience:
+    """The wait that Prefer asks for, `longest_s` seconds at most.
+
+    `respond-async` waits not at all, `wait=N` for N seconds, both together as `wait=N` alone. As RFC 7240 has it,
+    other preferences and those that make no sense are passed over.
+
+    >>> patience_of(["respond-async"], longest_s=25)
+    Patience(seconds=0.0, applied='respond-async')
+    >>> patience_of(["return=minimal, wait=3"], longest_s=25)
+    Patience(seconds=3.0, applied='wait=3')
+    """
+    asked: dict[str, str] = {}
+    for preference in ",".join(prefer or []).split(","):
+        name, _, value = preference.partition(";")[0].partition("=")
+        asked.setdefault(name.strip().lower(), value.strip().strip('"'))
+    wait = asked.get("wait", "")
+    if _WAIT.fullmatch(wait) and float(wait) <= longest_s:
+        return Patience(float(wait), f"wait={int(wait)}")
+    if "respond-async" in asked and not _WAIT.fullmatch(wait):
+        return Patience(0.0, "respond-async")
+    return Patience(longest_s, None)
+
+
+async def patience(
+    services: Served,
+    prefer: Annotated[
+        list[str] | None,
+        Header(
+            description="`respond-async` answers 202 at once; `wait=N` waits N seconds at most (RFC 7240).",
+            examples=["respond-async", "wait=5"],
+        ),
+    ] = None,
+) -> Patience:
+    """How long a request waits for its job: as it prefers, and no longer than the settings allow."""
+    return patience_of(prefer, longest_s=services.settings.ragq_api_wait_seconds)
+
+
+Patient = Annotated[Patience, Depends(patience)]
