@@ -11,11 +11,14 @@ from workers.work import Result, Work
 
 
 async def augment_of_query(work: Work) -> Result:
-    """By the template that was active at submission."""
+    """By the template that was active at submission, with as many sources as were asked for, or as the preset says."""
     query = await question(work)
     validated = await work.output("validate", ValidatedChunks)
     consolidated = await work.output("consolidate", ConsolidatedContext)
     asked_by = await template(work, TemplateTag.RAG_AUGMENTATION)
+    top_n = work.claim.inputs.get("top_n")
+    if top_n is not None:
+        work.read["top_n"] = top_n
     ids = [chunk.chunk_id for chunk in validated.chunks]
     work_ids = sorted({chunk.work_id for chunk in validated.chunks} | {group.work_id for group in consolidated.groups})
 
@@ -33,6 +36,6 @@ async def augment_of_query(work: Work) -> Result:
             parents=parents,
             template=asked_by.text,
             template_version=asked_by.version,
-            top_n=work.preset.augmentation.top_n_contexts,
+            top_n=work.preset.augmentation.top_n_contexts if top_n is None else top_n,
         )
     )

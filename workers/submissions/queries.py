@@ -58,7 +58,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     corpus = await _searchable(connection, request.corpus)
     stored = await (presets.default(connection) if request.preset is None else presets.get(connection, request.preset))
     preset = stored.preset.changed(request.preset_values, origin="option --set")
-    _refuse_token_vectors(corpus, preset)
+    refuse_token_vectors(corpus, preset)
     snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
     expansion = _expansion(request, preset)
     inputs: dict[str, Any] = {
@@ -113,7 +113,8 @@ async def _searchable(connection: Connection, name: str) -> StoredCorpus:
     return found
 
 
-def _refuse_token_vectors(corpus: StoredCorpus, preset: Preset) -> None:
+def refuse_token_vectors(corpus: StoredCorpus, preset: Preset) -> None:
+    """Raise Refused for a ranker that compares vectors which the corpus does not have."""
     if preset.reranking.ranker == LATE_INTERACTION and not corpus.keeps_token_vectors:
         raise Refused(
             f"Corpus '{corpus.name}' has no vectors of tokens, which reranking.ranker={LATE_INTERACTION} compares. "
