@@ -53,6 +53,13 @@ FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
 WHERE u.attempt_id = $1 ORDER BY u.ordinal
 """
 
+USES_OF_JOB = """
+SELECT u.attempt_id, u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest, c.request, c.reply,
+       c.stop_reason, c.prompt_tokens, c.reply_tokens, c.seconds, c.rejected_at
+FROM stage_attempt AS a JOIN llm_call_use AS u ON u.attempt_id = a.id JOIN llm_call AS c ON c.id = u.call_id
+WHERE a.job_id = $1 ORDER BY u.attempt_id, u.ordinal
+"""
+
 COUNTS = """
 SELECT a.job_id, count(*) FILTER (WHERE NOT u.is_reused) AS paid, count(*) FILTER (WHERE u.is_reused) AS reused
 FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
@@ -144,6 +151,11 @@ async def uses(connection: Connection, attempt_id: int) -> list[dict[str, Any]]:
     """Every call an attempt made, in order, with request and reply."""
     rows = await connection.fetch(USES, attempt_id)
     return [dict(row) for row in rows]
+
+
+async def uses_of_job(connection: Connection, job_id: int) -> list[dict[str, Any]]:
+    """Every call that any attempt of a job made, attempt by attempt, in order."""
+    return [dict(row) for row in await connection.fetch(USES_OF_JOB, job_id)]
 
 
 async def counts(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> dict[int, CallCounts]:
