@@ -12,10 +12,17 @@ from schemas.values.queries import (
     ContextSource,
     EmbeddedQuery,
     Expansion,
+    FusedHit,
+    Hit,
     Intent,
+    Leg,
     Origin,
     QueryText,
+    RankedList,
+    RerankedChunk,
+    RetrievedChunks,
     Source,
+    ValidatedChunks,
 )
 from store import attempts, stages
 from store.database import Connection
@@ -54,6 +61,44 @@ CONTEXT = ConsolidatedContext(
         for place in (1, 2, 3)
     ),
 )
+FOUND = RetrievedChunks(
+    corpus_id=1,
+    fusion="zscore",
+    lexical="bm25",
+    lists=(
+        RankedList(
+            leg=Leg.DENSE, text=QueryText.ORIGINAL, hits=tuple(Hit(chunk_id=n, score=1 / n) for n in (1, 2, 3, 4))
+        ),
+        RankedList(leg=Leg.DENSE, text=QueryText.HYDE, hits=(Hit(chunk_id=2, score=0.5),)),
+        RankedList(leg=Leg.LEXICAL, text=QueryText.ORIGINAL, hits=(Hit(chunk_id=3, score=2.5),)),
+    ),
+    fused=tuple(FusedHit(chunk_id=n, fused_score=1 / n, dense_rank=n, lexical_rank=None) for n in (1, 2, 3, 4)),
+)
+VALIDATED = ValidatedChunks(
+    validator=None,
+    chunks=tuple(
+        RerankedChunk(
+            chunk_id=n,
+            work_id=1,
+            parent_id=None,
+            level="H1-chunk",
+            heading_breadcrumbs="A work",
+            start_line=n,
+            end_line=n,
+            content=f"passage {n}",
+            enriched_content=f"passage {n} and what stands around it",
+            fused_score=1 / n,
+            dense_rank=n,
+            lexical_rank=None,
+            rerank_score=1 / n,
+            entity_boost=0.05,
+            intent_boost=0.0,
+            final_score=1 / n + 0.05,
+        )
+        for n in (1, 2, 3)
+    ),
+    verdicts=(),
+)
 PROMPT = AugmentedPrompt(
     prompt="Answer from sources.",
     template_version=1,
@@ -65,6 +110,8 @@ PROMPT = AugmentedPrompt(
 OUTPUTS: dict[str, dict[str, Any]] = {
     "expand": EXPANSION.model_dump(mode="json"),
     "embed": EMBEDDED.model_dump(mode="json"),
+    "retrieve": FOUND.model_dump(mode="json"),
+    "validate": VALIDATED.model_dump(mode="json"),
     "consolidate": CONTEXT.model_dump(mode="json"),
     "augment": PROMPT.model_dump(mode="json"),
 }
