@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
@@ -11,8 +11,11 @@ _MARKDOWN = MarkdownIt("commonmark").disable(
 )
 """Labels are no links, whatever stands behind them, and an answer's indented lines are no code."""
 
-_CITATION = re.compile(r"\[(S[1-9]\d*(?:\s*[,;]\s*S[1-9]\d*)*)\]")
-_LABEL = re.compile(r"S\d+")
+CITATION: Final = re.compile(r"\[(S[1-9]\d*(?:\s*[,;]\s*S[1-9]\d*)*)\]")
+"""`[S1]`, or `[S1, S2]`."""
+
+LABEL: Final = re.compile(r"S\d+")
+"""One label of a citation."""
 
 
 class Citations(NamedTuple):
@@ -31,7 +34,7 @@ def citations(answer: str, labels: Collection[str]) -> Citations:
     Citations(known=('S2',), unknown=('S9',))
     """
     cited = dict.fromkeys(
-        label for text in _texts(answer) for found in _CITATION.findall(text) for label in _LABEL.findall(found)
+        label for text in _texts(answer) for found in CITATION.findall(text) for label in LABEL.findall(found)
     )
     return Citations(
         tuple(label for label in cited if label in labels), tuple(label for label in cited if label not in labels)

@@ -1,0 +1,94 @@
+"""Answers as HTML. They are markdown of a model or of somebody: nothing in them can run, load or pass for a page."""
+
+import re
+from collections.abc import Collection, Sequence
+from html import escape
+from typing import Any, Final
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from stages.queries.citations import CITATION, LABEL
+
+_TAGS: Final = {
+    *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span"),
+    *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
+}
+_SCHEMES: Final = {"http", "https", "mailto"}
+_OWN_LINK: Final = re.compile(r"#source-S[1-9]\d*")
+
+
+def answer_html(answer: str, labels: Collection[str]) -> Markup:
+    """An answer, with each cited label a link to the source of this page, `#source-S1`; others are marked as unknown.
+
+    HTML in the answer is shown as text, images as their descriptions. Its headings start at the third level.
+    """
+    rendered: str = _MARKDOWN.render(answer, {"labels": frozenset(labels)})
+    clean = nh3.clean(
+        rendered,
+        tags=_TAGS,
+        clean_content_tags=set(),
+        attributes={"a": {"href", "class"}, "span": {"class"}, "ol": {"start"}},
+        attribute_filter=_attribute,
+        url_schemes=_SCHEMES,
+        link_rel="noreferrer noopener nofollow",
+    )
+    return Markup(clean)
+
+
+def _attribute(tag: str, attribute: str, value: str) -> str | None:
+    """Links lead out of ragq, or to a source on the same page."""
+    if (tag, attribute) != ("a", "href") or _OWN_LINK.fullmatch(value):
+        return value
+    return value if value.partition(":")[0].lower() in _SCHEMES else None
+
+
+def _citation(state: StateInline, silent: bool) -> bool:
+    """`[S1]` and `[S1, S2]` are citations, whatever stands behind them; as `stages.queries.citations` finds them."""
+    found = CITATION.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        token = state.push("citation", "", 0)
+        token.content = found[1]
+    state.pos = found.end()
+    return True
+
+
+def _render_citation(_renderer: RendererProtocol, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
+    parts = (_render_label(label, env["labels"]) for label in LABEL.findall(tokens[place].content))
+    return f"[{', '.join(parts)}]"
+
+
+def _render_label(label: str, labels: Collection[str]) -> str:
+    if label in labels:
+        return f'<a class="cite" href="#source-{label}">{label}</a>'
+    return f'<span class="cite-unknown">{label} (not a source of the prompt)</span>'
+
+
+def _render_image(_renderer: RendererProtocol, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    return escape(tokens[place].content)
+
+
+def _lower_headings(state: Any) -> None:
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"
+
+
+def _markdown() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    # A definition could turn every later citation into a link; indented lines of an answer are no code.
+    made.disable(["reference", "code"])
+    made.inline.ruler.before("link", "citation", _citation)
+    made.core.ruler.push("lower_headings", _lower_headings)
+    made.add_render_rule("citation", _render_citation)
+    made.add_render_rule("image", _render_image)
+    return made
+
+
+_MARKDOWN: Final = _markdown()

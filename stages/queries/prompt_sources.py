@@ -1,0 +1,41 @@
+"""The passages of a prompt, taken out of it again."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from schemas.values.queries import Source
+
+
+class SourceText(NamedTuple):
+    """What a prompt showed of a source."""
+
+    path: str
+    """Its title and the headings above it, as one line."""
+    text: str
+
+
+def source_texts(prompt: str, sources: Iterable[Source]) -> dict[str, SourceText]:
+    """The blocks of these sources in a prompt, by label; those that it does not show are absent.
+
+    A block is found by its fence and by the work and the lines that its first line names, in the order of the labels:
+    a passage that holds what looks like another block does not take its place.
+    """
+    found: dict[str, SourceText] = {}
+    place = 0
+    for source in sources:
+        block = _block(source).search(prompt, place)
+        if block is not None:
+            found[source.label] = SourceText(block["path"], block["text"] or "")
+            place = block.end()
+    return found
+
+
+def _block(source: Source) -> re.Pattern[str]:
+    """As `stages.texts.fence.fenced` and `stages.queries.augment.source_block` write it."""
+    lines = f"work_id={source.work_id}, start-line={source.start_line}, end-line={source.end_line}"
+    return re.compile(
+        rf"^<<< {source.label} (?P<mark>[0-9a-f]+)\n\[{source.label}\] Source: (?P<path>[^\n]*) \| \({lines}\)\nText:"
+        rf"(?:\n(?P<text>.*?))?\n{source.label} (?P=mark) >>>$",
+        re.MULTILINE | re.DOTALL,
+    )

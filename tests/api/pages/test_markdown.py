@@ -1,0 +1,71 @@
+"""Answers as HTML."""
+
+import pytest
+
+from api.pages.markdown import answer_html
+
+
+def test_a_cited_source_becomes_a_link_to_it_and_others_are_marked() -> None:
+    shown = answer_html("So it is [S1, S9].", ["S1"])
+
+    assert 'href="#source-S1"' in shown
+    assert '<span class="cite-unknown">S9 (not a source of the prompt)</span>' in shown
+
+
+def test_a_label_with_a_link_behind_it_stays_a_label() -> None:
+    shown = answer_html("[S1](https://elsewhere.example)\n\n[S1]: https://elsewhere.example", ["S1"])
+
+    assert shown.count('href="#source-S1"') == 2
+    assert 'href="https://elsewhere.example"' not in shown
+
+
+def test_code_cites_nothing() -> None:
+    assert "source-S1" not in answer_html("`[S1]`\n\n```\n[S1]\n```", ["S1"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "![x](https://elsewhere.example/x.png)",
+        '![x](x.png "onerror=alert(1)")',
+        "[a](javascript:alert(1))",
+        "[a](JaVaScRiPt:alert(1))",
+        "[a](data:text/html,<script>alert(1)</script>)",
+        "[a](vbscript:x)",
+        "[a](&#106;avascript:alert(1))",
+        "<javascript:alert(1)>",
+        "<svg><script>alert(1)</script></svg>",
+        "[a](/runs/1)",
+        "[a](//elsewhere.example)",
+        "[a](#main)",
+        "<a href='https://elsewhere.example' onclick='alert(1)'>a</a>",
+        "<style>*{display:none}</style>",
+    ],
+)
+def test_nothing_runs_loads_or_leads_anywhere_in_ragq(answer: str) -> None:
+    shown = answer_html(answer, ["S1"])
+
+    for element in ("<script", "<img", "<svg", "<style", "<iframe", ' href="'):
+        assert element not in shown
+
+
+def test_links_lead_out_without_telling_where_from() -> None:
+    shown = answer_html("[a](https://elsewhere.example/?a=1&b=2)", [])
+
+    assert 'href="https://elsewhere.example/?a=1&amp;b=2"' in shown
+    assert 'rel="noreferrer noopener nofollow"' in shown
+
+
+def test_headings_stand_under_those_of_the_page() -> None:
+    shown = answer_html("# One\n\n##### Five", [])
+
+    assert shown == "<h3>One</h3>\n<h6>Five</h6>\n"
+
+
+def test_tables_and_lists_are_kept() -> None:
+    shown = answer_html("| a |\n|---|\n| b |\n\n3. three", [])
+
+    assert "<td>b</td>" in shown
+    assert '<ol start="3">' in shown
