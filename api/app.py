@@ -9,6 +9,8 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from api import problems
+from api.doors.install import install
+from api.rest.routers import ROUTERS
 from api.services import Services
 
 
@@ -23,5 +25,8 @@ def make_app(services: Services) -> FastAPI:
     app = FastAPI(title="ragq", version=version("ragq"), lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.services = services
     problems.install(app)
+    install(app, services)
+    for router in ROUTERS:
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
     return app

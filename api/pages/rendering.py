@@ -8,6 +8,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.templating import Jinja2Templates
 
+from api.doors.csrf import csrf_field
+
 
 def took(seconds: float | None) -> str:
     """A duration: `0.42 s`, `1 min 5 s`; nothing for one that is not known."""
@@ -29,7 +31,7 @@ _templates = Jinja2Templates(
     )
 )
 _templates.env.filters["took"] = took
-_templates.env.globals.setdefault("csrf_field", lambda: "")
+_templates.env.globals["csrf_field"] = csrf_field
 
 
 def page(

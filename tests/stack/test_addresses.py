@@ -1,0 +1,35 @@
+import socket
+from typing import Any
+
+import pytest
+
+from stack.addresses import is_loopback
+
+
+def resolved_to(*addresses: str) -> Any:
+    return lambda *_, **__: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in addresses]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "expected"),
+    [(["127.0.0.1"], True), (["127.0.0.1", "::1"], True), (["127.0.0.1", "10.0.0.5"], False), ([], False)],
+)
+def test_a_name_is_loopback_when_it_leads_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch, addresses: list[str], expected: bool
+) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", resolved_to(*addresses))
+
+    assert is_loopback("box") is expected
+
+
+def test_a_name_that_leads_nowhere_is_not_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise socket.gaierror("no such name")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+
+    assert not is_loopback("nobody")
+
+
+def test_localhost_is_loopback() -> None:
+    assert is_loopback("localhost")
