@@ -41,17 +41,24 @@ STAGES: Final = {
 
 
 async def take_step(
-    connection: Connection, query: StoredQuery, step: Step, *, preset: str | None = None, top_n: int | None = None
+    connection: Connection,
+    query: StoredQuery,
+    step: Step,
+    *,
+    through: Step | None = None,
+    preset: str | None = None,
+    top_n: int | None = None,
 ) -> StoredQuery:
     """Let the stages of a step run, again where they ran before, and the chain end after them.
 
+    With `through` the steps after it run too, up to that one, and the chain ends after that.
     `top_n` is the number of sources in the prompt, 1 to 20; None takes the preset's. With `preset` the question moves
     to a run of that preset, unless it is in one. The returned question names the job to set off and to wait for.
 
     Raises StepNotReadyError while an earlier step is not done, StageRunningError, QueryMissingError, QueryValueError
     for another `top_n`, and what a move raises.
     """
-    first, last = STAGES[step]
+    first, last = STAGES[step][0], STAGES[through or step][1]
     async with connection.transaction():
         query, done = await _hold(connection, query)
         missing = next((stage for stage in stages_of("query", "answer", until=first)[:-1] if stage not in done), None)

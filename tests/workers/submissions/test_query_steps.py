@@ -89,6 +89,17 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
         assert await flaws(connection) == []
 
 
+async def test_several_steps_run_one_after_the_other(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await take_step(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
+
+        assert list(await chain(connection, query.job_id)) == list(TO_CONSOLIDATE)
+        (route,) = await runs.routes(connection, [query.job_id])
+        assert tuple(hop.stage for hop in route.hops) == TO_CONSOLIDATE[2:]
+
+
 @pytest.mark.parametrize(
     ("step", "done", "needed"),
     [
