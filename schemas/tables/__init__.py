@@ -1,6 +1,6 @@
 """The tables, one file per area. Importing this package registers all of them on SQLModel's metadata."""
 
-from schemas.tables.api import ApiSession, ApiToken, IdempotencyKey
+from schemas.tables.api import ApiSession, ApiToken, ChangeListener, IdempotencyKey
 from schemas.tables.corpora import ChunkTerm, ChunkTokenVectors, ChunkVector, Corpus, StoredChunk, StoredWork
 from schemas.tables.interviews import Participant, Split, SplitMember
 from schemas.tables.ledger import LLMCall, LLMCallUse
@@ -23,6 +23,7 @@ from schemas.tables.workers import Worker
 __all__ = [
     "ApiSession",
     "ApiToken",
+    "ChangeListener",
     "ChunkTerm",
     "ChunkTokenVectors",
     "ChunkVector",

@@ -1,9 +1,9 @@
-"""Who may ask over HTTP, and what was asked for under which key."""
+"""Who may ask over HTTP, what was asked for under which key, and who waits for changes."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Text
+from sqlalchemy import BigInteger, Column, Text
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, time_column
@@ -52,3 +52,13 @@ class IdempotencyKey(SQLModel, table=True):
     made: dict[str, Any] = Field(sa_column=json_column())
     """What was made, by ids."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
+
+
+class ChangeListener(SQLModel, table=True):
+    """One row, which says that somebody listens for changes: nobody is notified without it."""
+
+    __tablename__ = "change_listener"
+    __table_args__ = {"prefixes": ["UNLOGGED"]}
+
+    id: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
+    listened_at: datetime | None = Field(default=None, sa_column=now_column())
