@@ -18,11 +18,15 @@ WHERE s.job_id = $1 AND s.stage = $2 AND s.status = 'done'
 
 VECTORS = "SELECT vector FROM stage_vector WHERE attempt_id = $1 ORDER BY ordinal"
 
+# What is private is not even read where it is not asked for.
 HISTORY = """
-SELECT a.*, w.host, w.pid, extract(epoch FROM coalesce(a.ended_at, now()) - a.started_at)::float8 AS seconds,
+SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.worker_id, a.started_at, a.ended_at, a.outcome, a.inputs,
+       CASE WHEN $4 THEN a.output END AS output, a.output_hash, a.previous_hash, a.hash, a.error_type, a.error_message,
+       a.error_category, CASE WHEN $4 THEN a.error_details END AS error_details,
+       w.host, w.pid, extract(epoch FROM coalesce(a.ended_at, now()) - a.started_at)::float8 AS seconds,
        (SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = a.id) AS vectors
 FROM stage_attempt AS a LEFT JOIN worker AS w ON w.id = a.worker_id
-WHERE a.job_id = $1 AND ($2::text IS NULL OR a.stage = $2)
+WHERE a.job_id = $1 AND ($2::text IS NULL OR a.stage = $2) AND ($3::integer IS NULL OR a.number = $3)
 ORDER BY a.id
 """
 
@@ -84,9 +88,19 @@ async def vectors(connection: Connection, attempt_id: int) -> NDArray[np.float32
     return np.stack([row["vector"].to_numpy() for row in rows])
 
 
-async def history(connection: Connection, job_id: int, stage: str | None = None) -> list[dict[str, Any]]:
-    """Every attempt of a job (or of one of its stages), oldest first."""
-    return [dict(row) for row in await connection.fetch(HISTORY, job_id, stage)]
+async def history(
+    connection: Connection,
+    job_id: int,
+    stage: str | None = None,
+    *,
+    number: int | None = None,
+    with_outputs: bool = True,
+) -> list[dict[str, Any]]:
+    """Every attempt of a job (or of one of its stages, or of one number), oldest first.
+
+    Without outputs `output` and `error_details`, which hold text, are None.
+    """
+    return [dict(row) for row in await connection.fetch(HISTORY, job_id, stage, number, with_outputs)]
 
 
 async def audit(connection: Connection, run_id: int) -> Audit:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.phq8 import PHQ8Item
 from store import ledger, runs
 from store.database import Connection
 from store.runs import RunOverview
@@ -83,6 +84,11 @@ class JobView:
         """Spent in the last attempt of each stage."""
         return sum(stage.seconds or 0.0 for stage in self.stages)
 
+    @property
+    def judged(self) -> list[str]:
+        """What `kept` or `rejected` count, items in the order of the questionnaire."""
+        return [item for item in (*PHQ8Item, "chunks", "tags") if item in self.kept or item in self.rejected]
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunView:
@@ -105,23 +111,33 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
         if overview is None:
             return None
         read_at: datetime = await connection.fetchval("SELECT now()")
-        validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
-        errors = {row["job_id"]: _error(row) for row in await connection.fetch(ERRORS, run_id, job_ids)}
-        calls = await ledger.counts(connection, run_id, job_ids=job_ids)
-        rows_by_job: dict[int, list[dict[str, Any]]] = {}
-        for row in await runs.grid(connection, run_id, job_ids=job_ids):
-            rows_by_job.setdefault(row["id"], []).append(row)
+        jobs = await _jobs(connection, run_id, job_ids)
         settings = await runs.settings(connection, run_id)
+    return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs)
+
+
+async def job_view(connection: Connection, job_id: int) -> JobView | None:
+    """One job; None when there is none of that number."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        job = await runs.job(connection, job_id)
+        if job is None:
+            return None
+        (view,) = await _jobs(connection, job["run_id"], [job_id])
+    return view
+
+
+async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
+    validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
+    errors = {row["job_id"]: _error(row) for row in await connection.fetch(ERRORS, run_id, job_ids)}
+    calls = await ledger.counts(connection, run_id, job_ids=job_ids)
+    rows_by_job: dict[int, list[dict[str, Any]]] = {}
+    for row in await runs.grid(connection, run_id, job_ids=job_ids):
+        rows_by_job.setdefault(row["id"], []).append(row)
     nothing = ledger.CallCounts(0, 0)
-    return RunView(
-        overview=overview,
-        read_at=read_at,
-        settings=settings,
-        jobs=[
-            _job(rows, validated.get(job_id), errors.get(job_id), calls.get(job_id, nothing))
-            for job_id, rows in rows_by_job.items()
-        ],
-    )
+    return [
+        _job(rows, validated.get(job_id), errors.get(job_id), calls.get(job_id, nothing))
+        for job_id, rows in rows_by_job.items()
+    ]
 
 
 def _job(

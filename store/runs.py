@@ -98,6 +98,13 @@ WHERE run_id = $1 AND ($2::text IS NULL OR status = $2)
 ORDER BY array_position($3::text[], status), ordinal LIMIT $4 OFFSET $5
 """
 
+IN_ORDER = """
+SELECT id FROM job
+WHERE run_id = $1 AND ($2::text IS NULL OR status = $2)
+  AND ($3::bigint IS NULL OR ordinal > (SELECT ordinal FROM job WHERE id = $3 AND run_id = $1))
+ORDER BY ordinal LIMIT $4
+"""
+
 #: The states of jobs in the order in which they want to be looked at.
 URGENCY = (
     JobStatus.FAILED,
@@ -288,6 +295,13 @@ async def most_urgent(
     """Jobs of a run (in one state) by the order of `URGENCY`, then in the order of submission."""
     rows = await connection.fetch(URGENT, run_id, status, list(URGENCY), limit, offset)
     return [row["id"] for row in rows]
+
+
+async def in_order(
+    connection: Connection, run_id: int, *, status: JobStatus | None = None, after: int | None = None, limit: int
+) -> list[int]:
+    """Jobs of a run (in one state) in the order of submission; with `after`, those behind that job."""
+    return [row["id"] for row in await connection.fetch(IN_ORDER, run_id, status, after, limit)]
 
 
 async def routes(connection: Connection, job_ids: Sequence[int]) -> list[Route]:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from schemas.statuses import JobStatus
 from store import runs
 from store.database import Database
-from store.run_view import run_view
+from store.run_view import job_view, run_view
 from store.runs import Stored
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
@@ -62,3 +62,22 @@ async def test_a_run_without_jobs_has_no_states(database: Database) -> None:
 
 async def _nothing(*_: object) -> None:
     """Leaves a stage running."""
+
+
+async def test_jobs_are_paged_in_the_order_of_submission(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("1", "2", "3", stages=("extract",))
+    one, two, three = stored.job_ids
+    async with database.connection() as connection:
+        await take(connection, two, "extract", failing(TIMED_OUT))
+        assert await runs.in_order(connection, stored.run_id, limit=2) == [one, two]
+        assert await runs.in_order(connection, stored.run_id, after=two, limit=2) == [three]
+        assert await runs.in_order(connection, stored.run_id, status=JobStatus.WAITING, limit=9) == [one, three]
+
+
+async def test_one_job_is_shown_like_those_of_a_run(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("1", "2", stages=("extract",))
+    async with database.connection() as connection:
+        view = await run_view(connection, stored.run_id)
+        assert view is not None
+        assert await job_view(connection, stored.job_ids[1]) == view.jobs[1]
+        assert await job_view(connection, 999) is None

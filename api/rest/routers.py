@@ -1,0 +1,9 @@
+"""Every resource of the REST API."""
+
+from typing import Final
+
+from fastapi import APIRouter
+
+from api.rest import jobs, runs
+
+ROUTERS: Final[tuple[APIRouter, ...]] = (runs.router, jobs.router)

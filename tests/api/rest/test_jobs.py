@@ -1,0 +1,107 @@
+"""Jobs and their attempts over REST."""
+
+import httpx
+import pytest
+
+from api.services import Services
+from schemas.values.chat import ChatCall, ChatReply, Message
+from store import ledger, runs, stages
+from store.runs import Stored
+from tests.store.conftest import new_run
+from tests.store.scored import TIMED_OUT, committing, take
+
+SECRET = {"quotes": {"sleep": ["I lie awake"]}}
+
+
+@pytest.fixture
+async def stored(services: Services) -> Stored:
+    """A run of one job, whose first stage is done and whose second failed once after a call."""
+    async with services.database.connection() as connection:
+        run = await runs.store(connection, new_run(("316",), stages=("extract", "score")))
+        (job_id,) = run.job_ids
+        await take(connection, job_id, "extract", committing(SECRET))
+        claim = await stages.claim(connection, job_id, "score", "worker", 60)
+        assert claim is not None
+        call = ChatCall(model="small", messages=(Message(role="user", content="I lie awake"),), timeout_s=1)
+        reply = ChatReply(
+            text="she said so",
+            model="small",
+            digest="d",
+            stop_reason="stop",
+            prompt_tokens=7,
+            reply_tokens=3,
+            seconds=0.5,
+            tokens=None,
+        )
+        kept = await ledger.keep(connection, "key", call, reply)
+        await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)
+        await stages.fail(connection, claim, TIMED_OUT, inputs={"transcript_hash": "t"})
+    return run
+
+
+async def test_a_job_shows_where_it_stands(client: httpx.AsyncClient, stored: Stored) -> None:
+    found = (await client.get(f"/jobs/{stored.job_ids[0]}")).json()
+
+    assert (found["run_id"], found["kind"], found["query_id"]) == (stored.run_id, "participant", None)
+    assert (found["status"], found["is_at_rest"], found["llm_paid"]) == ("failed", True, 1)
+    assert [stage["status"] for stage in found["stages"]] == ["done", "failed"]
+    assert found["error"]["category"] == "scoring_llm_timeout"
+
+
+async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
+    client: httpx.AsyncClient, stored: Stored
+) -> None:
+    address = f"/jobs/{stored.job_ids[0]}/attempts"
+
+    plain, full = await client.get(address), await client.get(address, params={"outputs": True})
+
+    extract, score = plain.json()["attempts"]
+    assert (extract["output"], extract["outcome"], score["error"]["details"]) == (None, "succeeded", None)
+    assert "awake" not in plain.text and "private" not in plain.text
+    assert full.json()["attempts"][0]["output"] == SECRET
+    assert full.json()["attempts"][1]["error"]["details"] == {"words": "private"}
+    assert score["previous_hash"] == extract["hash"]
+
+
+async def test_the_history_of_one_stage(client: httpx.AsyncClient, stored: Stored) -> None:
+    found = await client.get(f"/jobs/{stored.job_ids[0]}/attempts", params={"stage": "score"})
+
+    assert [attempt["stage"] for attempt in found.json()["attempts"]] == ["score"]
+
+
+async def test_an_attempt_shows_its_calls_and_their_texts_when_asked(client: httpx.AsyncClient, stored: Stored) -> None:
+    address = f"/jobs/{stored.job_ids[0]}/attempts/score/1"
+
+    plain, full = await client.get(address), await client.get(address, params={"outputs": True})
+
+    (call,) = plain.json()["calls"]
+    assert (call["model"], call["is_reused"], call["prompt_tokens"], call["reply"]) == ("small", False, 7, None)
+    assert "awake" not in plain.text and "she said so" not in plain.text
+    (call,) = full.json()["calls"]
+    assert call["reply"] == "she said so"
+    assert call["request"]["messages"][0]["content"] == "I lie awake"
+
+
+async def test_what_is_not_there_is_a_problem(client: httpx.AsyncClient, stored: Stored) -> None:
+    (job_id,) = stored.job_ids
+    asked = ["/jobs/99", "/jobs/99/attempts", "/jobs/99/attempts/score/1", f"/jobs/{job_id}/attempts/score/2"]
+
+    replies = [await client.get(path) for path in asked]
+
+    assert [(reply.status_code, reply.json()["type"].rsplit(":")[-1]) for reply in replies] == [
+        (404, "job-missing"),
+        (404, "job-missing"),
+        (404, "job-missing"),
+        (404, "attempt-missing"),
+    ]
+
+
+async def test_a_job_is_retried_paused_resumed_and_cancelled(client: httpx.AsyncClient, stored: Stored) -> None:
+    address = f"/jobs/{stored.job_ids[0]}"
+
+    for action in ("retry", "pause", "resume", "cancel"):
+        reply = await client.post(f"{address}/{action}")
+        assert reply.json() == {"action": action, "job_ids": stored.job_ids, "is_sent": True}
+
+    assert (await client.post(f"{address}/pause")).status_code == 409
+    assert (await client.get(address)).json()["status"] == "cancelled"

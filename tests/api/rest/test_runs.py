@@ -1,0 +1,146 @@
+"""Runs over REST."""
+
+from collections.abc import Awaitable, Callable
+
+import httpx
+import pytest
+
+from api.services import Services
+from schemas.statuses import JobStatus
+from store import runs
+from store.runs import Stored
+from tests.store.conftest import new_run
+from tests.store.scored import TIMED_OUT, committing, failing, take
+
+MakeRun = Callable[..., Awaitable[Stored]]
+
+
+@pytest.fixture
+def make_run(services: Services) -> MakeRun:
+    """Stores a run of one job per subject, of these stages."""
+
+    async def make(*subjects: str, stages: tuple[str, ...] = ("extract", "embed")) -> Stored:
+        async with services.database.connection() as connection:
+            return await runs.store(connection, new_run(subjects, stages=stages), always_new=True)
+
+    return make
+
+
+async def test_runs_are_listed_newest_first_and_in_pages(client: httpx.AsyncClient, make_run: MakeRun) -> None:
+    first, second, third = [(await make_run("1")).run_id for _ in range(3)]
+
+    newest = (await client.get("/runs", params={"limit": 2})).json()
+    rest = (await client.get("/runs", params={"limit": 2, "before": newest["next_before"]})).json()
+
+    assert [run["id"] for run in newest["runs"]] == [third, second]
+    assert ([run["id"] for run in rest["runs"]], rest["next_before"]) == ([first], None)
+    assert (await client.get("/runs", params={"kind": "query"})).json() == {"runs": [], "next_before": None}
+
+
+async def test_a_run_shows_its_jobs_with_stages_and_errors(
+    client: httpx.AsyncClient, services: Services, make_run: MakeRun
+) -> None:
+    stored = await make_run("316", "317")
+    async with services.database.connection() as connection:
+        await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
+        await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
+
+    found = (await client.get(f"/runs/{stored.run_id}")).json()
+
+    assert found["run"]["states"] == {"running": 1, "failed": 1}
+    assert (found["progress"]["stages_done"], found["progress"]["stages"]) == (1, 4)
+    assert found["progress"]["is_at_rest"] is False
+    going_on, failed = found["jobs"]
+    assert [stage["status"] for stage in going_on["stages"]] == ["done", "ready"]
+    assert (failed["job_id"], failed["subject"], failed["status"]) == (stored.job_ids[1], "317", "failed")
+    assert failed["error"] == {
+        "stage": "extract",
+        "attempt": 1,
+        "type": "schemas.errors.LLMTimeoutError",
+        "message": "LLM request timed out after 600s",
+        "category": "scoring_llm_timeout",
+    }
+
+
+async def test_the_jobs_of_a_run_come_in_pages_and_by_state(
+    client: httpx.AsyncClient, services: Services, make_run: MakeRun
+) -> None:
+    stored = await make_run("1", "2", "3")
+    async with services.database.connection() as connection:
+        await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
+    address = f"/runs/{stored.run_id}"
+
+    first = (await client.get(address, params={"jobs_limit": 2})).json()
+    second = (await client.get(address, params={"jobs_limit": 2, "after": first["next_after"]})).json()
+    failed = (await client.get(address, params={"status": "failed"})).json()
+
+    assert [job["subject"] for job in first["jobs"]] == ["1", "2"]
+    assert ([job["subject"] for job in second["jobs"]], second["next_after"]) == (["3"], None)
+    assert [job["subject"] for job in failed["jobs"]] == ["2"]
+    assert second["run"]["jobs"] == 3
+
+
+async def test_the_settings_of_a_run_say_where_they_came_from(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        frozen = {"MODEL_TEMPERATURE": {"value": 0.0, "source": "default"}}
+        run = runs.NewRun(
+            kind="query", profile="demo", settings=frozen, settings_hash="s", request={}, version="0", jobs=[]
+        )
+        run_id = (await runs.store(connection, run)).run_id
+
+    assert (await client.get(f"/runs/{run_id}/settings")).json() == frozen
+
+
+@pytest.mark.parametrize("path", ["/runs/9", "/runs/9/settings"])
+async def test_a_run_that_is_not_there_is_a_problem(client: httpx.AsyncClient, path: str) -> None:
+    reply = await client.get(path)
+
+    assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")
+
+
+@pytest.mark.parametrize("path", ["/runs/0", "/runs/x", f"/runs/{2**63}", "/runs?limit=0", "/runs?kind=other"])
+async def test_what_is_no_run_is_refused(client: httpx.AsyncClient, path: str) -> None:
+    assert (await client.get(path)).status_code == 422
+
+
+async def test_a_failed_run_is_retried_once(client: httpx.AsyncClient, services: Services, make_run: MakeRun) -> None:
+    stored = await make_run("316", "317")
+    async with services.database.connection() as connection:
+        await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
+
+    retried = await client.post(f"/runs/{stored.run_id}/retry")
+    again = await client.post(f"/runs/{stored.run_id}/retry")
+
+    assert retried.json() == {"action": "retry", "job_ids": [stored.job_ids[1]], "is_sent": True}
+    assert (again.status_code, again.json()["type"]) == (409, "urn:ragq:problem:no-job-in-state")
+
+
+async def test_a_run_is_paused_resumed_and_cancelled(
+    client: httpx.AsyncClient, services: Services, make_run: MakeRun
+) -> None:
+    stored = await make_run("316")
+    address = f"/runs/{stored.run_id}"
+
+    assert (await client.post(f"{address}/pause", json={"note": "not now"})).json()["job_ids"] == stored.job_ids
+    (paused,) = (await client.get(address)).json()["jobs"]
+    assert (await client.post(f"{address}/resume")).status_code == 200
+    assert (await client.post(f"{address}/cancel")).status_code == 200
+
+    assert (paused["status"], paused["note"]) == (JobStatus.PAUSED, "not now")
+    assert (await client.get(address)).json()["run"]["states"] == {"cancelled": 1}
+
+
+async def test_a_note_that_cannot_be_stored_is_refused(client: httpx.AsyncClient, make_run: MakeRun) -> None:
+    stored = await make_run("316")
+
+    refused = [
+        await client.post(f"/runs/{stored.run_id}/pause", json=body)
+        for body in ({"note": "a\x00b"}, {"note": 7}, {"remark": "?"}, {"note": "x" * 1001})
+    ]
+
+    assert [reply.status_code for reply in refused] == [422] * 4
+
+
+async def test_a_decision_about_nothing_is_a_problem(client: httpx.AsyncClient) -> None:
+    for action in ("retry", "resume", "pause", "cancel"):
+        assert (await client.post(f"/runs/9/{action}")).json()["type"] == "urn:ragq:problem:run-missing"
