@@ -10,6 +10,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -127,12 +128,34 @@ def install(app: FastAPI) -> None:
         assert issubclass(error, Exception)
         app.add_exception_handler(error, _known)
     app.add_exception_handler(Exception, _unforeseen)
+    _describe(app)
+
+
+def _describe(app: FastAPI) -> None:
+    """Put the problem into the components of OpenAPI, where the descriptions of routes refer to it."""
+    described = app.openapi
+    _, models = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
+
+    def openapi() -> dict[str, Any]:
+        schema = described()
+        schema.setdefault("components", {}).setdefault("schemas", {}).update(models["$defs"])
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    invalid = [InvalidField(where=".".join(map(str, of["loc"])), message=of["msg"]) for of in error.errors()]
+    invalid = [_invalid_field(of) for of in error.errors()]
     return respond(request, INVALID, "Parts of the request cannot be used; `errors` names them.", invalid=invalid)
+
+
+def _invalid_field(found: dict[str, Any]) -> InvalidField:
+    # The name of a field that nobody asked for is the client's own words.
+    *where, last = map(str, found["loc"])
+    if found["type"] == "extra_forbidden":
+        return InvalidField(where=".".join(where), message="A field that is not known stands here")
+    return InvalidField(where=".".join([*where, last]), message=found["msg"])
 
 
 async def _http(request: Request, error: Exception) -> Response:

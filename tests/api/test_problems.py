@@ -1,11 +1,18 @@
 """Errors over HTTP."""
 
+import json
+
 import httpx
 import pytest
 from fastapi import FastAPI
 
 from api import problems
+from api.rest.bodies.base import Body
 from schemas.errors import PresetMissingError, Refused
+
+
+class Strict(Body):
+    n: int
 
 
 @pytest.fixture
@@ -23,6 +30,10 @@ def failing(app: FastAPI) -> FastAPI:
     @app.get("/number/{n}")
     async def number(n: int) -> int:
         return n
+
+    @app.post("/strict")
+    async def strict(body: Strict) -> int:
+        return body.n
 
     return app
 
@@ -65,6 +76,16 @@ async def test_an_invalid_request_is_told_where_and_not_what(failing: FastAPI, c
     assert "secret-word" not in reply.text
 
 
+@pytest.mark.parametrize("name", ["secret-word", "\ud83d"])
+async def test_the_name_of_an_unknown_field_is_not_repeated(
+    failing: FastAPI, client: httpx.AsyncClient, name: str
+) -> None:
+    sent = json.dumps({"n": 1, name: 2})
+    reply = await client.post("/strict", content=sent, headers={"Content-Type": "application/json"})
+    assert reply.status_code == 422
+    assert reply.json()["errors"] == [{"where": "body", "message": "A field that is not known stands here"}]
+
+
 async def test_an_unknown_path_is_a_problem_too(client: httpx.AsyncClient) -> None:
     reply = await client.get("/nowhere")
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:not-found")
@@ -76,3 +97,9 @@ def test_the_nearest_class_decides() -> None:
 
     kind = problems.kind_of(Nearer("no"))
     assert kind == problems.KINDS[Refused]
+
+
+async def test_the_description_of_the_api_says_what_a_problem_is(client: httpx.AsyncClient) -> None:
+    components = (await client.get("/openapi.json")).json()["components"]["schemas"]
+    assert set(components["Problem"]["required"]) == {"type", "title", "status", "detail"}
+    assert "InvalidField" in components

@@ -1,0 +1,35 @@
+"""The header Idempotency-Key: a request that is sent twice makes one thing, and gets the same reply."""
+
+from hashlib import sha256
+from typing import Annotated, Final
+
+from fastapi import Depends, Header, Request
+
+from api.doors.admission import Admitted
+from store.idempotency import RequestKey
+
+#: Set on a reply that tells of what was made before.
+REPLAYED: Final = {"Idempotency-Replayed": "true"}
+
+
+async def request_key(
+    request: Request,
+    principal: Admitted,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            pattern=r"^[\x21-\x7e]{1,255}$",
+            description="1 to 255 visible characters of your own making, a UUID say. The same request under the same "
+            "key makes nothing new for 24 hours, and is answered by what was made.",
+        ),
+    ] = None,
+) -> RequestKey | None:
+    """The key of a request, which stands for its method, address and body to the byte; None without the header."""
+    if idempotency_key is None:
+        return None
+    target = f"{request.method} {request.scope['path']}".encode()
+    hashed = sha256(b"\n".join((target, request.scope["query_string"], await request.body())))
+    return RequestKey(principal=principal.name, key=idempotency_key, request_hash=hashed.hexdigest())
+
+
+Keyed = Annotated[RequestKey | None, Depends(request_key)]

@@ -1,0 +1,154 @@
+"""The expansion of a question as JSON. The question may be called `original_query` or `query`."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from pydantic import ConfigDict, Field, model_validator
+
+from api.rest.bodies.base import Body, Reply, Text
+from api.rest.bodies.rag_queries import Question
+from api.rest.bodies.rag_steps import StepDone
+from schemas.values.queries import Intent
+
+_QUESTION: Final = "What is working memory?"
+_REPLY: Final = (
+    '{"queries": ["capacity of working memory in adults"], "hyde_answer": "Working memory is a cognitive system...", '
+    '"intent": "DEFINITION", "entities": ["working memory"]}'
+)
+
+REPLY_CHARS: Final = 100_000
+"""What a pasted expansion may have."""
+
+
+def _exactly_one(*names: str) -> dict[str, Any]:
+    """JSON Schema for: one of these fields is a text, and the other is left out or null."""
+    absent: dict[str, Any] = {name: {"type": "null"} for name in names}
+    return {"oneOf": [{"required": [name], "properties": absent | {name: {"type": "string"}}} for name in names]}
+
+
+def _only(names: Sequence[str], values: Sequence[str | None]) -> str:
+    given = [value for value in values if value is not None]
+    if len(given) != 1:
+        raise ValueError(f"give exactly one of {' and '.join(names)}")
+    return given[0]
+
+
+class Asked(Body):
+    """A question to a corpus."""
+
+    model_config = ConfigDict(json_schema_extra=_exactly_one("original_query", "query"))
+
+    original_query: Question | None = Field(default=None, repr=False)
+    query: Question | None = Field(default=None, repr=False)
+    """The same as `original_query`; give one of the two."""
+    corpus: Annotated[Text, Field(min_length=1, max_length=200)] = "default"
+    config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """The preset; without it the default one."""
+
+    @model_validator(mode="after")
+    def _one_question(self) -> "Asked":
+        _only(("original_query", "query"), (self.original_query, self.query))
+        return self
+
+    @property
+    def question(self) -> str:
+        """What is asked, under either name."""
+        return _only(("original_query", "query"), (self.original_query, self.query))
+
+
+class ExpansionRequest(Asked):
+    """A question to expand."""
+
+    model_config = ConfigDict(
+        json_schema_extra=_exactly_one("original_query", "query")
+        | {"examples": [{"original_query": _QUESTION, "use_full_model": True}, {"query": _QUESTION, "n": 3}]}
+    )
+
+    n: Annotated[int, Field(ge=1, le=10)] | None = None
+    """Search phrases to ask for; without it as many as the preset says."""
+    use_full_model: bool | None = None
+    """Accepted and without effect: one model expands, RAGQ_QUERY_MODEL."""
+
+
+class PastedExpansion(Asked):
+    """A question with the reply of a model of one's own. The reply may be called `llm_response` or `response_text`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [_exactly_one("original_query", "query"), _exactly_one("llm_response", "response_text")],
+            "examples": [
+                {"original_query": _QUESTION, "llm_response": _REPLY},
+                {"query": _QUESTION, "response_text": _REPLY},
+            ],
+        }
+    )
+
+    llm_response: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] | None = Field(default=None, repr=False)
+    """One JSON object, alone or in a code fence."""
+    response_text: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] | None = Field(default=None, repr=False)
+    """The same as `llm_response`; give one of the two."""
+
+    @model_validator(mode="after")
+    def _one_reply(self) -> "PastedExpansion":
+        _only(("llm_response", "response_text"), (self.llm_response, self.response_text))
+        return self
+
+    @property
+    def reply(self) -> str:
+        """What the model replied, under either name."""
+        return _only(("llm_response", "response_text"), (self.llm_response, self.response_text))
+
+
+class ExpansionPrompt(Reply):
+    """What to ask a model of one's own."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "prompt": "Prepare a search for this question...",
+                    "query": _QUESTION,
+                    "original_query": _QUESTION,
+                    "n": 3,
+                }
+            ]
+        }
+    )
+
+    prompt: str = Field(repr=False)
+    query: str = Field(repr=False)
+    original_query: str = Field(repr=False)
+    """The same as `query`."""
+    n: int
+
+
+class Expanded(StepDone):
+    """A question is stored with its expansion."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "query_id": 1,
+                    "run_id": 12,
+                    "job_id": 34,
+                    "success": True,
+                    "message": "Query created successfully",
+                    "original_query": _QUESTION,
+                    "expanded_queries": [
+                        "What is the definition of working memory?",
+                        "How does working memory function?",
+                    ],
+                    "hyde_answer": "Working memory is a cognitive system...",
+                    "intent": "DEFINITION",
+                    "entities": ["working memory"],
+                }
+            ]
+        }
+    )
+
+    original_query: str = Field(repr=False)
+    expanded_queries: list[str] = Field(repr=False)
+    hyde_answer: str = Field(repr=False)
+    intent: Intent | None
+    entities: list[str] = Field(repr=False)

@@ -1,0 +1,217 @@
+"""Questions as JSON."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from api.rest.bodies.base import MAX_ID, Body, Reply, Text
+from schemas.statuses import JobStatus
+from schemas.values.queries import Intent
+
+_FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
+
+Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000, pattern=_FILLED)]
+"""What is asked: 1 to 2000 characters, without blanks around them."""
+
+Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500, pattern=_FILLED)]
+"""A search phrase or an entity."""
+
+PassageId = Annotated[int, Field(ge=1, le=MAX_ID)]
+
+LINE_EXAMPLE: Final[dict[str, Any]] = {
+    "id": 1,
+    "original_query": "What is working memory?",
+    "intent": "DEFINITION",
+    "status": "ready",
+    "vector_status": "vec",
+    "has_retrieved_context": True,
+    "has_clean_context": True,
+    "entities_count": 2,
+    "results_count": 2,
+    "created_at": "2026-01-01T12:00:00Z",
+    "updated_at": "2026-01-01T12:00:00Z",
+    "run_id": 12,
+    "job_id": 34,
+    "job_status": "succeeded",
+}
+
+PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
+    "place": 1,
+    "chunk_ids": [7, 9],
+    "parent_id": 3,
+    "work_id": 2,
+    "content": "## Working memory\n\nA cognitive system that holds a few things for a moment.",
+    "start_line": 40,
+    "end_line": 42,
+    "score": 0.91,
+    "heading_chain": ["Memory", "Working memory"],
+}
+
+
+class QueryStatus(StrEnum):
+    """What a question needs next."""
+
+    NEEDS_EMBEDDINGS = "needs_embeddings"
+    NEEDS_RETRIEVAL = "needs_retrieval"
+    NEEDS_CONSOLIDATION = "needs_consolidation"
+    READY = "ready"
+
+
+class QueryItem(Reply):
+    """A question in one line."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [LINE_EXAMPLE]})
+
+    id: int
+    original_query: str = Field(repr=False)
+    intent: Intent | None
+    status: QueryStatus
+    """What it needs next; an embedding that failed needs embeddings, and `vector_status` says so."""
+    vector_status: Literal["no_vec", "to_vec", "vec", "vec_err"]
+    has_retrieved_context: bool
+    has_clean_context: bool
+    entities_count: int
+    results_count: int
+    created_at: datetime
+    updated_at: datetime
+    run_id: int
+    job_id: int
+    job_status: JobStatus
+
+
+class QueryList(Reply):
+    """Questions, newest first."""
+
+    queries: list[QueryItem]
+    total: int
+    """How many there are in that status, on every page."""
+
+
+class RetrievedChunk(Reply):
+    """A chunk that the search came to, with every score it got on the way."""
+
+    id: int
+    parent_id: int | None
+    work_id: int
+    content: str = Field(repr=False)
+    heading_breadcrumbs: str | None = Field(repr=False)
+    enriched_content: str = Field(repr=False)
+    """The content with lines around it where it was short; what the ranker saw."""
+    start_line: int
+    end_line: int
+    level: str
+    rrf_score: float
+    """The score after fusion, whichever fusion ran."""
+    dense_rank: int | None
+    lexical_rank: int | None
+    rerank_score: float
+    entity_boost: float
+    intent_boost: float
+    final_score: float
+
+
+class Passage(Reply):
+    """Lines of one work that answer together."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [PASSAGE_EXAMPLE]})
+
+    place: int
+    """From 1: its place in the prompt."""
+    chunk_ids: list[int]
+    parent_id: int | None
+    work_id: int
+    content: str = Field(repr=False)
+    start_line: int
+    end_line: int
+    score: float
+    heading_chain: list[str] = Field(repr=False)
+
+
+class StageError(Reply):
+    """Why a job did not get through."""
+
+    stage: str
+    attempt: int
+    type: str
+    message: str
+    category: str
+
+
+class QueryDetail(QueryItem):
+    """A question with everything that holds for it now."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                LINE_EXAMPLE
+                | {
+                    "expanded_queries": [
+                        "What is the definition of working memory?",
+                        "How does working memory function?",
+                    ],
+                    "hyde_answer": "Working memory is a cognitive system...",
+                    "entities": ["working memory", "cognitive system"],
+                    "retrieved_context": [],
+                    "clean_retrieval_context": [PASSAGE_EXAMPLE],
+                    "available_context_count": 1,
+                    "corpus": "default",
+                    "preset": "Default",
+                    "error": None,
+                }
+            ]
+        }
+    )
+
+    expanded_queries: list[str] | None = Field(repr=False)
+    """None while no expansion is stored."""
+    hyde_answer: str | None = Field(repr=False)
+    entities: list[str] | None = Field(repr=False)
+    retrieved_context: list[RetrievedChunk] | None
+    """In the order in which they were chosen; None while no search is stored."""
+    clean_retrieval_context: list[Passage] | None
+    """In the order of the prompt; None while no consolidation is stored."""
+    available_context_count: int
+    """How many sources a prompt could show: passages, or retrieved chunks where there are none."""
+    corpus: str
+    preset: str | None
+    error: StageError | None
+    """The last error, when the job did not get through."""
+
+
+class PassageChoice(Body):
+    """A passage that stays, named by its `place` or by what it is: any of these fields, as they were read."""
+
+    place: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    chunk_ids: Annotated[list[PassageId], Field(max_length=1000)] | None = None
+    parent_id: PassageId | None = None
+    work_id: PassageId | None = None
+    start_line: PassageId | None = None
+    end_line: PassageId | None = None
+    content: str | None = Field(default=None, repr=False)
+    """Cannot be changed: lines are what the work says."""
+    score: float | None = None
+    heading_chain: list[str] | None = Field(default=None, repr=False)
+
+
+class QueryPatch(Body):
+    """What to change. A field that is left out, or is null, stays as it is; a null intent takes it away."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"original_query": "Updated question", "intent": "MECHANISM"},
+                {"clean_retrieval_context": [{"place": 2}, {"place": 1}]},
+            ]
+        }
+    )
+
+    original_query: Question | None = Field(default=None, repr=False)
+    """Ask this instead. The expansion stays, and everything after it is stale."""
+    expanded_queries: Annotated[list[Phrase], Field(max_length=50)] | None = Field(default=None, repr=False)
+    hyde_answer: Annotated[Text, Field(max_length=10_000)] | None = Field(default=None, repr=False)
+    intent: Annotated[Intent, Field(strict=False)] | Literal[""] | None = None
+    entities: Annotated[list[Phrase], Field(max_length=50)] | None = Field(default=None, repr=False)
+    clean_retrieval_context: Annotated[list[PassageChoice], Field(min_length=1, max_length=1000)] | None = None
+    """The passages that stay, in the order of the prompt."""

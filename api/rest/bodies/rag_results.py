@@ -1,0 +1,56 @@
+"""Answers as JSON."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic import ConfigDict, Field
+
+from api.rest.bodies.base import Reply
+from schemas.values.queries import Origin, Source
+
+_RESULT: Final[dict[str, Any]] = {
+    "id": 42,
+    "query_id": 1,
+    "response_text": "Working memory is a cognitive system... [S1]",
+    "created_at": "2026-01-01T12:00:00Z",
+    "updated_at": "2026-01-01T12:00:00Z",
+    "origin": "model",
+    "model": "llama3.1:8b",
+    "preset": "Default",
+    "prompt_hash": "5d8a995a6fa7cf7c",
+    "sources": [
+        {"label": "S1", "work_id": 2, "title": "Memory", "chunk_ids": [7, 9], "start_line": 40, "end_line": 42}
+    ],
+    "unknown_citations": [],
+}
+
+
+class ResultReply(Reply):
+    """An answer."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_RESULT]})
+
+    id: int
+    query_id: int
+    response_text: str = Field(repr=False)
+    created_at: datetime
+    updated_at: datetime
+    origin: Origin
+    """`model`, or `pasted`."""
+    model: str | None
+    preset: str | None
+    prompt_hash: str
+    sources: list[Source]
+    """What each label of its prompt stands for."""
+    unknown_citations: list[str]
+    """Labels that it cites and its prompt did not have."""
+
+
+class ResultList(Reply):
+    """The answers to a question, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"query_id": 1, "results": [_RESULT], "total": 1}]})
+
+    query_id: int
+    results: list[ResultReply]
+    total: int

@@ -1,0 +1,237 @@
+"""The steps of a question as JSON."""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from api.rest.bodies.base import Body, Reply, Text
+from schemas.statuses import JobStatus
+from schemas.values.queries import ContextSource, Source
+
+TopN = Annotated[int, Field(ge=1, le=20)]
+"""How many sources the prompt shows; without it as many as the preset says."""
+
+ANSWER_CHARS: Final = 200_000
+"""What a pasted reply may have."""
+
+_DONE: Final[dict[str, Any]] = {"query_id": 1, "run_id": 12, "job_id": 34, "success": True}
+
+_SOURCE: Final[dict[str, Any]] = {
+    "label": "S1",
+    "work_id": 2,
+    "title": "Memory",
+    "chunk_ids": [7, 9],
+    "start_line": 40,
+    "end_line": 42,
+}
+
+
+class Started(Reply):
+    """A step that is on its way. `GET /jobs/{job_id}` says when it is done; nothing has to wait for it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "query_id": 1,
+                    "run_id": 12,
+                    "job_id": 34,
+                    "status": "waiting",
+                    "message": "On its way; /jobs/34 says when it is done.",
+                }
+            ]
+        }
+    )
+
+    query_id: int
+    run_id: int
+    job_id: int
+    status: JobStatus
+    message: str
+
+
+class StepDone(Reply):
+    """What every step that is done says."""
+
+    query_id: int
+    run_id: int
+    job_id: int
+    success: Literal[True] = True
+    message: str
+
+
+class Embedded(StepDone):
+    """The question, its search phrases and its made-up answer have vectors."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                _DONE
+                | {
+                    "message": "Query vectorized successfully",
+                    "vector_status": "vec",
+                    "total_embeddings": 4,
+                    "original_count": 1,
+                    "mqe_count": 2,
+                    "hyde_count": 1,
+                }
+            ]
+        }
+    )
+
+    vector_status: Literal["vec"] = "vec"
+    total_embeddings: int
+    original_count: int
+    mqe_count: int
+    hyde_count: int
+
+
+class Retrieved(StepDone):
+    """Chunks were searched for, ranked and chosen."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                _DONE
+                | {
+                    "message": "Retrieved 15 chunks",
+                    "chunks_retrieved": 15,
+                    "total_dense_candidates": 76,
+                    "total_lexical_candidates": 11,
+                    "rrf_candidates": 52,
+                    "final_count": 15,
+                }
+            ]
+        }
+    )
+
+    chunks_retrieved: int
+    total_dense_candidates: int
+    """Hits of every search by vector, a chunk as often as it was found."""
+    total_lexical_candidates: int
+    """Likewise of every full-text search."""
+    rrf_candidates: int
+    """Chunks after fusion."""
+    final_count: int
+    """The same as `chunks_retrieved`."""
+
+
+class Consolidated(StepDone):
+    """Chunks that stand together became passages."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                _DONE
+                | {
+                    "message": "Consolidated 15 chunks into 8 groups",
+                    "original_count": 15,
+                    "consolidated_count": 8,
+                }
+            ]
+        }
+    )
+
+    original_count: int
+    consolidated_count: int
+    """Passages that can stand in a prompt."""
+
+
+class AnswerRequest(Body):
+    """How to ask for the answer."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"top_n": 5, "use_full_model": False}, {"force": True}]})
+
+    top_n: TopN | None = None
+    """How many sources the prompt shows; without it as many as the preset says."""
+    use_full_model: bool | None = None
+    """Accepted and without effect: one model answers, RAGQ_QUERY_MODEL; `model` of the reply names it."""
+    force: bool | None = None
+    """Accepted and without effect: each request makes another answer, and those there are stay."""
+
+
+class Answered(StepDone):
+    """There is an answer."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                _DONE
+                | {
+                    "message": "Response saved successfully",
+                    "result_id": 42,
+                    "response_text": "Working memory is a cognitive system... [S1]",
+                    "model": "llama3.1:8b",
+                    "sources": [_SOURCE],
+                    "unknown_citations": [],
+                }
+            ]
+        }
+    )
+
+    result_id: int
+    response_text: str = Field(repr=False)
+    model: str | None
+    """Who answered; None for a pasted answer."""
+    sources: list[Source]
+    """What each label of its prompt stands for."""
+    unknown_citations: list[str]
+    """Labels that it cites and its prompt did not have."""
+
+
+class PastedAnswer(Body):
+    """An answer of a model of one's own."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"response_text": "Working memory is a cognitive system...", "top_n": 5}]}
+    )
+
+    response_text: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARS)] = Field(repr=False)
+    top_n: TopN | None = None
+    """How many sources the prompt showed that it answers; without it as many as the preset says."""
+
+
+class AnswerSaved(Reply):
+    """A pasted answer is stored."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"query_id": 1, "result_id": 42, "success": True, "message": "Response saved successfully"}]
+        }
+    )
+
+    query_id: int
+    result_id: int
+    success: Literal[True] = True
+    message: str
+
+
+class PromptReply(Reply):
+    """The prompt that asks for the answer, with its sources."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "query_id": 1,
+                    "original_query": "What is working memory?",
+                    "prompt": "Answer the question from the sources...\n\n[S1] Source: Memory > Working memory | ...",
+                    "context_count": 5,
+                    "context_source": "consolidated",
+                    "available_context_count": 8,
+                    "sources": [_SOURCE],
+                }
+            ]
+        }
+    )
+
+    query_id: int
+    original_query: str = Field(repr=False)
+    prompt: str = Field(repr=False)
+    context_count: int
+    """Sources that it shows."""
+    context_source: ContextSource
+    """Where they come from: `consolidated`, or `retrieved` where nothing was consolidated, or `empty`."""
+    available_context_count: int
+    """Sources that it could show."""
+    sources: list[Source]
