@@ -10,11 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.settings_options import effective_settings, settings_options
-from cli.settings_reference import settings_reference, value_in_words
+from cli.settings_reference import settings_reference
 from schemas.settings.layers import ENV_FILE, Source
 from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, effective_process
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, settings_hash
+from schemas.settings.words import value_in_words
 
 _WIDTH_WITHOUT_TERMINAL = 160
 """Columns for a pipe or a file: the longest name and value stand on one line, so that grep finds them."""

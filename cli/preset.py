@@ -9,8 +9,8 @@ from rich.text import Text
 from cli.output import console, notices, print_json
 from cli.session import with_database
 from cli.settings_options import Assignment
-from cli.settings_reference import value_in_words
 from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.words import value_in_words
 from store import presets
 from store.database import Connection
 from store.presets import StoredPreset

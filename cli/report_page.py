@@ -5,7 +5,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cli import numbers_in_words
-from cli.settings_reference import value_in_words
+from schemas.settings.words import value_in_words
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
 from stages.reports.plots.scored import plots

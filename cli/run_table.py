@@ -8,7 +8,6 @@ from rich.text import Text
 
 from cli.output import coloured
 from schemas.statuses import JobStatus, StageStatus
-from schemas.values.phq8 import PHQ8Item
 from stages.reports.run_words import is_chosen, notices
 from store.run_view import JobView, RunView, StageView
 
@@ -111,8 +110,7 @@ def _mark(stage: StageView | None) -> Text:
 
 def references(job: JobView) -> str:
     """How many references each item kept and rejected, `Sleep 2/1`, or chunks, or tags; items without are left out."""
-    items = [item for item in (*PHQ8Item, "chunks", "tags") if item in job.kept or item in job.rejected]
-    return " ".join(f"{item} {job.kept.get(item, 0)}/{job.rejected.get(item, 0)}" for item in items)
+    return " ".join(f"{item} {job.kept.get(item, 0)}/{job.rejected.get(item, 0)}" for item in job.judged)
 
 
 def calls(job: JobView) -> str:

@@ -7,6 +7,7 @@ from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import PROFILES
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
+from schemas.settings.words import value_in_words
 
 _HEAD = """\
 # Settings
@@ -42,18 +43,6 @@ def settings_reference() -> str:
     presets = [_PRESETS, _settings_table(PRESET_SETTINGS.values())]
     process = _section("The process", ProcessSettings)
     return "\n".join([_HEAD, _PROFILES, _profiles_table(), *runs, *presets, process])
-
-
-def value_in_words(value: object) -> str:
-    """A value of a setting as it is shown: as it would be written in the environment, or `unset` or `empty`."""
-    match value:
-        case None:
-            return "unset"
-        case "":
-            return "empty"
-        case bool():
-            return str(value).lower()
-    return str(value)
 
 
 def _section(heading: str, group: type[SettingsGroup]) -> str:
