@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from fastapi import Depends, Request
 
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
+from store.changes import Changes
 from store.database import Database
 
 
@@ -30,8 +32,14 @@ class Services:
         """The settings of a run that is submitted now. Raises Refused with every problem."""
         return resolve(environment=self.environment, env_file=self.env_file)
 
+    @cached_property
+    def changes(self) -> Changes:
+        """What wakes whoever waits for a run or a job."""
+        return Changes(self.database.url)
+
     async def close(self) -> None:
         """Give back what is held."""
+        await self.changes.close()
         await self.database.close()
 
 

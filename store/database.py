@@ -65,6 +65,7 @@ class Database:
     """A pool of connections that lives as long as the event loop that uses it."""
 
     def __init__(self, database_url: str, *, pool_size: int = 4, application_name: str = "ragq") -> None:
+        self.url = database_url
         self._unreachable_at: float | None = None
         self._create_pool = partial(
             asyncpg.create_pool,

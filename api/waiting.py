@@ -1,0 +1,31 @@
+"""Waiting until a job comes to rest, without holding a connection meanwhile."""
+
+import asyncio
+from typing import Final
+
+from schemas.statuses import JobStatus
+from store import runs
+from store.changes import Changes
+from store.database import Database
+
+#: Rows are read this often at least: a change that was committed while nobody listened yet woke nobody.
+LONGEST_SLEEP_SECONDS: Final = 3.0
+
+
+async def wait_for_rest(database: Database, changes: Changes, job_id: int, *, timeout_s: float) -> JobStatus | None:
+    """Where a job stands as soon as nothing goes on in it by itself any more, or else after so many seconds.
+
+    Paused is at rest. None when the job is gone.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    async with changes.subscribe(job_id=job_id) as subscription:
+        while True:
+            async with database.connection() as connection:
+                job = await runs.job(connection, job_id)
+            if job is None:
+                return None
+            status = JobStatus(job["status"])
+            left_s = deadline - asyncio.get_running_loop().time()
+            if not status.is_open or left_s <= 0:
+                return status
+            await subscription.next(min(left_s, LONGEST_SLEEP_SECONDS))

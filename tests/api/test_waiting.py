@@ -1,0 +1,84 @@
+"""A request waits for its job, and not longer than it has to."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from api.waiting import wait_for_rest
+from schemas.statuses import JobStatus
+from store import runs, stages
+from store.changes import Changes
+from store.database import Database
+from store.runs import Stored
+from tests.store.conftest import store_run
+
+__all__ = ["store_run"]
+
+StoreRun = Callable[..., Awaitable[Stored]]
+
+
+@pytest.fixture
+async def changes(database_url: str) -> AsyncIterator[Changes]:
+    made = Changes(database_url)
+    yield made
+    await made.close()
+
+
+async def test_the_wait_ends_with_the_job(
+    database: Database, changes: Changes, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.waiting.LONGEST_SLEEP_SECONDS", 60.0)
+    job_id = (await store_run(stages=("extract",))).job_ids[0]
+    waiting = asyncio.create_task(wait_for_rest(database, changes, job_id, timeout_s=60))
+    async with changes.subscribe() as subscription, database.connection() as connection:
+        await subscription.next(20)
+        claim = await stages.claim(connection, job_id, "extract", "worker", 60)
+        assert claim is not None
+        await subscription.next(20)
+        assert not waiting.done()
+
+        await stages.commit(connection, claim, inputs={}, output={})
+
+        assert await asyncio.wait_for(waiting, 20) is JobStatus.SUCCEEDED
+
+
+async def test_no_connection_is_held_while_it_waits(database_url: str, changes: Changes, store_run: StoreRun) -> None:
+    stored = await store_run(*(str(number) for number in range(300, 308)))
+    narrow = Database(database_url, pool_size=1)
+    waiting = [asyncio.create_task(wait_for_rest(narrow, changes, job, timeout_s=60)) for job in stored.job_ids]
+    async with changes.subscribe() as subscription:
+        await subscription.next(20)
+    async with narrow.connection() as connection:
+        await runs.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
+
+    assert await asyncio.gather(*waiting) == [JobStatus.PAUSED] * 8
+    await narrow.close()
+
+
+async def test_a_job_that_goes_on_is_told_as_it_stands(
+    database: Database, changes: Changes, store_run: StoreRun
+) -> None:
+    job_id = (await store_run()).job_ids[0]
+
+    assert await wait_for_rest(database, changes, job_id, timeout_s=0.1) is JobStatus.WAITING
+    assert await wait_for_rest(database, changes, job_id, timeout_s=0) is JobStatus.WAITING
+
+
+async def test_a_change_that_nobody_told_is_found_all_the_same(
+    database: Database, database_url: str, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.waiting.LONGEST_SLEEP_SECONDS", 0.05)
+    job_id = (await store_run()).job_ids[0]
+    deaf = Changes(database_url.rsplit("/", 1)[0] + "/nowhere")
+    waiting = asyncio.create_task(wait_for_rest(database, deaf, job_id, timeout_s=60))
+    await asyncio.sleep(0.1)
+    async with database.connection() as connection:
+        await runs.hold(connection, JobStatus.CANCELLED, None, job_id=job_id)
+
+    assert await asyncio.wait_for(waiting, 20) is JobStatus.CANCELLED
+    await deaf.close()
+
+
+async def test_a_job_that_is_gone_is_not_waited_for(database: Database, changes: Changes) -> None:
+    assert await wait_for_rest(database, changes, 999, timeout_s=60) is None
