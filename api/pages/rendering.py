@@ -1,5 +1,6 @@
 """How pages are made: Jinja templates with everything escaped, and none of it cached."""
 
+import json
 from importlib.resources import files
 from typing import Any
 
@@ -9,6 +10,7 @@ from starlette.responses import HTMLResponse
 from starlette.templating import Jinja2Templates
 
 from api.doors.csrf import csrf_field
+from schemas.settings.words import value_in_words
 
 
 def took(seconds: float | None) -> str:
@@ -21,6 +23,11 @@ def took(seconds: float | None) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def indented(value: object) -> str:
+    """Stored JSON as people read it."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
 _templates = Jinja2Templates(
     env=Environment(
         loader=FileSystemLoader(str(files("api") / "html")),
@@ -30,7 +37,7 @@ _templates = Jinja2Templates(
         lstrip_blocks=True,
     )
 )
-_templates.env.filters["took"] = took
+_templates.env.filters |= {"took": took, "words": value_in_words, "indented": indented}
 _templates.env.globals["csrf_field"] = csrf_field
 
 
