@@ -76,14 +76,16 @@ async def test_an_invalid_request_is_told_where_and_not_what(failing: FastAPI, c
     assert "secret-word" not in reply.text
 
 
-@pytest.mark.parametrize("name", ["secret-word", "\ud83d"])
-async def test_the_name_of_an_unknown_field_is_not_repeated(
-    failing: FastAPI, client: httpx.AsyncClient, name: str
-) -> None:
-    sent = json.dumps({"n": 1, name: 2})
-    reply = await client.post("/strict", content=sent, headers={"Content-Type": "application/json"})
+async def test_the_name_of_an_unknown_field_is_not_repeated(failing: FastAPI, client: httpx.AsyncClient) -> None:
+    reply = await client.post("/strict", json={"n": 1, "secret-word": 2})
     assert reply.status_code == 422
     assert reply.json()["errors"] == [{"where": "body", "message": "A field that is not known stands here"}]
+
+
+async def test_a_name_that_is_no_text_is_answered_like_any_other(failing: FastAPI, client: httpx.AsyncClient) -> None:
+    sent = json.dumps({"n": 1, "\ud83d": 2})
+    reply = await client.post("/strict", content=sent, headers={"Content-Type": "application/json"})
+    assert (reply.status_code, [wrong["where"] for wrong in reply.json()["errors"]]) == (422, ["body"])
 
 
 async def test_an_unknown_path_is_a_problem_too(client: httpx.AsyncClient) -> None:
