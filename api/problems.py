@@ -53,6 +53,9 @@ KINDS: Final[dict[type[BaseException], Kind]] = {
     errors.PresetOfSetError: Kind(409, "preset-of-set"),
     errors.QueryValueError: Kind(422, "query-value-unusable"),
     errors.IdempotencyKeyReusedError: Kind(422, "idempotency-key-reused"),
+    errors.ExpansionFailedError: Kind(400, "expansion-unusable"),
+    errors.WorkChangedMeanwhileError: Kind(409, "work-changed"),
+    errors.StepFailedError: Kind(500, "step-failed"),
     errors.StackError: Kind(503, "server-away"),
     errors.Refused: Kind(409, "refused"),
     errors.DomainError: Kind(500, "stage-failed"),
@@ -78,6 +81,9 @@ class Problem(BaseModel):
     status: int = Field(examples=[404])
     detail: str = Field(description="What was found, and what to do")
     errors: list[InvalidField] | None = None
+    job_id: int | None = Field(default=None, description="The job of a stage that failed", examples=[34])
+    stage: str | None = Field(default=None, examples=["validate"])
+    error_type: str | None = Field(default=None, examples=["LLMTimeoutError"])
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -103,6 +109,7 @@ def respond(
     detail: str,
     *,
     invalid: list[InvalidField] | None = None,
+    failure: errors.StepFailedError | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
     """The reply that tells of a problem: a page for whoever prefers HTML."""
@@ -112,6 +119,9 @@ def respond(
         status=kind.status,
         detail=detail,
         errors=invalid,
+        job_id=failure.job_id if failure else None,
+        stage=failure.stage if failure else None,
+        error_type=failure.error_type if failure else None,
     )
     if wants_html(request.headers):
         return page(request, "problem.html.j2", status=kind.status, headers=headers, problem=problem)
@@ -170,7 +180,7 @@ async def _known(request: Request, error: Exception) -> Response:
     assert kind is not None
     if kind is UNAVAILABLE:
         return respond(request, kind, "The database cannot be reached; try again.", headers={"Retry-After": "2"})
-    return respond(request, kind, str(error))
+    return respond(request, kind, str(error), failure=error if isinstance(error, errors.StepFailedError) else None)
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:

@@ -15,6 +15,9 @@ RagqError
         PresetOfSetError
         QueryValueError
         IdempotencyKeyReusedError
+        StepFailedError                  a stage failed while somebody waited for it
+            ExpansionFailedError
+            WorkChangedMeanwhileError
     DomainError                          a stage cannot do its work honestly; it fails the chain
         TranscriptError
             TranscriptNotFoundError
@@ -223,6 +226,32 @@ class IdempotencyKeyReusedError(Refused):
             "This idempotency key stands for another request, made before; send the same request again, "
             "or a new key with the new one."
         )
+
+
+class StepFailedError(Refused):
+    """A stage of a question failed while somebody waited for it.
+
+    `error_type` is the class of its error, without the module, and `error_message` what it said.
+    """
+
+    def __init__(self, job_id: int, stage: str, error_type: str, error_message: str) -> None:
+        self.job_id = job_id
+        self.stage = stage
+        self.error_type = error_type
+        self.error_message = error_message
+        super().__init__(
+            f"Stage '{stage}' of job j{job_id} failed with {error_type}: {error_message} "
+            f"`ragq inspect j{job_id} {stage}` shows everything; take the step again, or `ragq retry j{job_id}`, "
+            "when the cause is gone."
+        )
+
+
+class ExpansionFailedError(StepFailedError):
+    """A model's expansion of a question could not be used."""
+
+
+class WorkChangedMeanwhileError(StepFailedError):
+    """A work is not any more what it was when it was searched."""
 
 
 class DomainError(RagqError):
