@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from schemas.errors import QueryMissingError, Refused
+from schemas.errors import QueryMissingError, QueryValueError, Refused
 from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, Intent, Origin
 from stages.queries.expand import no_expansion, pasted_expansion
 from stages.queries.generate import pasted_answer
-from store import attempts, edits, queries
+from store import attempts, edits, queries, query_jobs
 from store.database import Connection
 from store.queries import StoredQuery
 from workers.pipelines import stages_of
@@ -29,6 +29,14 @@ class ExpansionEdit:
 async def found(connection: Connection, query_id: int) -> StoredQuery:
     """The question of a number. Raises QueryMissingError."""
     query = await queries.by_id(connection, query_id)
+    if query is None:
+        raise QueryMissingError(query_id)
+    return query
+
+
+async def held(connection: Connection, query_id: int) -> StoredQuery:
+    """The question of a number as it is now, held until the transaction ends. Raises QueryMissingError."""
+    query = await query_jobs.hold(connection, query_id)
     if query is None:
         raise QueryMissingError(query_id)
     return query
@@ -63,15 +71,18 @@ async def paste_expansion(connection: Connection, query: StoredQuery, reply: str
 async def reorder_context(connection: Connection, query: StoredQuery, places: Sequence[int], *, pause: bool) -> None:
     """Keep the passages at these places (from 1) of the consolidated context, in this order.
 
-    Raises Refused for a place that there is not, or that is named twice, and when there is no context yet.
+    Raises QueryValueError for a place that there is not, or that is named twice, and Refused when there is no context
+    yet.
     """
     stored = await attempts.output(connection, query.job_id, "consolidate")
     if stored is None:
         raise Refused(f"Query {query.id} has no consolidated context yet; `ragq query show {query.id}` says how far.")
     context = ConsolidatedContext.model_validate(stored.value)
     if not places or len(set(places)) < len(places) or not set(places) <= set(range(1, len(context.groups) + 1)):
-        raise Refused(
-            f"Query {query.id} has {len(context.groups)} passages; name each that is to stay once, by its place from 1."
+        raise QueryValueError(
+            "context",
+            f"has {len(context.groups)} passages in query {query.id}; name each that is to stay once, by its place "
+            "from 1",
         )
     kept = context.model_copy(update={"groups": tuple(context.groups[place - 1] for place in places)})
     await _give(connection, query, "consolidate", kept, pause=pause)

@@ -6,12 +6,13 @@ Rows change here and nothing is sent: `dispatch.set_off` sends, once the change 
 from enum import StrEnum
 from typing import Final
 
-from schemas.errors import NothingToDoError, QueryMissingError, QueryValueError, StepNotReadyError
+from schemas.errors import NothingToDoError, QueryValueError, StepNotReadyError
 from schemas.statuses import StageStatus
 from store import edits, query_jobs
 from store.database import Connection
 from store.queries import StoredQuery
 from workers.pipelines import stages_of
+from workers.submissions.query_edits import held
 from workers.submissions.query_moves import with_preset
 
 #: Sources that a prompt can show at most.
@@ -91,11 +92,9 @@ async def run_rest(
 
 async def _hold(connection: Connection, query: StoredQuery) -> tuple[StoredQuery, set[str]]:
     """The question as it is now, and which of its stages are done."""
-    held = await query_jobs.hold(connection, query.id)
-    if held is None:
-        raise QueryMissingError(query.id)
-    chain = await edits.standing(connection, held.job_id)
-    return held, {of.stage for of in chain if of.status == StageStatus.DONE}
+    query = await held(connection, query.id)
+    chain = await edits.standing(connection, query.job_id)
+    return query, {of.stage for of in chain if of.status == StageStatus.DONE}
 
 
 async def _run(
