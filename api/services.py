@@ -9,6 +9,7 @@ from typing import Annotated
 from celery import Celery
 from fastapi import Depends, Request
 
+from api.streams import Streams
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
 from store.changes import Changes
@@ -36,6 +37,11 @@ class Services:
     def changes(self) -> Changes:
         """What wakes whoever waits for a run or a job."""
         return Changes(self.database.url)
+
+    @cached_property
+    def streams(self) -> Streams:
+        """The event streams that are open."""
+        return Streams(self.database)
 
     async def close(self) -> None:
         """Give back what is held."""

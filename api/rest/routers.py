@@ -4,6 +4,6 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.rest import jobs, runs
+from api.rest import events, jobs, runs
 
-ROUTERS: Final[tuple[APIRouter, ...]] = (runs.router, jobs.router)
+ROUTERS: Final[tuple[APIRouter, ...]] = (runs.router, jobs.router, events.router)

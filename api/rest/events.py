@@ -1,0 +1,120 @@
+"""Server-sent events: what changes in the runs, told as it happens.
+
+A stream tells that something is new and how the run stands; nobody has to have heard every event. Between events it
+holds no connection to the database.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any, Final
+
+from fastapi import APIRouter
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from api.problems import problem_responses
+from api.rest.bodies.base import PathId
+from api.services import Served, Services
+from schemas.errors import RunMissingError
+from store import runs
+from store.run_state import RunState
+
+router = APIRouter(tags=["events"])
+
+#: Between two events of a run, and of all runs.
+RUN_SECONDS: Final = 0.25
+RUNS_SECONDS: Final = 1.0
+#: A stream looks by itself this often, should nobody have told it.
+LOOKS_SECONDS: Final = 15.0
+PING_SECONDS: Final = 15
+
+CHANGED: Final = "changed"
+REST: Final = "rest"
+
+
+def _streams(description: str, example: str) -> dict[int | str, dict[str, Any]]:
+    return {
+        200: {
+            "description": description,
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": example}},
+        },
+        **problem_responses(404, 422, 503),
+    }
+
+
+@router.get(
+    "/runs/{run_id}/events",
+    summary="Watch a run",
+    response_class=EventSourceResponse,
+    responses=_streams(
+        "Events `changed` and `rest`",
+        'event: changed\r\ndata: {"run": 12, "states": {"running": 1}, "stages_done": 3, "stages": 8, '
+        '"seconds_left": 4.1, "at_rest": false}\r\n\r\n',
+    ),
+)
+async def watch_run(run_id: PathId, served: Served) -> EventSourceResponse:
+    """Event `changed` at once and whenever a job of the run changes, four times a second at most; event `rest` when the
+    run has come to rest. The stream stays open: a retry wakes it."""
+    served.streams.refuse_too_many()
+    async with served.database.connection() as connection:
+        if not await runs.exists(connection, run_id=run_id):
+            raise RunMissingError(run_id)
+    return EventSourceResponse(_changes_of(served, run_id), ping=PING_SECONDS)
+
+
+@router.get(
+    "/events",
+    summary="Watch all runs",
+    response_class=EventSourceResponse,
+    responses=_streams("Events `changed`", 'event: changed\r\ndata: {"runs": [12], "may_be_more": false}\r\n\r\n'),
+)
+async def watch_runs(served: Served) -> EventSourceResponse:
+    """Event `changed` at once and whenever runs change, once a second at most, with the numbers of those runs.
+    `may_be_more` says that others may have changed too."""
+    served.streams.refuse_too_many()
+    return EventSourceResponse(_changed_runs(served), ping=PING_SECONDS)
+
+
+async def _changes_of(served: Services, run_id: int) -> AsyncIterator[ServerSentEvent]:
+    told: RunState | None = None
+    with served.streams.one_more():
+        async with served.changes.subscribe(run_id=run_id) as subscription:
+            change = None
+            while (state := await served.streams.state(run_id)) is not None:
+                if change is not None or not _tell_the_same(told, state):
+                    yield _event(CHANGED, _in_short(state))
+                    if state.is_at_rest and (told is None or not told.is_at_rest):
+                        yield _event(REST, _in_short(state))
+                    told = state
+                    await asyncio.sleep(RUN_SECONDS)
+                change = await subscription.next(LOOKS_SECONDS)
+
+
+async def _changed_runs(served: Services) -> AsyncIterator[ServerSentEvent]:
+    with served.streams.one_more():
+        async with served.changes.subscribe() as subscription:
+            yield _event(CHANGED, {"runs": [], "may_be_more": False})
+            while True:
+                await asyncio.sleep(RUNS_SECONDS)
+                if (change := await subscription.next(LOOKS_SECONDS)) is not None:
+                    yield _event(CHANGED, {"runs": sorted(change.runs), "may_be_more": change.may_be_more})
+
+
+def _tell_the_same(told: RunState | None, state: RunState) -> bool:
+    return told is not None and replace(told, seconds_left=None) == replace(state, seconds_left=None)
+
+
+def _in_short(state: RunState) -> dict[str, Any]:
+    return {
+        "run": state.run_id,
+        "states": state.states,
+        "stages_done": state.stages_done,
+        "stages": state.stages,
+        "seconds_left": state.seconds_left,
+        "at_rest": state.is_at_rest,
+    }
+
+
+def _event(name: str, data: dict[str, Any]) -> ServerSentEvent:
+    return ServerSentEvent(event=name, data=json.dumps(data, allow_nan=False))

@@ -1,0 +1,59 @@
+"""The event streams that are open, and what they read together."""
+
+import asyncio
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from fastapi import HTTPException
+
+from store.database import Database
+from store.run_state import RunState, run_state
+
+#: A browser opens a few, and each costs a connection of the server.
+STREAMS_AT_MOST: Final = 256
+
+
+class Streams:
+    """Streams of one server. However many watch a run, its state is read by one statement group at a time."""
+
+    def __init__(self, database: Database, *, at_most: int = STREAMS_AT_MOST) -> None:
+        self._database = database
+        self._at_most = at_most
+        self._reading: dict[int, asyncio.Task[RunState | None]] = {}
+        self.open = 0
+
+    def refuse_too_many(self) -> None:
+        """Raise HTTPException 503 when as many streams are open as may be."""
+        if self.open >= self._at_most:
+            raise HTTPException(
+                503,
+                f"{self.open} event streams are open, and no more may be; close some.",
+                headers={"Retry-After": "10"},
+            )
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        """A stream counts as open until the block ends."""
+        self.open += 1
+        try:
+            yield
+        finally:
+            self.open -= 1
+
+    async def state(self, run_id: int) -> RunState | None:
+        """How a run stands, read after the call; waits while the database is away. None when there is no such run."""
+        if (begun := self._reading.get(run_id)) is not None:
+            # It may have read before the change that the caller wants to see.
+            await asyncio.wait([begun])
+        if (reading := self._reading.get(run_id)) is None:
+            reading = asyncio.create_task(self._read(run_id))
+            self._reading[run_id] = reading
+        return await asyncio.shield(reading)
+
+    async def _read(self, run_id: int) -> RunState | None:
+        try:
+            return await self._database.steadily(lambda connection: run_state(connection, run_id), patience_s=math.inf)
+        finally:
+            del self._reading[run_id]

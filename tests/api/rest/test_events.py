@@ -1,0 +1,198 @@
+"""Event streams, over a real port: a transport in the process would wait for their end."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from httpx_sse import EventSource, ServerSentEvent, aconnect_sse
+
+from api.services import Services
+from api.streams import Streams
+from stack.ports import LOOPBACK
+from store import runs
+from store.database import Database
+from store.runs import Stored
+from tests.store.conftest import new_run
+from tests.store.scored import TIMED_OUT, committing, failing, take
+
+Open = Callable[[str], Any]
+
+
+async def eventually(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not is_so():  # noqa: ASYNC110  (neither a server nor a closed stream tells by an event)
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def address(app: FastAPI) -> AsyncIterator[str]:
+    """Where the application listens, in this loop."""
+    with socket.socket() as listening:
+        listening.bind((LOOPBACK, 0))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        await eventually(lambda: server.started)
+        yield f"http://{LOOPBACK}:{listening.getsockname()[1]}"
+        server.should_exit = True
+        await serving
+
+
+@pytest.fixture
+def watching(address: str) -> Open:
+    """Opens a stream, and gives its events one by one."""
+
+    @asynccontextmanager
+    async def opened(path: str) -> AsyncIterator[AsyncIterator[ServerSentEvent]]:
+        async with httpx.AsyncClient(timeout=20) as client, aconnect_sse(client, "GET", address + path) as stream:
+            assert isinstance(stream, EventSource)
+            assert stream.response.status_code == 200
+            yield stream.aiter_sse()
+
+    return opened
+
+
+@pytest.fixture
+async def stored(services: Services) -> Stored:
+    """A run of one job of two stages."""
+    async with services.database.connection() as connection:
+        return await runs.store(connection, new_run(("316",), stages=("extract", "embed")))
+
+
+async def until(events: AsyncIterator[ServerSentEvent], name: str, **wanted: object) -> dict[str, Any]:
+    """The next event of a name whose data say this."""
+    async for event in events:
+        found: dict[str, Any] = json.loads(event.data)
+        if event.event == name and wanted.items() <= found.items():
+            return found
+    raise AssertionError("The stream ended.")
+
+
+async def carry_out(database: Database, stored: Stored, stage: str) -> None:
+    async with database.connection() as connection:
+        await take(connection, stored.job_ids[0], stage, committing({"quotes": {}}))
+
+
+async def test_a_commit_of_another_connection_reaches_the_stream(
+    watching: Open, database: Database, stored: Stored
+) -> None:
+    async with watching(f"/runs/{stored.run_id}/events") as events:
+        first = await until(events, "changed")
+        await carry_out(database, stored, "extract")
+        second = await until(events, "changed", stages_done=1)
+
+    assert first == {
+        "run": stored.run_id,
+        "states": {"waiting": 1},
+        "stages_done": 0,
+        "stages": 2,
+        "seconds_left": None,
+        "at_rest": False,
+    }
+    assert (second["states"], second["at_rest"], second["seconds_left"] is None) == ({"running": 1}, False, False)
+
+
+async def test_a_run_that_comes_to_rest_says_so_and_a_retry_wakes_the_stream(
+    watching: Open, database: Database, stored: Stored
+) -> None:
+    async with watching(f"/runs/{stored.run_id}/events") as events:
+        await until(events, "changed")
+        async with database.connection() as connection:
+            await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
+        assert (await until(events, "rest"))["states"] == {"failed": 1}
+
+        async with database.connection() as connection:
+            await runs.retry(connection, run_id=stored.run_id)
+        assert (await until(events, "changed", at_rest=False))["states"] == {"waiting": 1}
+
+        await carry_out(database, stored, "extract")
+        await carry_out(database, stored, "embed")
+        assert (await until(events, "rest"))["states"] == {"succeeded": 1}
+
+
+async def test_a_run_at_rest_says_so_at_once(watching: Open, database: Database, stored: Stored) -> None:
+    await carry_out(database, stored, "extract")
+    await carry_out(database, stored, "embed")
+
+    async with watching(f"/runs/{stored.run_id}/events") as events:
+        assert [(await anext(events)).event for _ in range(2)] == ["changed", "rest"]
+
+
+async def test_a_burst_of_changes_becomes_few_events(watching: Open, database: Database) -> None:
+    async with database.connection() as connection:
+        stored = await runs.store(connection, new_run(tuple(map(str, range(40))), stages=("extract",)))
+    async with watching(f"/runs/{stored.run_id}/events") as events:
+        told = 0
+        burst = asyncio.create_task(finish_all(database, stored))
+        async for event in events:
+            told += event.event == "changed"
+            if event.event == "rest":
+                break
+        await burst
+    assert told < 40
+
+
+async def finish_all(database: Database, stored: Stored) -> None:
+    async with database.connection() as connection:
+        for job_id in stored.job_ids:
+            await take(connection, job_id, "extract", committing({"quotes": {}}))
+
+
+async def test_all_runs_are_watched_by_number(watching: Open, database: Database, stored: Stored) -> None:
+    async with watching("/events") as events:
+        assert json.loads((await anext(events)).data) == {"runs": [], "may_be_more": False}
+        # The first subscription may have been made before anybody listened.
+        while stored.run_id not in (await until(events, "changed"))["runs"]:
+            async with database.connection() as connection:
+                await connection.execute("UPDATE job SET status = 'running' WHERE id = $1", stored.job_ids[0])
+                await connection.execute("UPDATE job SET status = 'waiting' WHERE id = $1", stored.job_ids[0])
+
+
+async def test_a_stream_that_nobody_reads_any_more_ends(watching: Open, services: Services, stored: Stored) -> None:
+    async with watching(f"/runs/{stored.run_id}/events") as events:
+        await anext(events)
+        assert services.streams.open == 1
+    await eventually(lambda: not services.streams.open)
+
+
+async def test_many_streams_of_a_run_borrow_one_connection_at_a_time(
+    watching: Open, services: Services, stored: Stored
+) -> None:
+    database = Database(services.database.url, pool_size=1)
+    streams = Streams(database)
+
+    found = await asyncio.gather(*(streams.state(stored.run_id) for _ in range(100)))
+
+    await database.close()
+    assert {state.stages for state in found if state is not None} == {2}
+
+
+async def test_a_state_is_read_after_it_was_asked_for(services: Services, stored: Stored) -> None:
+    streams = services.streams
+    early = asyncio.create_task(streams.state(stored.run_id))
+    await asyncio.sleep(0)
+    await carry_out(services.database, stored, "extract")
+    late = await streams.state(stored.run_id)
+
+    assert late is not None and late.stages_done == 1
+    assert await early is not None
+
+
+async def test_a_run_that_is_not_there_has_no_stream(client: httpx.AsyncClient) -> None:
+    reply = await client.get("/runs/9/events")
+
+    assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")
+
+
+async def test_too_many_streams_are_refused(client: httpx.AsyncClient, services: Services, stored: Stored) -> None:
+    services.streams.open = 256
+
+    for path in ("/events", f"/runs/{stored.run_id}/events"):
+        reply = await client.get(path)
+        assert (reply.status_code, reply.headers["retry-after"]) == (503, "10")
