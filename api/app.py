@@ -10,7 +10,6 @@ from starlette.staticfiles import StaticFiles
 
 from api import problems
 from api.doors.install import install
-from api.pages.routers import PAGES
 from api.rest.routers import ROUTERS
 from api.services import Services
 
@@ -27,8 +26,7 @@ def make_app(services: Services) -> FastAPI:
     app.state.services = services
     problems.install(app)
     install(app, services)
-    # Pages first: for browsers they stand before the resources of the same addresses.
-    for router in (*PAGES, *ROUTERS):
+    for router in ROUTERS:
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
     return app
