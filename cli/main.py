@@ -38,6 +38,7 @@ COMMANDS = {
     "audit": ("cli.audit", "audit"),
     "config": ("cli.config", "config"),
     "worker": ("cli.stack", "worker"),
+    "api": ("cli.stack", "api"),
     "flower": ("cli.stack", "flower"),
     "token": ("cli.token", "token"),
 }

@@ -1,4 +1,4 @@
-"""`ragq up`, `down`, `ps`, `worker` and `flower`: what ragq stands on, started and watched."""
+"""`ragq up`, `down`, `ps`, `worker`, `api` and `flower`: what ragq stands on, started and watched."""
 
 import os
 import socket
@@ -18,12 +18,13 @@ DEFAULT_FLOWER_PORT = 5555
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the parts as JSON.")
 @click.option("--no-workers", is_flag=True, help="Start the servers alone; `ragq worker` runs workers elsewhere.")
+@click.option("--no-api", is_flag=True, help="Leave the API and its pages out.")
 @click.option("--no-flower", is_flag=True, help="Leave the monitor out.")
 @click.option(
     "--timeout", "timeout_s", default=120.0, show_default=True, help="Seconds that the parts may take to be healthy."
 )
-def up(as_json: bool, no_workers: bool, no_flower: bool, timeout_s: float) -> None:
-    """Start Postgres, the broker, the language model, workers and Flower, and wait until all are healthy.
+def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s: float) -> None:
+    """Start Postgres, the broker, the language model, workers, the API and Flower, and wait until all are healthy.
 
     Servers named by DATABASE_URL, REDIS_URL and OLLAMA_HOST are used as they are; the others are started on this
     machine, on loopback, with their data under RAGQ_HOME. What runs already is left alone. Settings are read when a
@@ -44,6 +45,7 @@ def up(as_json: bool, no_workers: bool, no_flower: bool, timeout_s: float) -> No
         home,
         environment,
         workers=not no_workers,
+        api=not no_api,
         flower=not no_flower,
         timeout_s=timeout_s,
         migrate=upgrade,
@@ -52,6 +54,8 @@ def up(as_json: bool, no_workers: bool, no_flower: bool, timeout_s: float) -> No
     )
     _show(parts, as_json=as_json)
     state = home.read_state()
+    if state and state.api_url:
+        _tell(f"Pages: {state.api_url}/rag")
     if state and state.flower_url:
         _tell(f"Flower: {state.flower_url} (the password of user ragq stands in {home.flower_password})")
 
@@ -129,17 +133,50 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
 
 
 @click.command()
+@click.option("--host", help="Address to listen on.  [default: RAGQ_API_HOST, else 127.0.0.1]")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on.  [default: RAGQ_API_PORT, else 8420]")
+def api(host: str | None, port: int | None) -> NoReturn:
+    """Run the API and its pages in the foreground.
+
+    They use DATABASE_URL and REDIS_URL, or else the running stack. On loopback everybody of this machine may come in
+    until `ragq token create` has made a first token. Off loopback they do not start without one.
+
+    \b
+    Example:
+      ragq api --port 8080
+      ragq token create laptop && ragq api --host 0.0.0.0
+    """
+    from schemas.errors import StackError
+    from schemas.settings.process import ProcessSettings
+    from stack.connections import connections
+    from stack.ports import holder, is_free
+    from stack.processes import api_command
+
+    environment = _environment()
+    options = {"RAGQ_API_HOST": host, "RAGQ_API_PORT": None if port is None else str(port)}
+    environment |= {name: value for name, value in options.items() if value is not None}
+    settings = ProcessSettings.from_environment(environment)
+    if not is_free(settings.ragq_api_port):
+        raise StackError(
+            f"The API cannot listen on port {settings.ragq_api_port}: {holder(settings.ragq_api_port)} holds it. "
+            "Choose another with --port."
+        )
+    servers = connections(environment)
+    # A model of the running stack is not named: the profile of what is submitted would change with it.
+    environment |= {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
+    os.execvpe(api_command()[0], api_command(), environment)
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    default=DEFAULT_FLOWER_PORT,
-    show_default=True,
-    help="Port on 127.0.0.1 to listen on.",
+    "--port", type=click.IntRange(1, 65535), default=DEFAULT_FLOWER_PORT, show_default=True, help="Port to listen on."
 )
-def flower(port: int) -> NoReturn:
+def flower(host: str, port: int) -> NoReturn:
     """Run Flower, the monitor, in the foreground.
 
-    It uses REDIS_URL, or else the running stack. User and password are printed at the start.
+    It uses REDIS_URL, or else the running stack. User and password are printed at the start. Whoever has them can stop
+    workers: off loopback put a proxy with TLS before it.
 
     \b
     Example:
@@ -148,7 +185,7 @@ def flower(port: int) -> NoReturn:
     from schemas.errors import StackError
     from stack.connections import connections
     from stack.home import find_home
-    from stack.ports import LOOPBACK, holder, is_free
+    from stack.ports import holder, is_free
     from stack.private import kept_password
     from stack.processes import FLOWER_USER, flower_command
 
@@ -158,8 +195,10 @@ def flower(port: int) -> NoReturn:
     home = find_home(_environment())
     home.make()
     password = kept_password(home.flower_password)
-    _tell(f"Flower: http://{LOOPBACK}:{port} (user {FLOWER_USER}, password {password})")
-    _become(flower_command(port), servers, FLOWER_BASIC_AUTH=f"{FLOWER_USER}:{password}")
+    if not password.strip():
+        raise StackError(f"{home.flower_password} is empty, and Flower needs a password. Remove the file.")
+    _tell(f"Flower: http://{host}:{port} (user {FLOWER_USER}, password {password})")
+    _become(flower_command(port, host=host), servers, FLOWER_BASIC_AUTH=f"{FLOWER_USER}:{password}")
 
 
 def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:

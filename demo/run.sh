@@ -14,7 +14,7 @@ say() {
 
 trap 'say ragq down' EXIT
 
-say ragq up --no-flower
+say ragq up --no-api --no-flower
 say ragq demo-data "$data"
 say ragq import participants "$data"
 say ragq index references --split paper-train

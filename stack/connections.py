@@ -23,6 +23,8 @@ class Connections:
     ollama_url: str | None
     #: The monitor of the running stack, if it has one.
     flower_url: str | None = None
+    #: The API and the pages of the running stack, if it has them.
+    api_url: str | None = None
 
     def __repr__(self) -> str:
         urls = ", ".join(f"{name}={url and masked(url)!r}" for name, url in vars(self).items())
@@ -59,6 +61,7 @@ def connections(environment: Mapping[str, str] = os.environ) -> Connections:
         redis_url=server("REDIS_URL"),
         ollama_url=given.get("OLLAMA_HOST") or (stack.servers.get("OLLAMA_HOST") if stack else None),
         flower_url=stack.flower_url if stack else None,
+        api_url=stack.api_url if stack else None,
     )
 
 

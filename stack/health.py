@@ -24,6 +24,7 @@ class Health:
     #: URLs under DATABASE_URL, REDIS_URL and OLLAMA_HOST.
     servers: dict[str, str]
     flower_url: str | None
+    api_url: str | None = None
     ping: Ping
 
     def healthy(self, parts: Collection[str]) -> set[str]:
@@ -41,6 +42,8 @@ class Health:
                 return redis_answers(self.servers["REDIS_URL"])
             case "llm":
                 return http_answers(f"{self.servers['OLLAMA_HOST']}/api/version")
+            case "api":
+                return http_answers(f"{self.api_url}/login")
             case "flower":
                 return http_answers(f"{self.flower_url}/healthcheck")
             case _:

@@ -38,6 +38,7 @@ class State:
     servers: dict[str, str]
     flower_url: str | None
     parts: dict[str, RecordedPart]
+    api_url: str | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from stack.processes import (
     WORKER_CONCURRENCY,
     WORKER_STAGES,
     WORKER_STAGES_WITH_EMBEDDED_LLM,
+    api_command,
     flower_command,
     llm_command,
     worker_command,
@@ -27,10 +28,11 @@ from stack.valkey import ValkeyServer
 EMBEDDED = {"DATABASE_URL": "postgres", "REDIS_URL": "valkey", "OLLAMA_HOST": "llm"}
 WORKERS = tuple(f"{WORKER}{name}" for name in WORKER_STAGES)
 #: What everything else needs, then what answers, then what works and what looks on. Parts stop in the other order.
-ORDER = ("postgres", "valkey", "llm", *WORKERS, "flower")
+ORDER = ("postgres", "valkey", "llm", *WORKERS, "api", "flower")
 
 WORKER_STOP_S = 60
 SERVER_STOP_S = 30
+API_STOP_S = 15
 FLOWER_STOP_S = 10
 
 
@@ -56,6 +58,7 @@ class Plan:
     parts: list[Part]
     servers: dict[str, str]
     flower_url: str | None
+    api_url: str | None
 
 
 def servers_from_outside(environment: Mapping[str, str], running: State | None) -> dict[str, str]:
@@ -123,6 +126,16 @@ def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str]
             worker = name.removeprefix(WORKER)
             command = worker_command(worker, stages[worker], WORKER_CONCURRENCY[worker])
             parts.append(Part(name=name, command=command, environment=own, stop_timeout_s=WORKER_STOP_S))
+    api_url = None
+    if "api" in names:
+        port = port_of("api")
+        api_url = f"http://{LOOPBACK}:{port}"
+        # Runs that it submits get their profile as those of `ragq submit` do, which is not told of a model either.
+        told = {variable: value for variable, value in own.items() if not variable.startswith("OLLAMA_")}
+        environment = told | {"RAGQ_API_HOST": LOOPBACK, "RAGQ_API_PORT": str(port)}
+        parts.append(
+            Part(name="api", command=api_command(), port=port, environment=environment, stop_timeout_s=API_STOP_S)
+        )
     flower_url = None
     if "flower" in names:
         port = port_of("flower")
@@ -137,4 +150,4 @@ def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str]
                 stop_timeout_s=FLOWER_STOP_S,
             )
         )
-    return Plan(parts=parts, servers=servers, flower_url=flower_url)
+    return Plan(parts=parts, servers=servers, flower_url=flower_url, api_url=api_url)

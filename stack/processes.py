@@ -41,16 +41,21 @@ def worker_command(name: str, stages: Sequence[str], concurrency: int) -> list[s
     ]
 
 
-def flower_command(port: int, database: Path | None = None) -> list[str]:
-    """Flower on loopback. The password comes by FLOWER_BASIC_AUTH; with `database`, what it saw survives a restart."""
+def flower_command(port: int, database: Path | None = None, *, host: str = LOOPBACK) -> list[str]:
+    """Flower. The password comes by FLOWER_BASIC_AUTH; with `database`, what it saw survives a restart."""
     return [
         *CELERY,
         "flower",
-        f"--address={LOOPBACK}",
+        f"--address={host}",
         f"--port={port}",
         f"--tasks-columns={FLOWER_COLUMNS}",
         *(["--persistent=True", f"--db={database}", "--save-state-interval=30000"] if database else []),
     ]
+
+
+def api_command() -> list[str]:
+    """The API and its pages. Where it listens comes by RAGQ_API_HOST and RAGQ_API_PORT, connections likewise."""
+    return [sys.executable, "-m", "api.server"]
 
 
 def llm_command(port: int) -> list[str]:

@@ -41,7 +41,7 @@ def status(home: Home, ping: Ping) -> list[PartStatus]:
     supervised = supervisor.parts()
     outside = {part: urlsplit(state.servers[variable]).port for variable, part in EMBEDDED.items()}
     outside = {part: port for part, port in outside.items() if part not in state.parts}
-    health = Health(servers=state.servers, flower_url=state.flower_url, ping=ping)
+    health = Health(servers=state.servers, flower_url=state.flower_url, api_url=state.api_url, ping=ping)
     healthy = health.healthy({*outside, *(name for name, part in supervised.items() if part.is_up)})
     return [
         PartStatus(name=name, state="external", healthy=name in healthy, port=outside[name])

@@ -27,6 +27,7 @@ def up(
     environment: Mapping[str, str],
     *,
     workers: bool = True,
+    api: bool = True,
     flower: bool = True,
     timeout_s: float = 120.0,
     migrate: Callable[[str], None],
@@ -46,7 +47,7 @@ def up(
         outside = servers_from_outside(environment, state)
         wanted = {part for variable, part in EMBEDDED.items() if variable not in outside}
         wanted |= set(WORKERS) if workers else set()
-        wanted |= {"flower"} if flower else set()
+        wanted |= {name for name, is_wanted in (("api", api), ("flower", flower)) if is_wanted}
         plan = make_plan(home, outside, wanted=wanted, running=running)
         home.write_state(_state_of(plan, supervisor, started=state.started if state else time.time()))
         if state is None:
@@ -55,7 +56,7 @@ def up(
         else:
             supervisor.apply(plan.parts)
 
-        health = Health(servers=plan.servers, flower_url=plan.flower_url, ping=ping)
+        health = Health(servers=plan.servers, flower_url=plan.flower_url, api_url=plan.api_url, ping=ping)
         names = {part.name for part in plan.parts}
         if names <= running:
             tell(f"The stack in {home.folder} runs already.")
@@ -90,7 +91,7 @@ def _found(home: Home, supervisor: Supervisor, tell: Tell) -> tuple[State | None
 def _state_of(plan: Plan, supervisor: Supervisor, *, started: float) -> State:
     parts = {part.name: RecordedPart(command=part.command, port=part.port) for part in plan.parts}
     parts[SUPERVISOR] = RecordedPart(command=supervisor.command, port=None)
-    return State(started=started, servers=plan.servers, flower_url=plan.flower_url, parts=parts)
+    return State(started=started, servers=plan.servers, flower_url=plan.flower_url, parts=parts, api_url=plan.api_url)
 
 
 def _check_outside(outside: Mapping[str, str], health: Health) -> None:

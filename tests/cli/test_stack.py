@@ -94,6 +94,46 @@ def test_flower_takes_its_password_by_environment(served: Path) -> None:
     assert password not in " ".join(found.command)
 
 
+def test_flower_off_loopback_has_its_password_too(served: Path) -> None:
+    found = executed("flower", "--host", "0.0.0.0", "--port", str(free_port()))
+    assert "--address=0.0.0.0" in found.command
+    assert found.environment["FLOWER_BASIC_AUTH"] == f"ragq:{(served / 'flower.password').read_text()}"
+
+
+def test_flower_does_not_start_without_a_password(served: Path) -> None:
+    (served / "flower.password").write_text("\n")
+    refused = CliRunner().invoke(cli, ["flower", "--host", "0.0.0.0", "--port", str(free_port())]).exception
+    assert str(refused) == f"{served}/flower.password is empty, and Flower needs a password. Remove the file."
+
+
+def test_the_api_is_told_where_to_listen_and_of_no_model(nowhere: Path, served: Path) -> None:
+    port = free_port()
+    found = executed("api", "--host", "::1", "--port", str(port))
+    told = ("DATABASE_URL", "REDIS_URL", "RAGQ_API_HOST", "RAGQ_API_PORT", "OLLAMA_PORT")
+    assert found.command[1:] == ["-m", "api.server"]
+    assert {name: found.environment.get(name) for name in told} == {
+        "DATABASE_URL": SERVERS["DATABASE_URL"],
+        "REDIS_URL": SERVERS["REDIS_URL"],
+        "RAGQ_API_HOST": "::1",
+        "RAGQ_API_PORT": str(port),
+        "OLLAMA_PORT": None,
+    }
+
+
+def test_the_api_listens_where_its_settings_say(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGQ_API_PORT", str(free_port()))
+    assert executed("api").environment["RAGQ_API_PORT"] == os.environ["RAGQ_API_PORT"]
+    monkeypatch.setenv("RAGQ_API_PORT", "many")
+    assert "RAGQ_API_PORT is 'many'" in str(CliRunner().invoke(cli, ["api"]).exception)
+
+
+def test_the_api_on_a_held_port_names_the_holder(served: Path) -> None:
+    with socket.create_server((LOOPBACK, 0)) as held:
+        port = held.getsockname()[1]
+        refused = CliRunner().invoke(cli, ["api", "--port", str(port)]).exception
+    assert f"The API cannot listen on port {port}: " in str(refused)
+
+
 def test_flower_on_a_held_port_names_the_holder(served: Path) -> None:
     with socket.create_server((LOOPBACK, 0)) as held:
         port = held.getsockname()[1]
@@ -102,7 +142,7 @@ def test_flower_on_a_held_port_names_the_holder(served: Path) -> None:
     assert f"pid {os.getpid()} holds it" in str(refused)
 
 
-@pytest.mark.parametrize("command", ["worker", "flower"])
+@pytest.mark.parametrize("command", ["worker", "api", "flower"])
 def test_without_servers_a_command_says_what_to_do(nowhere: Path, command: str) -> None:
     refused = CliRunner().invoke(cli, [command]).exception
     assert "Run `ragq up`, or set DATABASE_URL" in str(refused)
@@ -162,7 +202,7 @@ def running() -> Iterator[Installed]:
 
 def test_up_brings_every_part_to_health(running: Installed) -> None:
     healthy = {part["name"]: part["healthy"] for part in running.parts()}
-    assert healthy == dict.fromkeys(("postgres", "valkey", "llm", "worker-model", "worker-llm", "flower"), True)
+    assert healthy == dict.fromkeys(("postgres", "valkey", "llm", "worker-model", "worker-llm", "api", "flower"), True)
     assert running.ragq("ps").returncode == 0
 
 
@@ -182,6 +222,14 @@ def test_flower_asks_for_the_password(running: Installed) -> None:
     assert codes == [401, 401, 200]
 
 
+def test_the_pages_are_served_and_know_where_flower_is(running: Installed) -> None:
+    state = json.loads((running.home / "state.json").read_text())
+    with httpx.Client(trust_env=False) as browser:
+        page = browser.get(f"{state['api_url']}/login", headers={"Accept": "text/html"})
+    assert page.status_code == 200
+    assert state["flower_url"] in page.text
+
+
 def test_up_again_replaces_nothing(running: Installed) -> None:
     before = {part["name"]: part["pid"] for part in running.parts()}
     again = running.ragq("up")
@@ -199,5 +247,6 @@ def test_ps_is_a_table_for_people(running: Installed) -> None:
         "llm",
         "worker-model",
         "worker-llm",
+        "api",
         "flower",
     ]

@@ -18,7 +18,11 @@ SERVERS = {
 def running(tmp_path: Path) -> dict[str, str]:
     """The environment of a home whose state names servers and whose supervisor lives."""
     home = Home(tmp_path)
-    home.write_state(State(started=0.0, servers=SERVERS, flower_url="http://127.0.0.1:5004", parts={}))
+    home.write_state(
+        State(
+            started=0.0, servers=SERVERS, flower_url="http://127.0.0.1:5004", api_url="http://127.0.0.1:5005", parts={}
+        )
+    )
     home.supervisor_pid.write_text(f"{os.getpid()}\n")
     return {"RAGQ_HOME": str(tmp_path)}
 
@@ -29,6 +33,7 @@ def test_a_running_stack_names_its_servers(running: dict[str, str]) -> None:
         redis_url="redis://:pw@127.0.0.1:5002/0",
         ollama_url="http://127.0.0.1:5003",
         flower_url="http://127.0.0.1:5004",
+        api_url="http://127.0.0.1:5005",
     )
 
 
@@ -63,7 +68,7 @@ def test_the_repr_hides_passwords(running: dict[str, str]) -> None:
     assert repr(connections(running)) == (
         "Connections(database_url='postgresql://ragq:***@127.0.0.1:5001/ragq', "
         "redis_url='redis://:***@127.0.0.1:5002/0', ollama_url='http://127.0.0.1:5003', "
-        "flower_url='http://127.0.0.1:5004')"
+        "flower_url='http://127.0.0.1:5004', api_url='http://127.0.0.1:5005')"
     )
 
 

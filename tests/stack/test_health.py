@@ -9,11 +9,16 @@ from stack.ports import LOOPBACK, free_port
 def health(ollama: str, answering: Collection[str] = ()) -> Health:
     nobody = f"{LOOPBACK}:{free_port()}"
     servers = {"DATABASE_URL": f"postgresql://{nobody}/x", "REDIS_URL": f"redis://{nobody}", "OLLAMA_HOST": ollama}
-    return Health(servers=servers, flower_url=f"http://{nobody}", ping=lambda redis_url, names: set(answering))
+    return Health(
+        servers=servers,
+        flower_url=f"http://{nobody}",
+        api_url=f"http://{nobody}",
+        ping=lambda redis_url, names: set(answering),
+    )
 
 
 def test_each_part_is_asked_where_its_server_is(ollama: str) -> None:
-    assert health(ollama).healthy(["postgres", "valkey", "llm", "flower"]) == {"llm"}
+    assert health(ollama).healthy(["postgres", "valkey", "llm", "api", "flower"]) == {"llm"}
 
 
 def test_workers_are_healthy_when_they_answer_and_were_asked_for(ollama: str) -> None:

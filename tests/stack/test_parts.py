@@ -20,7 +20,7 @@ def running(**parts: int) -> State:
 
 def test_servers_from_outside_are_no_parts(tmp_path: Path) -> None:
     plan = make_plan(Home(tmp_path), OUTSIDE, wanted=ORDER, running=())
-    assert [part.name for part in plan.parts] == ["worker-model", "worker-llm", "flower"]
+    assert [part.name for part in plan.parts] == ["worker-model", "worker-llm", "api", "flower"]
     assert plan.servers == OUTSIDE
 
 
@@ -39,6 +39,18 @@ def test_parts_are_told_of_the_servers_that_were_made_for_them(tmp_path: Path) -
         "OLLAMA_HOST": host,
         "OLLAMA_PORT": port,
     }
+
+
+def test_the_api_listens_on_loopback_and_is_told_of_no_model(tmp_path: Path) -> None:
+    outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
+    plan = make_plan(Home(tmp_path), outside, wanted=["valkey", "llm", "api"], running=())
+    api = plan.parts[-1]
+    assert api.environment == {
+        "REDIS_URL": plan.servers["REDIS_URL"],
+        "RAGQ_API_HOST": "127.0.0.1",
+        "RAGQ_API_PORT": str(api.port),
+    }
+    assert plan.api_url == f"http://127.0.0.1:{api.port}"
 
 
 def test_the_password_of_flower_is_in_its_environment_alone(tmp_path: Path) -> None:

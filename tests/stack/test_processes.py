@@ -7,6 +7,7 @@ from stack.processes import (
     WORKER_CONCURRENCY,
     WORKER_STAGES,
     WORKER_STAGES_WITH_EMBEDDED_LLM,
+    api_command,
     flower_command,
     llm_command,
     worker_command,
@@ -46,6 +47,11 @@ def test_flower_listens_on_loopback_and_keeps_what_it_saw_on_request() -> None:
         "--tasks-columns=name,uuid,kwargs,state,received,runtime,worker",
     ]
     assert "--db=/home/flower.db" in flower_command(5555, Path("/home/flower.db"))
+    assert "--address=10.0.0.1" in flower_command(5555, host="10.0.0.1")
+
+
+def test_the_api_is_told_by_environment_where_it_listens() -> None:
+    assert api_command() == [sys.executable, "-m", "api.server"]
 
 
 def test_the_language_model_listens_on_loopback() -> None:

@@ -35,6 +35,7 @@ class Stack:
             self.home,
             self.environment,
             workers=False,
+            api=False,
             flower=False,
             timeout_s=timeout_s,
             migrate=migrate,

@@ -1,0 +1,131 @@
+"""The API in a process of its own."""
+
+import asyncio
+import json
+import logging
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from api.server import _without_words
+from schemas.settings.process import KNOWN_NAMES
+from stack.ports import free_port
+from stack.valkey import ValkeyServer
+from store import api_tokens
+from store.database import Database
+from tests.started import StartedServer, started
+
+ROOT = Path(__file__).parents[2]
+LISTENS = r"Uvicorn running on http://[^ ]*:(\d+) "
+
+
+@pytest.fixture
+def environment(
+    database_url: str, valkey: ValkeyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> pytest.MonkeyPatch:
+    """The environment of a server on a fresh database and a free port."""
+    for name in KNOWN_NAMES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {
+        "DATABASE_URL": database_url,
+        "REDIS_URL": valkey.url,
+        "RAGQ_HOME": str(tmp_path),
+        "RAGQ_API_PORT": str(free_port()),
+        "PYTHONPATH": str(ROOT),
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    return monkeypatch
+
+
+def make_token(database_url: str) -> str:
+    async def made() -> str:
+        database = Database(database_url, pool_size=1)
+        try:
+            async with database.connection() as connection:
+                return (await api_tokens.create(connection, "laptop", api_tokens.Scope.WRITE)).secret
+        finally:
+            await database.close()
+
+    return asyncio.run(made())
+
+
+def logged(server: StartedServer) -> list[dict[str, object]]:
+    return [json.loads(line) for line in server.log.read_text().splitlines()]
+
+
+def test_the_server_answers_logs_in_one_shape_and_ends_when_told(
+    environment: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with started("-m", "api.server", says=LISTENS, log=tmp_path / "log") as server:
+        with httpx.Client(base_url=server.url, trust_env=False) as client:
+            page = client.get("/login?next=/secret", headers={"Accept": "text/html"})
+            client.get("/no/such/secret")
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(30) in (0, -signal.SIGTERM)
+
+    assert page.status_code == 200
+    assert "server" not in page.headers
+    lines = logged(server)
+    served = [(line["route"], line["status"]) for line in lines if line["event"] == "request_served"]
+    assert served == [("/login", 200), (None, 404)]
+    assert "secret" not in server.log.read_text()
+
+
+def test_off_loopback_it_does_not_start_without_a_token(environment: pytest.MonkeyPatch, database_url: str) -> None:
+    environment.setenv("RAGQ_API_HOST", "0.0.0.0")
+
+    refused = subprocess.run([sys.executable, "-m", "api.server"], capture_output=True, text=True, check=False)
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "ragq: Others can reach 0.0.0.0, and no token is stored that opens the API. Make one first, "
+        "`ragq token create NAME`, or listen on 127.0.0.1.\n"
+    )
+
+
+def test_off_loopback_it_opens_for_its_token_alone(
+    environment: pytest.MonkeyPatch, database_url: str, tmp_path: Path
+) -> None:
+    environment.setenv("RAGQ_API_HOST", "0.0.0.0")
+    token = make_token(database_url)
+
+    with started("-m", "api.server", says=LISTENS, log=tmp_path / "log") as server:
+        asked = [
+            httpx.get(f"{server.url}/openapi.json", headers=headers, trust_env=False).status_code
+            for headers in ({}, {"Authorization": f"Bearer {token}"}, {"Authorization": f"Bearer {token}x"})
+        ]
+
+    assert asked == [401, 200, 401]
+
+
+def test_a_setting_that_cannot_be_used_is_refused_in_words(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("RAGQ_API_CORS_ORIGINS", "*")
+
+    refused = subprocess.run([sys.executable, "-m", "api.server"], capture_output=True, text=True, check=False)
+
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("ragq: 1 setting cannot be used:\n- RAGQ_API_CORS_ORIGINS names '*'")
+
+
+def test_no_model_is_loaded_by_the_api() -> None:
+    heavy = ("torch", "sentence_transformers", "transformers", "gensim", "xllamacpp", "adapters")
+    code = f"import sys, api.main, api.server; print([name for name in {heavy!r} if name in sys.modules])"
+
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+
+    assert found.stdout == "[]\n"
+
+
+def test_the_words_of_an_exception_are_not_logged() -> None:
+    try:
+        raise ValueError("what a participant said")
+    except ValueError:
+        record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 1, "Exception in %s\n", ("app",), sys.exc_info())
+
+    assert _without_words(record)
+    assert logging.Formatter().format(record) == "Exception in app: ValueError"
