@@ -11,6 +11,7 @@ from store.idempotency import RequestKey, once
 from store.queries import StoredQuery
 from workers.submissions import query_edits
 from workers.submissions.queries import QueryRequest, plan_queries
+from workers.submissions.query_prompt import keep_prompt
 from workers.submissions.query_text import question_text
 from workers.submissions.submit import keep
 
@@ -63,10 +64,16 @@ async def ask(
     return Asked(query.id, query.job_id, query.run_id, is_new)
 
 
-async def answer(connection: Connection, query: StoredQuery, text: str, *, key: RequestKey | None) -> Answered:
-    """Store a pasted answer, unless the key says that it was given before. Raises as `query_edits.paste_answer`."""
+async def answer(
+    connection: Connection, query: StoredQuery, text: str, *, top_n: int | None = None, key: RequestKey | None
+) -> Answered:
+    """Store a pasted answer to the prompt with `top_n` sources, unless the key says that it was given before.
+
+    Raises as `keep_prompt` and `query_edits.paste_answer`.
+    """
 
     async def make(connection: Connection) -> Mapping[str, Any]:
+        await keep_prompt(connection, query, top_n=top_n)
         return {"result": await query_edits.paste_answer(connection, query, text)}
 
     made, is_new = await once(connection, key, make)
