@@ -1,0 +1,146 @@
+"""`/rag/new`: a new question, its expansion by a model, by a pasted reply, or none."""
+
+from enum import StrEnum
+from hashlib import sha256
+from secrets import token_urlsafe
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Query, Request
+from pydantic import BaseModel
+from starlette.responses import RedirectResponse, Response
+
+from api.doors.admission import Admitted, Principal
+from api.doors.csrf import csrf
+from api.pages.rendering import page
+from api.pages.typed import Typed
+from api.rest.bodies.base import Text
+from api.routes import PageRoute
+from api.services import Served, Services
+from schemas.errors import LLMResponseParseError, QueryValueError, Refused
+from stages.queries.expand import expansion_prompt, pasted_expansion
+from stages.queries.query_file import MAX_CHARS
+from stages.queries.templates import TemplateTag
+from store import corpora, presets, templates
+from store.database import Connection
+from store.idempotency import RequestKey
+from workers.dispatch import set_off
+from workers.submissions.queries import QueryRequest
+from workers.submissions.query_asked import Asked, ask, one_question
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+class Expansion(StrEnum):
+    """Where other ways to ask come from."""
+
+    MODEL = "model"
+    PASTE = "paste"
+    NONE = "none"
+
+
+class Until(StrEnum):
+    """How far a new question goes by itself."""
+
+    ANSWER = "answer"
+    EXPANSION = "expansion"
+
+
+class Click(StrEnum):
+    """Which button sent the form."""
+
+    ASK = "ask"
+    PROMPT = "prompt"
+
+
+class AskForm(BaseModel):
+    """The form as it was filled in."""
+
+    question: Typed = ""
+    corpus: Text = ""
+    preset: Text = ""
+    """Empty takes the default preset."""
+    expansion: Expansion = Expansion.MODEL
+    reply: Typed = ""
+    until: Until = Until.ANSWER
+    click: Click = Click.ASK
+    once: str = ""
+    """Made with the form: sending the same form twice asks once."""
+
+    def request(self) -> QueryRequest:
+        """What is asked for. Raises QueryValueError."""
+        return QueryRequest(
+            queries=one_question(self.question),
+            corpus=self.corpus,
+            preset=self.preset or None,
+            expand=self.expansion is not Expansion.NONE,
+            expansion_reply=self.reply if self.expansion is Expansion.PASTE else None,
+            until="expand" if self.until is Until.EXPANSION else None,
+        )
+
+    def key(self, principal: Principal) -> RequestKey:
+        """A form that went back, was changed and is sent again asks for something else."""
+        said = sha256(self.model_dump_json().encode()).hexdigest()
+        return RequestKey(principal=principal.name, key=f"{self.once} {said}", request_hash=said)
+
+
+@router.get("/rag/new")
+async def new_page(
+    request: Request, served: Served, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
+) -> Response:
+    """The empty form; `q` fills the question in."""
+    return await _form(request, served, AskForm(question=q, corpus=corpus, preset=preset, once=token_urlsafe(16)))
+
+
+@router.post("/rag/new", dependencies=[Depends(csrf)])
+async def new(request: Request, served: Served, principal: Admitted, form: Annotated[AskForm, Form()]) -> Response:
+    """Ask; or show the prompt for a model of one's own. What cannot be used is said beside what was typed."""
+    if form.click is Click.PROMPT:
+        return await _form(request, served, form)
+    try:
+        asked = await _ask(served, form, principal)
+    except QueryValueError as error:
+        return await _form(request, served, form, wrong={"question": f"The question {error.problem}."})
+    except LLMResponseParseError as error:
+        return await _form(request, served, form, wrong={"reply": str(error)})
+    except Refused as error:
+        return await _form(request, served, form, wrong={"form": str(error)})
+    await set_off(served.broker, served.database, asked.job_id)
+    return RedirectResponse(f"/rag/{asked.query_id}", 303)
+
+
+async def _ask(served: Services, form: AskForm, principal: Principal) -> Asked:
+    if form.expansion is Expansion.PASTE:
+        pasted_expansion(form.reply)
+    async with served.database.connection() as connection:
+        return await ask(connection, form.request(), served.run_settings(), key=form.key(principal))
+
+
+async def _form(request: Request, served: Services, form: AskForm, *, wrong: dict[str, str] | None = None) -> Response:
+    wrong = dict(wrong or {})
+    prompt = None
+    async with served.database.connection() as connection:
+        found = await corpora.all_corpora(connection)
+        stored = await presets.list_all(connection)
+        if form.expansion is Expansion.PASTE:
+            try:
+                prompt = await _prompt(connection, form)
+            except QueryValueError as error:
+                wrong.setdefault("question", f"The question {error.problem}.")
+    return page(
+        request,
+        "ask.html.j2",
+        status=422 if wrong else 200,
+        form=form,
+        corpora=found,
+        presets=stored,
+        prompt=prompt,
+        wrong=wrong,
+        longest=MAX_CHARS,
+    )
+
+
+async def _prompt(connection: Connection, form: AskForm) -> str:
+    (query,) = one_question(form.question).queries
+    stored = await (presets.get(connection, form.preset) if form.preset else presets.default(connection))
+    template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
+    return expansion_prompt(query.text, stored.preset.expansion.n, template=template.text)

@@ -1,0 +1,52 @@
+"""What can be done next about a question, as the buttons say it."""
+
+from typing import Final, NamedTuple
+
+from schemas.statuses import JobStatus
+from store.job_progress import JobProgress
+from store.queries import QueryLine
+from workers.control import Action
+from workers.submissions.query_steps import Step
+
+
+class Next(NamedTuple):
+    """A button."""
+
+    path: str
+    """Below the question's address."""
+    label: str
+    values: dict[str, str]
+    """Hidden fields of its form."""
+
+
+_LABELS: Final = {
+    Step.EXPAND: "Expand",
+    Step.EMBED: "Embed",
+    Step.RETRIEVE: "Retrieve",
+    Step.CONSOLIDATE: "Consolidate",
+}
+_STEPS: Final = {"needs_retrieval": Step.RETRIEVE, "needs_consolidation": Step.CONSOLIDATE}
+
+
+def next_step(line: QueryLine, progress: JobProgress) -> Next | None:
+    """The one step that brings a question on; None while it goes on by itself, and when only its answer is left."""
+    match JobStatus(line.job_status):
+        case status if status.is_open:
+            return None
+        case JobStatus.FAILED | JobStatus.POISONED:
+            return Next("decision", "Retry", {"action": Action.RETRY})
+        case JobStatus.PAUSED:
+            return Next("decision", "Resume", {"action": Action.RESUME})
+    if line.status in ("needs_embeddings", "vec_err"):
+        step = Step.EMBED if progress.is_done("expand") else Step.EXPAND
+    elif line.status in _STEPS:
+        step = _STEPS[line.status]
+    else:
+        return None
+    return Next("steps", _LABELS[step], {"step": step})
+
+
+def can_run_all(line: QueryLine) -> bool:
+    """Whether the rest of the chain can be asked for at once."""
+    status = JobStatus(line.job_status)
+    return line.status != "ready" and not status.is_open and status is not JobStatus.PAUSED

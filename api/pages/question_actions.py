@@ -1,0 +1,74 @@
+"""What the buttons of a question do. Each changes rows, sends what is due, and leads back to a page."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form
+from starlette.responses import RedirectResponse, Response
+
+from api.doors.csrf import csrf
+from api.rest.bodies.base import PathId
+from api.routes import PageRoute
+from api.services import Served
+from store.runs import Target
+from workers.control import Action, control
+from workers.dispatch import set_off
+from workers.submissions.query_edits import found
+from workers.submissions.query_steps import Step, run_rest, take_step
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
+
+
+class Back(StrEnum):
+    """The page that an action leads back to."""
+
+    LIST = "list"
+    QUESTION = "question"
+    INSPECT = "inspect"
+
+
+BackTo = Annotated[Back, Form()]
+
+
+@router.post("/rag/{query_id:int}/steps")
+async def take(query_id: PathId, served: Served, step: Annotated[Step, Form()], back: BackTo = Back.LIST) -> Response:
+    """One step."""
+    async with served.database.connection() as connection:
+        query = await take_step(connection, await found(connection, query_id), step)
+    await set_off(served.broker, served.database, query.job_id)
+    return _lead_back(back, query_id)
+
+
+@router.post("/rag/{query_id:int}/run")
+async def run(query_id: PathId, served: Served, back: BackTo = Back.LIST) -> Response:
+    """Every step that is left, up to the answer. Workers do it, whatever becomes of the page."""
+    async with served.database.connection() as connection:
+        query = await run_rest(connection, await found(connection, query_id))
+    await set_off(served.broker, served.database, query.job_id)
+    return _lead_back(back, query_id)
+
+
+@router.post("/rag/{query_id:int}/search")
+async def search_again(query_id: PathId, served: Served, back: BackTo = Back.LIST) -> Response:
+    """Retrieval and consolidation anew."""
+    async with served.database.connection() as connection:
+        asked = await found(connection, query_id)
+        query = await take_step(connection, asked, Step.RETRIEVE, through=Step.CONSOLIDATE)
+    await set_off(served.broker, served.database, query.job_id)
+    return _lead_back(back, query_id)
+
+
+@router.post("/rag/{query_id:int}/decision")
+async def decide(
+    query_id: PathId, served: Served, action: Annotated[Action, Form()], back: BackTo = Back.LIST
+) -> Response:
+    """Retry, pause, resume or cancel."""
+    async with served.database.connection() as connection:
+        query = await found(connection, query_id)
+        await control(connection, served.broker, Target(None, query.job_id), action)
+    return _lead_back(back, query_id)
+
+
+def _lead_back(back: Back, query_id: int) -> Response:
+    paths = {Back.LIST: f"/rag#question-{query_id}", Back.QUESTION: f"/rag/{query_id}"}
+    return RedirectResponse(paths.get(back, f"/rag/{query_id}/inspect"), 303)

@@ -1,0 +1,113 @@
+"""A new question."""
+
+import httpx
+import pytest
+
+from api.services import Services
+from schemas.values.queries import Origin
+from store import queries
+from tests.api.pages.seeing import see, send, words
+from tests.workers.submissions.questions import chain, store_small_corpus
+
+REPLY = '{"queries": ["leaf oxidation"], "intent": "mechanism"}'
+
+
+@pytest.fixture(autouse=True)
+async def corpus(services: Services) -> None:
+    async with services.database.connection() as connection:
+        await store_small_corpus(connection)
+
+
+async def asked(services: Services) -> list[queries.QueryLine]:
+    async with services.database.connection() as connection:
+        return await queries.lines(connection)
+
+
+async def test_the_address_can_bring_the_question(client: httpx.AsyncClient) -> None:
+    shown = await see(client, "/rag/new", q='Why "<i>"?')
+
+    assert "\nWhy &#34;&lt;i&gt;&#34;?</textarea>" in shown.text
+
+
+@pytest.mark.parametrize(("until", "stages"), [("answer", 8), ("expansion", 1)])
+async def test_a_question_is_asked_and_its_page_opens(
+    client: httpx.AsyncClient, services: Services, until: str, stages: int
+) -> None:
+    shown = await see(client, "/rag/new")
+
+    reply = await send(client, shown, "/rag/new", question=" Why is tea dark? ", until=until)
+
+    (line,) = await asked(services)
+    assert (reply.status_code, reply.headers["location"]) == (303, f"/rag/{line.id}")
+    assert line.original_query == "Why is tea dark?"
+    async with services.database.connection() as connection:
+        assert len(await chain(connection, line.job_id)) == stages
+
+
+async def test_the_same_form_sent_twice_asks_once_and_a_changed_one_again(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    shown = await see(client, "/rag/new")
+
+    first = await send(client, shown, "/rag/new", question="Why?")
+    again = await send(client, shown, "/rag/new", question="Why?")
+    other = await send(client, shown, "/rag/new", question="How?")
+
+    assert first.headers["location"] == again.headers["location"] != other.headers["location"]
+    assert len(await asked(services)) == 2
+
+
+async def test_the_prompt_is_shown_for_a_model_of_ones_own(client: httpx.AsyncClient, services: Services) -> None:
+    shown = await see(client, "/rag/new")
+
+    shown = await send(client, shown, "/rag/new", question="Why is tea dark?", expansion="paste", click="prompt")
+
+    assert shown.status_code == 200
+    assert "exactly 3 search phrases" in shown.text
+    assert shown.text.count("Why is tea dark?") == 2
+    assert await asked(services) == []
+
+
+async def test_a_pasted_reply_becomes_the_expansion(client: httpx.AsyncClient, services: Services) -> None:
+    shown = await see(client, "/rag/new")
+
+    reply = await send(client, shown, "/rag/new", question="Why?", expansion="paste", reply=REPLY)
+
+    assert reply.status_code == 303
+    (line,) = await asked(services)
+    async with services.database.connection() as connection:
+        inputs = await connection.fetchval("SELECT inputs FROM job WHERE id = $1", line.job_id)
+    assert inputs["expansion"] == {"origin": Origin.PASTED, "reply": REPLY}
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ({"question": "  "}, "The question is blank"),
+        ({"question": "x" * 2001}, "has 2001 characters"),
+        ({"question": "Why?", "expansion": "paste", "reply": "I <cannot>"}, "cannot be used"),
+        ({"question": "Why?", "corpus": "nowhere"}, "nowhere"),
+        ({"question": "Why?", "preset": "nobody"}, "nobody"),
+    ],
+)
+async def test_what_cannot_be_used_is_said_and_what_was_typed_is_kept(
+    client: httpx.AsyncClient, services: Services, typed: dict[str, str], told: str
+) -> None:
+    shown = await see(client, "/rag/new")
+
+    reply = await send(client, shown, "/rag/new", **typed)
+
+    assert reply.status_code == 422
+    assert told in words(reply)
+    assert f"\n{typed['question']}</textarea>" in reply.text
+    if "reply" in typed:
+        assert "\nI &lt;cannot&gt;</textarea>" in reply.text
+    assert await asked(services) == []
+
+
+async def test_line_ends_of_browsers_are_line_ends(client: httpx.AsyncClient, services: Services) -> None:
+    shown = await see(client, "/rag/new")
+
+    await send(client, shown, "/rag/new", question="Why?\r\nAnd how?", expansion="none")
+
+    assert [line.original_query for line in await asked(services)] == ["Why?\nAnd how?"]

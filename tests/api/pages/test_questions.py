@@ -1,0 +1,127 @@
+"""The list of questions, and what its buttons do."""
+
+import httpx
+import pytest
+
+from api.services import Services
+from store import stages
+from tests.api.pages.seeing import form, forms, see, send, words
+from tests.workers.submissions.questions import WHOLE, a_question, carry_out, chain, job_status
+
+
+async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) -> None:
+    shown = await see(client, "/rag")
+
+    assert shown.status_code == 200
+    assert "ragq import works" in shown.text
+    assert 'href="/rag/new"' in shown.text
+
+
+@pytest.mark.parametrize(
+    ("done", "button"),
+    [
+        (1, "Embed"),
+        (2, "Retrieve"),
+        (5, "Consolidate"),
+    ],
+)
+async def test_a_question_at_rest_offers_its_next_step_and_takes_it(
+    client: httpx.AsyncClient, services: Services, done: int, button: str
+) -> None:
+    async with services.database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:done], until=WHOLE[done - 1])
+    shown = await see(client, "/rag")
+
+    reply = await client.post(
+        f"/rag/{query.id}/steps", headers={"Accept": "text/html"}, data=form(shown, f"/rag/{query.id}/steps", button)
+    )
+
+    assert (reply.status_code, reply.headers["location"]) == (303, f"/rag#question-{query.id}")
+    async with services.database.connection() as connection:
+        assert (await chain(connection, query.job_id))[WHOLE[done]] == "ready"
+
+
+async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:2], until="embed")
+    shown = await see(client, "/rag")
+
+    reply = await send(client, shown, f"/rag/{query.id}/run")
+
+    assert reply.status_code == 303
+    async with services.database.connection() as connection:
+        assert list(await chain(connection, query.job_id)) == list(WHOLE)
+    shown = await see(client, "/rag")
+    assert "2 of 8 retrieve" in words(shown)
+    assert "1 question is on the way." in words(shown)
+    assert not [of for of in forms(shown) if of.action.endswith(("/run", "/steps"))]
+
+
+async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        query = await a_question(connection, "expand")
+        claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
+        assert claim is not None
+        failure = stages.Failure("a.Broken", "The <b>model</b> went away.", "unknown", {})
+        await stages.fail(connection, claim, failure, inputs={})
+    shown = await see(client, "/rag", status="vec_err")
+    assert "embedding failed" in words(shown)
+    assert "The &lt;b&gt;model&lt;/b&gt; went away." in shown.text
+
+    reply = await send(client, shown, f"/rag/{query.id}/decision")
+
+    assert reply.status_code == 303
+    async with services.database.connection() as connection:
+        assert await job_status(connection, query.job_id) == "waiting"
+
+
+async def test_a_ready_question_can_be_searched_for_again_with_a_warning(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    async with services.database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+    shown = await see(client, "/rag", status="ready")
+    assert "reordered or removed by hand are set aside" in words(shown)
+
+    await send(client, shown, f"/rag/{query.id}/search")
+
+    async with services.database.connection() as connection:
+        stood = await chain(connection, query.job_id)
+        assert (list(stood), stood["retrieve"]) == (list(WHOLE[:6]), "ready")
+
+
+async def test_filters_count_and_choose(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        ready = await a_question(connection, *WHOLE)
+    shown = await see(client, "/rag", status="pending")
+
+    assert "All 1 Ready 1 Pending 0" in words(shown).replace("  ", " ")
+    assert f"question-{ready.id}" not in shown.text
+    assert f"question-{ready.id}" in (await see(client, "/rag", status="ready")).text
+
+
+async def test_a_form_without_its_mark_is_refused(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:2], until="embed")
+
+    reply = await client.post(f"/rag/{query.id}/run", headers={"Accept": "text/html"}, data={})
+
+    assert reply.status_code == 403
+    async with services.database.connection() as connection:
+        assert await job_status(connection, query.job_id) == "succeeded"
+
+
+async def test_a_question_that_is_not_there_is_a_page_that_says_so(client: httpx.AsyncClient) -> None:
+    assert (await see(client, "/rag", before=99)).status_code == 200
+    assert (await see(client, "/rag", status="strange")).status_code == 422
+
+
+async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        query = await a_question(connection, text='<script>alert("1")</script>')
+        await carry_out(connection, query.job_id, "expand")
+
+    shown = await see(client, "/rag")
+
+    assert "<script>alert" not in shown.text
+    assert "&lt;script&gt;alert" in shown.text
