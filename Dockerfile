@@ -1,4 +1,4 @@
-# One image for migrations, workers, Flower and the command line. Servers are other images: see docker-compose.yml.
+# One image for migrations, workers, the API, Flower and the command line. Servers are other images: see docker-compose.yml.
 FROM python:3.11-slim
 
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -13,6 +13,7 @@ RUN pip install -c constraints.txt torch==2.13.0
 
 COPY pyproject.toml README.md ./
 COPY adapters/ adapters/
+COPY api/ api/
 COPY cli/ cli/
 COPY demo/ demo/
 COPY migrations/ migrations/

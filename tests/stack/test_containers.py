@@ -37,7 +37,12 @@ def test_the_compose_file_keeps_to_the_compose_specification() -> None:
 
 def test_nothing_is_published_off_loopback(services: dict[str, Any]) -> None:
     published = {name: service["ports"] for name, service in services.items() if "ports" in service}
-    assert published == {"flower": ["127.0.0.1:5555:5555"]}
+    assert published == {"api": ["127.0.0.1:8420:8420"], "flower": ["127.0.0.1:5555:5555"]}
+
+
+def test_the_api_listens_where_its_container_is_asked(services: dict[str, Any]) -> None:
+    assert services["api"]["command"] == ["api", "--host", "0.0.0.0", "--port", "8420"]
+    assert "http://127.0.0.1:8420/healthz" in services["api"]["healthcheck"]["test"][-1]
 
 
 def test_every_password_has_to_be_given() -> None:
@@ -63,7 +68,7 @@ def test_the_database_is_as_discreet_as_the_embedded_one(services: dict[str, Any
 
 def test_everything_that_stays_has_a_health_check(services: dict[str, Any]) -> None:
     staying = {name for name, service in services.items() if service.get("restart") == "unless-stopped"}
-    assert staying == {"postgres", "valkey", "ollama", "worker-model", "worker-llm", "flower"}
+    assert staying == {"postgres", "valkey", "ollama", "worker-model", "worker-llm", "api", "flower"}
     assert {name for name, service in services.items() if "healthcheck" in service} == staying
 
 
