@@ -10,7 +10,6 @@ from rich.text import Text
 from cli.ids import RUN
 from cli.numbers_in_words import NOT_AVAILABLE, bounds, number
 from cli.output import console, print_json
-from cli.report import read
 from cli.report_options import measure_options, measures, retrieval_measures
 from cli.retrieval_table import retrieval_difference_table
 from cli.session import with_database
@@ -23,6 +22,7 @@ from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
 from stages.reports.retrieval_differences import retrieval_difference
 from store.database import Connection
+from store.reported_runs import reported_run
 
 _MODES = click.Choice([mode.value for mode in AssessmentMode])
 
@@ -52,7 +52,7 @@ def diff(left: int, right: int, mode: str | None, other_mode: str | None, as_jso
         raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
 
     async def both(connection: Connection) -> tuple[ScoredRun | QueryRun, ScoredRun | QueryRun]:
-        return await read(connection, left), await read(connection, right)
+        return await reported_run(connection, left), await reported_run(connection, right)
 
     before, after = with_database(both)
     if isinstance(before, QueryRun) and isinstance(after, QueryRun):

@@ -13,15 +13,12 @@ from cli.report_options import measure_options, measures, retrieval_measures
 from cli.report_table import report_table
 from cli.retrieval_table import retrieval_table
 from cli.session import with_database
-from schemas.errors import RunMissingError
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
-from schemas.values.scored_runs import ScoredRun
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
-from store import query_runs, runs, scored_runs
-from store.database import Connection
+from store.reported_runs import reported_run
 
 Shown = TypeVar("Shown", Report, RetrievalReport)
 
@@ -50,7 +47,7 @@ def report(run_id: int, page: Path | None, as_json: bool, **options: Any) -> Non
         ragq report r12 --html report.html --confidence hybrid_verbalized
         ragq report r15 --cutoff 5
     """
-    run = with_database(lambda connection: read(connection, run_id))
+    run = with_database(lambda connection: reported_run(connection, run_id))
     if isinstance(run, QueryRun):
         retrieval = build_retrieval_report(run, measures=retrieval_measures(**options))
         _show(retrieval, retrieval_table, _draw_retrieval, page, as_json=as_json)
@@ -87,13 +84,3 @@ def _draw_retrieval(found: RetrievalReport) -> str:
     from cli.retrieval_page import retrieval_page
 
     return retrieval_page(found)
-
-
-async def read(connection: Connection, run_id: int) -> ScoredRun | QueryRun:
-    """The run, or Refused when there is none of that number or nothing of it can be reported."""
-    overview = await runs.overview(connection, run_id)
-    is_query = overview is not None and overview.kind == "query"
-    run = await (query_runs.query_run if is_query else scored_runs.scored_run)(connection, run_id)
-    if run is None:
-        raise RunMissingError(run_id)
-    return run
