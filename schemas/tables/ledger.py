@@ -40,6 +40,7 @@ class LLMCallUse(SQLModel, table=True):
     """A call as one attempt of a stage made it, in order."""
 
     __tablename__ = "llm_call_use"
+    __table_args__ = (Index("ix_llm_call_use_call_id", "call_id"),)
 
     attempt_id: int = Field(sa_column=reference_column("stage_attempt.id", primary_key=True))
     ordinal: int = Field(sa_column=Column(Integer, primary_key=True))

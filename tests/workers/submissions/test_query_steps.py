@@ -138,16 +138,6 @@ async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(databa
         assert await flaws(connection) == []
 
 
-async def test_several_steps_can_be_taken_at_once(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-
-        await take_step(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
-
-        (route,) = await runs.routes(connection, [query.job_id])
-        assert [hop.stage for hop in route.hops] == ["retrieve", "rerank", "validate", "consolidate"]
-
-
 async def test_a_running_stage_stands_in_the_way(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand")
