@@ -37,6 +37,7 @@ KINDS: Final[dict[type[BaseException], Kind]] = {
     errors.PresetMissingError: Kind(404, "preset-missing"),
     errors.PresetExistsError: Kind(409, "preset-exists"),
     errors.DefaultPresetError: Kind(400, "preset-is-default"),
+    errors.PresetValueError: Kind(422, "preset-value-unusable"),
     errors.TemplateMissingError: Kind(404, "template-missing"),
     errors.TemplateError: Kind(422, "template-unusable"),
     errors.LLMResponseParseError: Kind(400, "reply-unusable"),
@@ -55,6 +56,8 @@ KINDS: Final[dict[type[BaseException], Kind]] = {
     errors.IdempotencyKeyReusedError: Kind(422, "idempotency-key-reused"),
     errors.ExpansionFailedError: Kind(400, "expansion-unusable"),
     errors.WorkChangedMeanwhileError: Kind(409, "work-changed"),
+    errors.StepOvertakenError: Kind(409, "step-overtaken"),
+    errors.CorpusUnknownError: Kind(404, "corpus-missing"),
     errors.StepFailedError: Kind(500, "step-failed"),
     errors.StackError: Kind(503, "server-away"),
     errors.Refused: Kind(409, "refused"),
@@ -81,7 +84,8 @@ class Problem(BaseModel):
     status: int = Field(examples=[404])
     detail: str = Field(description="What was found, and what to do")
     errors: list[InvalidField] | None = None
-    job_id: int | None = Field(default=None, description="The job of a stage that failed", examples=[34])
+    query_id: int | None = Field(default=None, description="The question of a stage that failed", examples=[1])
+    job_id: int | None = Field(default=None, description="Its job", examples=[34])
     stage: str | None = Field(default=None, examples=["validate"])
     error_type: str | None = Field(default=None, examples=["LLMTimeoutError"])
 
@@ -119,6 +123,7 @@ def respond(
         status=kind.status,
         detail=detail,
         errors=invalid,
+        query_id=failure.query_id if failure else None,
         job_id=failure.job_id if failure else None,
         stage=failure.stage if failure else None,
         error_type=failure.error_type if failure else None,

@@ -3,6 +3,7 @@
 RagqError
     Refused                              a request that ragq will not carry out; exit code 1
         StackError                       an embedded server or a connection is not there
+        CorpusUnknownError
         PresetMissingError
         PresetExistsError
         DefaultPresetError
@@ -18,6 +19,7 @@ RagqError
         StepFailedError                  a stage failed while somebody waited for it
             ExpansionFailedError
             WorkChangedMeanwhileError
+        StepOvertakenError
     DomainError                          a stage cannot do its work honestly; it fails the chain
         TranscriptError
             TranscriptNotFoundError
@@ -81,6 +83,18 @@ class DuplicateWorkError(Refused):
         super().__init__(f"The same text is in the corpus already, as work {work_id}; nothing was imported.")
 
 
+class CorpusUnknownError(Refused):
+    """No corpus has this name. `known` are those there are."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name = name
+        self.known = tuple(known)
+        super().__init__(
+            f"There is no corpus '{name}'. There are: {', '.join(self.known) or 'none yet'}. "
+            f"`ragq import works PATH --corpus {name}` makes one."
+        )
+
+
 class PresetMissingError(Refused):
     """A preset is not stored, or none is the default."""
 
@@ -97,6 +111,10 @@ class PresetExistsError(Refused):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"There is a preset {name!r} already; `ragq preset set` changes it.")
+
+
+class PresetValueError(Refused):
+    """A preset cannot have these values, or this name; the message has every problem."""
 
 
 class DefaultPresetError(Refused):
@@ -234,13 +252,14 @@ class StepFailedError(Refused):
     `error_type` is the class of its error, without the module, and `error_message` what it said.
     """
 
-    def __init__(self, job_id: int, stage: str, error_type: str, error_message: str) -> None:
+    def __init__(self, query_id: int, job_id: int, stage: str, error_type: str, error_message: str) -> None:
+        self.query_id = query_id
         self.job_id = job_id
         self.stage = stage
         self.error_type = error_type
         self.error_message = error_message
         super().__init__(
-            f"Stage '{stage}' of job j{job_id} failed with {error_type}: {error_message} "
+            f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type}: {error_message} "
             f"`ragq inspect j{job_id} {stage}` shows everything; take the step again, or `ragq retry j{job_id}`, "
             "when the cause is gone."
         )
@@ -252,6 +271,17 @@ class ExpansionFailedError(StepFailedError):
 
 class WorkChangedMeanwhileError(StepFailedError):
     """A work is not any more what it was when it was searched."""
+
+
+class StepOvertakenError(Refused):
+    """A question was changed, or its job cancelled, by somebody else while a step of it was waited for."""
+
+    def __init__(self, query_id: int) -> None:
+        self.query_id = query_id
+        super().__init__(
+            f"Query {query_id} was changed or cancelled by somebody else meanwhile; "
+            f"`ragq query show {query_id}` says how it stands now."
+        )
 
 
 class DomainError(RagqError):

@@ -93,8 +93,8 @@ async def change(
 ) -> StoredPreset:
     """Change values of a preset, and its description where one is given; the others stay.
 
-    Runs that were submitted keep the values they were submitted with. Raises PresetMissingError, and Refused with
-    every problem that the values have; `origin` says where they come from.
+    Runs that were submitted keep the values they were submitted with. Raises PresetMissingError, and PresetValueError
+    with every problem that the values have; `origin` says where they come from.
     """
     async with connection.transaction():
         row = await connection.fetchrow(f"{BY_NAME} FOR UPDATE", name.strip())

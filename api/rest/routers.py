@@ -4,6 +4,6 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.rest import events, jobs, runs
+from api.rest import events, jobs, presets, runs
 
-ROUTERS: Final[tuple[APIRouter, ...]] = (runs.router, jobs.router, events.router)
+ROUTERS: Final[tuple[APIRouter, ...]] = (runs.router, jobs.router, events.router, presets.router)

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from schemas.errors import Refused
+from schemas.errors import PresetValueError
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
 from schemas.settings.problems import checked
 
@@ -190,8 +190,8 @@ def is_preset_name(name: str) -> bool:
 def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = None) -> Preset:
     """The preset with these values under their names; those that are absent are those of `base`, or the defaults.
 
-    Raises Refused with every problem: unknown names with the nearest known one, values out of range, values that do
-    not fit together. `origin` says where the values come from.
+    Raises PresetValueError with every problem: unknown names with the nearest known one, values out of range, values
+    that do not fit together. `origin` says where the values come from.
     """
     unknown = [_unknown(name, origin) for name in values if name not in PRESET_SETTINGS]
     groups: dict[str, dict[str, Any]] = {name: {} for name in _GROUPS}
@@ -210,10 +210,10 @@ def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = N
 
 
 def preset_name(text: str) -> str:
-    """A name for a preset, without spaces around it. Raises Refused for one that cannot be used."""
+    """A name for a preset, without spaces around it. Raises PresetValueError for one that cannot be used."""
     name = text.strip()
     if not _NAME.fullmatch(name):
-        raise Refused(
+        raise PresetValueError(
             "A preset cannot have this name; a name has 1 to 100 characters: letters from A to Z, digits, spaces, "
             "'-' and '_'."
         )
@@ -226,11 +226,11 @@ def _unknown(name: str, origin: str) -> str:
     return f"{name} ({origin}) is not a value of a preset; {advice}"
 
 
-def _refused(problems: list[str]) -> Refused:
+def _refused(problems: list[str]) -> PresetValueError:
     heading = (
         "1 value of the preset cannot be used:"
         if len(problems) == 1
         else (f"{len(problems)} values of the preset cannot be used:")
     )
     advice = "`ragq preset show` lists every value and what it accepts."
-    return Refused("\n".join([heading, *(f"- {problem}" for problem in problems), advice]))
+    return PresetValueError("\n".join([heading, *(f"- {problem}" for problem in problems), advice]))

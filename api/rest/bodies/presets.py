@@ -1,0 +1,79 @@
+"""Presets as they come in and go out."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import Path
+from pydantic import BaseModel, Field, StringConstraints, create_model
+
+from api.rest.bodies.base import Body, Reply, Text
+from schemas.settings.preset import Preset
+
+Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9 _-]{1,100}$")]
+PathName = Annotated[
+    str,
+    Path(pattern="^[A-Za-z0-9 _-]{1,100}$", description="In any case of letters", examples=["Default"]),
+]
+Description = Annotated[Text, StringConstraints(max_length=1000)]
+
+
+def _partial(model: type[BaseModel]) -> type[Body]:
+    """A body with the values of a model, none of which has to be there."""
+    fields: dict[str, Any] = {}
+    for name, info in model.model_fields.items():
+        accepted: Any = info.annotation
+        if isinstance(accepted, type) and issubclass(accepted, BaseModel):
+            accepted = _partial(accepted)
+        elif accepted is str:
+            accepted = Text
+        default = info.default
+        # A default by factory is not told as one: what is absent stays as it is.
+        optional = Field(default_factory=lambda default=default: default, description=info.description)
+        fields[name] = Annotated[(accepted, *info.metadata, optional)]
+    return create_model(f"Some{model.__name__}", __base__=Body, __doc__=model.__doc__, **fields)
+
+
+class PresetConfig(_partial(Preset)):  # type: ignore[misc]
+    """Values of a preset by group and key; those that are absent stay as they are."""
+
+    def values(self) -> dict[str, Any]:
+        """Those that are there, as `group.key`."""
+        groups = self.model_dump(exclude_unset=True)
+        return {f"{group}.{key}": value for group, keys in groups.items() for key, value in keys.items()}
+
+
+class NewPresetBody(Body):
+    """A preset to make: a copy of another one with some values changed."""
+
+    preset_name: Name = Field(examples=["Small"])
+    """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; spaces around it are left out."""
+    description: Description | None = Field(default=None, examples=["Few sources"])
+    copy_of: Name | None = Field(default=None, examples=["Wide"])
+    """The preset to copy; without it the default one."""
+    config: PresetConfig = Field(default_factory=PresetConfig, examples=[{"augmentation": {"top_n_contexts": 3}}])
+
+
+class PresetBody(Body):
+    """What to change about a preset."""
+
+    description: Description | None = Field(default=None, examples=["Few sources"])
+    """Absent or null leaves it as it is."""
+    config: PresetConfig = Field(default_factory=PresetConfig, examples=[{"retrieval": {"dense_limit": 25}}])
+
+
+class PresetReply(Reply):
+    """A preset with every value."""
+
+    preset_name: str = Field(examples=["Default"])
+    is_default: bool
+    description: str | None
+    config: Preset
+    created_at: datetime
+    updated_at: datetime
+
+
+class PresetsReply(Reply):
+    """Every preset, the default first."""
+
+    presets: list[PresetReply]
+    total: int

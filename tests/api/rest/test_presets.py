@@ -1,0 +1,148 @@
+"""Presets over REST."""
+
+import httpx
+import pytest
+
+from schemas.settings.preset import PRESET_SETTINGS, Preset
+
+PRESETS = "/api/rag-config"
+
+
+def slug(reply: httpx.Response) -> tuple[int, str]:
+    return reply.status_code, reply.json()["type"].rpartition(":")[2]
+
+
+async def names(client: httpx.AsyncClient) -> list[tuple[str, bool]]:
+    found = (await client.get(PRESETS)).json()
+    assert found["total"] == len(found["presets"])
+    return [(preset["preset_name"], preset["is_default"]) for preset in found["presets"]]
+
+
+async def test_presets_are_listed_with_the_default_first(client: httpx.AsyncClient) -> None:
+    assert await names(client) == [("Default", True), ("Wide", False)]
+
+
+async def test_the_default_preset_has_every_value(client: httpx.AsyncClient) -> None:
+    found = (await client.get(f"{PRESETS}/default")).json()
+
+    assert (found["preset_name"], found["config"]) == ("Default", Preset().model_dump())
+
+
+async def test_a_preset_is_found_in_any_case_of_letters(client: httpx.AsyncClient) -> None:
+    assert (await client.get(f"{PRESETS}/wIDE")).json()["config"]["retrieval"]["dense_limit"] == 50
+
+
+async def test_a_preset_is_made_as_a_copy_with_changes(client: httpx.AsyncClient) -> None:
+    body = {"preset_name": " Small one ", "copy_of": "wide", "config": {"augmentation": {"top_n_contexts": 3}}}
+
+    made = await client.post(PRESETS, json=body)
+
+    assert (made.status_code, made.headers["location"]) == (201, f"{PRESETS}/Small%20one")
+    assert made.json() == (await client.get(made.headers["location"])).json()
+    config = made.json()["config"]
+    assert (config["augmentation"]["top_n_contexts"], config["retrieval"]["dense_limit"]) == (3, 50)
+
+
+async def test_a_preset_that_names_no_other_is_a_copy_of_the_default(client: httpx.AsyncClient) -> None:
+    await client.put(f"{PRESETS}/Default", json={"config": {"retrieval": {"rrf_k": 60}}})
+
+    made = await client.post(PRESETS, json={"preset_name": "Small"})
+
+    assert made.json()["config"]["retrieval"]["rrf_k"] == 60
+
+
+async def test_a_preset_is_made_once_under_a_key(client: httpx.AsyncClient) -> None:
+    key = {"Idempotency-Key": "3f2a"}
+
+    first = await client.post(PRESETS, json={"preset_name": "Small"}, headers=key)
+    again = await client.post(PRESETS, json={"preset_name": "Small"}, headers=key)
+    other = await client.post(PRESETS, json={"preset_name": "Smaller"}, headers=key)
+
+    assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json())
+    assert (first.headers.get("idempotency-replayed"), again.headers["idempotency-replayed"]) == (None, "true")
+    assert slug(other) == (422, "idempotency-key-reused")
+
+
+async def test_a_name_is_taken_in_every_case_of_letters(client: httpx.AsyncClient) -> None:
+    assert slug(await client.post(PRESETS, json={"preset_name": "dEFAULT"})) == (409, "preset-exists")
+
+
+async def test_values_change_and_the_others_stay(client: httpx.AsyncClient) -> None:
+    body = {"description": "wider", "config": {"retrieval": {"dense_limit": 99, "mmr_lambda": 1}}}
+
+    changed = (await client.put(f"{PRESETS}/wide", json=body)).json()
+
+    assert (changed["description"], changed["config"]["retrieval"]["dense_limit"]) == ("wider", 99)
+    assert changed["config"]["retrieval"]["lexical_limit"] == 50
+    assert (await client.put(f"{PRESETS}/wide", json={})).json()["description"] == "wider"
+
+
+async def test_every_problem_of_the_values_is_told_and_no_unknown_name_repeated(client: httpx.AsyncClient) -> None:
+    config = {"retrieval": {"dense_limit": 101, "no_such": 1}, "augmentation": {"top_n_contexts": "3"}, "other": {}}
+
+    refused = await client.put(f"{PRESETS}/wide", json={"config": config})
+
+    assert refused.status_code == 422
+    assert {problem["where"] for problem in refused.json()["errors"]} == {
+        "body.config.retrieval.dense_limit",
+        "body.config.retrieval",
+        "body.config.augmentation.top_n_contexts",
+        "body.config",
+    }
+
+
+async def test_values_that_do_not_fit_together_are_refused(client: httpx.AsyncClient) -> None:
+    refused = await client.put(f"{PRESETS}/wide", json={"config": {"retrieval": {"top_k_rrf": 1}}})
+
+    assert slug(refused) == (422, "preset-value-unusable")
+    assert "retrieval.top_n_final=17" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("name", ["a/b", "", "x" * 101, "naïve", "a\x00"])
+async def test_a_name_that_breaks_the_rules_is_refused(client: httpx.AsyncClient, name: str) -> None:
+    assert (await client.post(PRESETS, json={"preset_name": name})).status_code == 422
+
+
+async def test_a_name_of_spaces_is_refused(client: httpx.AsyncClient) -> None:
+    assert slug(await client.post(PRESETS, json={"preset_name": "   "})) == (422, "preset-value-unusable")
+
+
+async def test_another_preset_becomes_the_default(client: httpx.AsyncClient) -> None:
+    assert (await client.put(f"{PRESETS}/WIDE/set-default")).json()["is_default"] is True
+    assert await names(client) == [("Wide", True), ("Default", False)]
+
+
+async def test_the_default_preset_cannot_be_deleted_and_others_can(client: httpx.AsyncClient) -> None:
+    assert slug(await client.delete(f"{PRESETS}/default")) == (400, "preset-is-default")
+    assert (await client.delete(f"{PRESETS}/wide")).status_code == 204
+    assert await names(client) == [("Default", True)]
+
+
+async def test_a_preset_that_is_not_there_is_a_problem(client: httpx.AsyncClient) -> None:
+    replies = [
+        await client.get(f"{PRESETS}/none"),
+        await client.put(f"{PRESETS}/none", json={}),
+        await client.put(f"{PRESETS}/none/set-default"),
+        await client.delete(f"{PRESETS}/none"),
+        await client.post(PRESETS, json={"preset_name": "Small", "copy_of": "none"}),
+    ]
+
+    assert [slug(reply) for reply in replies] == [(404, "preset-missing")] * 5
+
+
+async def test_the_description_of_the_api_has_the_range_of_every_value(client: httpx.AsyncClient) -> None:
+    schemas = (await client.get("/openapi.json")).json()["components"]["schemas"]
+
+    told = {
+        f"{group}.{key}": schema
+        for group, model in (("retrieval", "SomeRetrievalPreset"), ("augmentation", "SomeAugmentationPreset"))
+        for key, schema in schemas[model]["properties"].items()
+    }
+    assert told["augmentation.top_n_contexts"] | {"title": ""} == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 20,
+        "description": PRESET_SETTINGS["augmentation.top_n_contexts"].description,
+        "title": "",
+    }
+    assert "required" not in schemas["SomeRetrievalPreset"]
