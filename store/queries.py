@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from schemas.errors import ResultMissingError
 from schemas.values.queries import Answer, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from store.database import Connection
@@ -92,7 +93,13 @@ RETURNING id
 RESULTS = """
 SELECT id, query_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations, created_at,
        updated_at
-FROM results WHERE query_id = $1 ORDER BY created_at DESC, id DESC
+FROM results WHERE query_id = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY created_at DESC, id DESC
+"""
+
+MADE = """
+SELECT r.id FROM results AS r JOIN stage_attempt AS a ON a.id = r.attempt_id
+WHERE r.query_id = $1 AND a.job_id = $2 AND r.id > $3
+ORDER BY r.id LIMIT 1
 """
 
 
@@ -208,6 +215,12 @@ async def counts(connection: Connection) -> dict[str, int]:
     return {row["status"]: row["queries"] for row in await connection.fetch(COUNTS)}
 
 
+async def total(connection: Connection) -> int:
+    """How many questions there are."""
+    counted: int = await connection.fetchval("SELECT count(*) FROM queries")
+    return counted
+
+
 async def add_result(
     connection: Connection,
     query_id: int,
@@ -233,9 +246,29 @@ async def add_result(
     return result_id
 
 
-async def results(connection: Connection, query_id: int) -> list[StoredResult]:
-    """The answers to a question, newest first."""
-    return [StoredResult(**dict(row)) for row in await connection.fetch(RESULTS, query_id)]
+async def results(connection: Connection, query_id: int, *, result_id: int | None = None) -> list[StoredResult]:
+    """The answers to a question, newest first; or one of them."""
+    return [StoredResult(**dict(row)) for row in await connection.fetch(RESULTS, query_id, result_id)]
+
+
+async def result(connection: Connection, query_id: int, result_id: int) -> StoredResult:
+    """One answer to a question. Raises ResultMissingError."""
+    found = await results(connection, query_id, result_id=result_id)
+    if not found:
+        raise ResultMissingError(query_id, result_id)
+    return found[0]
+
+
+async def newest_result(connection: Connection, query_id: int) -> int:
+    """The number of the newest answer to a question; 0 when it has none."""
+    newest: int = await connection.fetchval("SELECT coalesce(max(id), 0) FROM results WHERE query_id = $1", query_id)
+    return newest
+
+
+async def made_result(connection: Connection, query_id: int, *, job_id: int, after: int) -> int | None:
+    """The number of the first answer behind `after` that a job made; None when there is none yet."""
+    made: int | None = await connection.fetchval(MADE, query_id, job_id, after)
+    return made
 
 
 async def answered(connection: Connection, query_id: int) -> int:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from schemas.errors import ResultMissingError
 from schemas.values.queries import Answer, Origin, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from store import attempts, edits, queries, runs, stages
@@ -12,6 +13,8 @@ from store.runs import NewJob, NewRun, Stored
 
 CHAIN = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
 SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
+
+ANSWER = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text="By steeping [S9].", cited=(), unknown=("S9",))
 
 
 async def corpus(connection: Connection) -> int:
@@ -150,7 +153,7 @@ async def test_a_question_has_several_answers_newest_first(database: Database) -
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None
         for text in ("By steeping [S1].", "With water [S9]."):
-            answer = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text=text, cited=(), unknown=("S9",))
+            answer = ANSWER.model_copy(update={"text": text})
             await queries.add_result(connection, query.id, answer, [SOURCE], attempt_id=None, preset="Default")
 
         found = await queries.results(connection, query.id)
@@ -158,3 +161,25 @@ async def test_a_question_has_several_answers_newest_first(database: Database) -
         assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
         assert (found[0].unknown_citations, found[0].preset) == (["S9"], "Default")
         assert json.loads(json.dumps(found[0].sources)) == [SOURCE.model_dump(mode="json")]
+
+
+async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?", "Why?")
+        query, other = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
+        assert query is not None and other is not None
+        assert await queries.newest_result(connection, query.id) == 0
+        pasted = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=None, preset=None)
+        for stage in CHAIN:
+            await carry_out(connection, query.job_id, stage)
+        attempt_id = await connection.fetchval("SELECT max(id) FROM stage_attempt")
+        made = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=attempt_id, preset=None)
+
+        assert (await queries.result(connection, query.id, pasted)).response_text == ANSWER.text
+        assert await queries.newest_result(connection, query.id) == made
+        assert await queries.made_result(connection, query.id, job_id=query.job_id, after=0) == made
+        assert await queries.made_result(connection, query.id, job_id=query.job_id, after=made) is None
+        assert await queries.made_result(connection, query.id, job_id=other.job_id, after=0) is None
+        assert await queries.total(connection) == 2
+        with pytest.raises(ResultMissingError):
+            await queries.result(connection, other.id, made)

@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from schemas.errors import Refused
+from schemas.errors import CorpusUnknownError, Refused
 from schemas.settings.resolve import EffectiveSettings
 from store import corpora
 from store.chain import content_hash
@@ -53,13 +53,10 @@ async def corpus_for_import(
 
 
 async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:
-    """The corpus of a name. Raises Refused, naming those there are, when there is none."""
+    """The corpus of a name. Raises CorpusUnknownError, naming those there are, when there is none."""
     found = await corpora.find(connection, name)
     if found is None:
-        known = ", ".join(corpus.name for corpus in await corpora.all_corpora(connection)) or "none yet"
-        raise Refused(
-            f"There is no corpus '{name}'. There are: {known}. `ragq import works PATH --corpus {name}` makes one."
-        )
+        raise CorpusUnknownError(name, [corpus.name for corpus in await corpora.all_corpora(connection)])
     return found
 
 
