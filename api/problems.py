@@ -38,6 +38,7 @@ KINDS: Final[dict[type[BaseException], Kind]] = {
     errors.PresetExistsError: Kind(409, "preset-exists"),
     errors.DefaultPresetError: Kind(400, "preset-is-default"),
     errors.PresetValueError: Kind(422, "preset-value-unusable"),
+    errors.TemplateFixedError: Kind(409, "template-fixed"),
     errors.TemplateMissingError: Kind(404, "template-missing"),
     errors.TemplateError: Kind(422, "template-unusable"),
     errors.LLMResponseParseError: Kind(400, "reply-unusable"),

@@ -95,6 +95,17 @@ class CorpusUnknownError(Refused):
         )
 
 
+class TemplateFixedError(Refused):
+    """A version of a prompt template is never changed: prompts that were made by it say so by its number."""
+
+    def __init__(self, tag: str, version: int) -> None:
+        self.tag = tag
+        self.version = version
+        super().__init__(
+            f"Version {version} of template {tag} stays as it is; add a version and activate it: `ragq template new`."
+        )
+
+
 class PresetMissingError(Refused):
     """A preset is not stored, or none is the default."""
 

@@ -18,6 +18,12 @@ id, name, backend, model, model_digest, dimension, embeds_headings, keeps_token_
 searchable_chunks, searchable_terms, created_at
 """
 
+SIZES = """
+SELECT c.name, count(w.id) AS works, c.searchable_chunks, c.model, c.keeps_token_vectors
+FROM corpus AS c LEFT JOIN works AS w ON w.corpus_id = c.id
+GROUP BY c.id ORDER BY c.name
+"""
+
 CONTENT = """
 SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = 'no_vec') AS sections,
        count(*) FILTER (WHERE c.vector_status = 'vec') AS searchable,
@@ -68,6 +74,16 @@ class StoredCorpus:
     searchable_chunks: int
     searchable_terms: int
     created_at: datetime
+
+
+class CorpusSize(NamedTuple):
+    """A corpus as one chooses it."""
+
+    name: str
+    works: int
+    searchable_chunks: int
+    model: str
+    keeps_token_vectors: bool
 
 
 class CorpusContent(NamedTuple):
@@ -121,6 +137,11 @@ async def all_corpora(connection: Connection) -> list[StoredCorpus]:
     """Every corpus, by name."""
     rows = await connection.fetch(f"SELECT {COLUMNS} FROM corpus ORDER BY name")
     return [StoredCorpus(**dict(row)) for row in rows]
+
+
+async def sizes(connection: Connection) -> list[CorpusSize]:
+    """How large every corpus is, by name. Counts no chunk."""
+    return [CorpusSize(*row) for row in await connection.fetch(SIZES)]
 
 
 async def content(connection: Connection, corpus_id: int) -> CorpusContent:

@@ -10,7 +10,9 @@ from store.database import Connection
 
 COLUMNS = "function_tag, version, title, template_content, is_active, created_at"
 
-LIST = f"SELECT {COLUMNS} FROM prompt_templates ORDER BY function_tag, version"
+LIST = f"""
+SELECT {COLUMNS} FROM prompt_templates WHERE $1::text IS NULL OR function_tag = $1 ORDER BY function_tag, version
+"""
 
 VERSION = f"SELECT {COLUMNS} FROM prompt_templates WHERE function_tag = $1 AND version = $2"
 
@@ -32,7 +34,7 @@ UPDATE prompt_templates SET is_active = true, updated_at = now() WHERE function_
 RETURNING {COLUMNS}
 """
 
-VARIABLES = "SELECT variables FROM prompt_meta WHERE function_tag = $1"
+VARIABLES = "SELECT function_tag, variables FROM prompt_meta WHERE $1::text IS NULL OR function_tag = $1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +49,9 @@ class StoredTemplate:
     created_at: datetime
 
 
-async def list_all(connection: Connection) -> list[StoredTemplate]:
-    """Every version of every template, by tag and version."""
-    return [_stored(row) for row in await connection.fetch(LIST)]
+async def list_all(connection: Connection, tag: TemplateTag | None = None) -> list[StoredTemplate]:
+    """Every version of every template, or of one, by tag and version."""
+    return [_stored(row) for row in await connection.fetch(LIST, tag)]
 
 
 async def get(connection: Connection, tag: TemplateTag, version: int | None = None) -> StoredTemplate:
@@ -88,8 +90,17 @@ async def activate(connection: Connection, tag: TemplateTag, version: int) -> St
 
 async def variables(connection: Connection, tag: TemplateTag) -> dict[str, str]:
     """What each placeholder of a tag stands for, by name."""
-    stored = await connection.fetchval(VARIABLES, tag)
-    return {variable["variable_name"]: variable["variable_description"] for variable in stored or []}
+    return (await variables_by_tag(connection, tag)).get(tag, {})
+
+
+async def variables_by_tag(connection: Connection, tag: TemplateTag | None = None) -> dict[str, dict[str, str]]:
+    """The same for every tag, or for one."""
+    return {
+        row["function_tag"]: {
+            variable["variable_name"]: variable["variable_description"] for variable in row["variables"]
+        }
+        for row in await connection.fetch(VARIABLES, tag)
+    }
 
 
 def _stored(row: Any) -> StoredTemplate:

@@ -4,6 +4,13 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.rest import events, jobs, presets, runs
+from api.rest import corpora, events, jobs, presets, runs, templates
 
-ROUTERS: Final[tuple[APIRouter, ...]] = (runs.router, jobs.router, events.router, presets.router)
+ROUTERS: Final[tuple[APIRouter, ...]] = (
+    runs.router,
+    jobs.router,
+    events.router,
+    presets.router,
+    templates.router,
+    corpora.router,
+)

@@ -1,0 +1,60 @@
+"""Prompt templates as they come in and go out."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from api.rest.bodies.base import Body, Reply, Text
+
+
+class TemplateBody(Body):
+    """A text to keep as the next version."""
+
+    title: Annotated[Text, StringConstraints(min_length=1, max_length=200)] = Field(examples=["More angles"])
+    """What is new about it, in a few words."""
+    template_content: Annotated[Text, StringConstraints(min_length=1, max_length=100_000)] = Field(
+        repr=False, examples=["Write {n} ways to search for an answer to this question:\n{query}"]
+    )
+    """A placeholder is a name in braces, {query}; a brace that is meant as such is doubled."""
+
+
+class Variable(Reply):
+    """A placeholder."""
+
+    variable_name: str = Field(examples=["query"])
+    variable_description: str = Field(examples=["The question, fenced as data"])
+
+
+class VersionReply(Reply):
+    """One version of a template. It never changes."""
+
+    function_tag: str = Field(examples=["query_expansion"])
+    version: int = Field(examples=[1])
+    title: str = Field(examples=["Query expansion"])
+    template_content: str = Field(repr=False)
+    is_active: bool
+    """New prompts are made by it."""
+    created_at: datetime
+
+
+class VersionAndVariablesReply(VersionReply):
+    """One version of a template, with the placeholders that it may use."""
+
+    variables: list[Variable]
+
+
+class TemplateReply(Reply):
+    """A template with all of its versions."""
+
+    function_tag: str = Field(examples=["query_expansion"])
+    variables: list[Variable]
+    """The placeholders that it may use."""
+    active_version: int | None = Field(examples=[1])
+    versions: list[VersionReply]
+
+
+class TemplatesReply(Reply):
+    """Every template."""
+
+    templates: list[TemplateReply]

@@ -1,0 +1,37 @@
+"""Corpora: which there are to ask."""
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from api.rest.bodies.base import Reply
+from api.services import Served
+from store import corpora
+
+router = APIRouter(prefix="/corpora", tags=["corpora"])
+
+
+class CorpusReply(Reply):
+    """A corpus in numbers."""
+
+    name: str = Field(examples=["default"])
+    works: int = Field(examples=[12])
+    searchable_chunks: int = Field(examples=[940])
+    """Chunks that can be found."""
+    model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
+    """What embeds it."""
+    keeps_token_vectors: bool
+    """Late interaction can rank its chunks."""
+
+
+class CorporaReply(Reply):
+    """Every corpus, by name."""
+
+    corpora: list[CorpusReply]
+
+
+@router.get("", summary="List corpora")
+async def list_corpora(served: Served) -> CorporaReply:
+    """Every corpus, by name."""
+    async with served.database.connection() as connection:
+        found = await corpora.sizes(connection)
+    return CorporaReply(corpora=[CorpusReply.model_validate(size) for size in found])

@@ -1,0 +1,119 @@
+"""Prompt templates: versions are added and never changed, one of each is active."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Response
+
+from api.idempotency import REPLAYED, Keyed
+from api.problems import problem_responses
+from api.rest.bodies.templates import (
+    TemplateBody,
+    TemplateReply,
+    TemplatesReply,
+    Variable,
+    VersionAndVariablesReply,
+    VersionReply,
+)
+from api.services import Served
+from schemas.errors import TemplateFixedError
+from stages.queries.templates import TemplateTag
+from store import templates
+from store.database import Connection
+from store.idempotency import once
+from store.templates import StoredTemplate
+
+router = APIRouter(prefix="/settings/templates", tags=["templates"])
+
+Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
+
+
+@router.get("", summary="List templates")
+async def list_templates(served: Served) -> TemplatesReply:
+    """Every template with all of its versions."""
+    async with served.database.connection() as connection:
+        versions = await templates.list_all(connection)
+        variables = await templates.variables_by_tag(connection)
+    return TemplatesReply(templates=[_template(tag, versions, variables.get(tag, {})) for tag in TemplateTag])
+
+
+@router.get("/{tag}", summary="Show a template", responses=problem_responses(422))
+async def show_template(tag: TemplateTag, served: Served) -> TemplateReply:
+    """All versions of a template, and the placeholders that it may use."""
+    async with served.database.connection() as connection:
+        versions = await templates.list_all(connection, tag)
+        return _template(tag, versions, await templates.variables(connection, tag))
+
+
+@router.post("/{tag}", summary="Add a version", status_code=201, responses=problem_responses(422))
+async def add_version(
+    tag: TemplateTag, body: TemplateBody, served: Served, key: Keyed, response: Response
+) -> VersionAndVariablesReply:
+    """Keep a text as the next version, which nobody uses until it is activated.
+
+    Unknown placeholders, needed ones that are missing, and braces that do not pair are refused.
+    """
+
+    async def make(connection: Connection) -> dict[str, int]:
+        return {"version": (await templates.add(connection, tag, body.template_content, title=body.title)).version}
+
+    async with served.database.connection() as connection:
+        made, is_new = await once(connection, key, make)
+        reply = await _version(connection, await templates.get(connection, tag, made["version"]))
+    response.headers["Location"] = f"{router.prefix}/{tag}/{reply.version}"
+    response.headers.update({} if is_new else REPLAYED)
+    return reply
+
+
+@router.get("/{tag}/{version}", summary="Show a version", responses=problem_responses(404, 422))
+async def show_version(tag: TemplateTag, version: Version, served: Served) -> VersionAndVariablesReply:
+    """One version of a template."""
+    async with served.database.connection() as connection:
+        return await _version(connection, await templates.get(connection, tag, version))
+
+
+@router.put("/{tag}/{version}", summary="Change a version: refused", responses=problem_responses(404, 409, 422))
+async def change_version(
+    tag: TemplateTag, version: Version, body: TemplateBody, served: Served
+) -> VersionAndVariablesReply:
+    """Always refused: a version stays as it is, because prompts were made by it. Add a version and activate it."""
+    async with served.database.connection() as connection:
+        await templates.get(connection, tag, version)
+    raise TemplateFixedError(tag, version)
+
+
+@router.put("/{tag}/{version}/activate", summary="Activate a version", responses=problem_responses(404, 422))
+async def activate_version(tag: TemplateTag, version: Version, served: Served) -> VersionAndVariablesReply:
+    """New prompts are made by this version. Prompts that are stored stay as they are."""
+    async with served.database.connection() as connection:
+        return await _version(connection, await templates.activate(connection, tag, version))
+
+
+def _template(tag: TemplateTag, stored: Sequence[StoredTemplate], variables: Mapping[str, str]) -> TemplateReply:
+    versions = [VersionReply(**_fields(version)) for version in stored if version.tag == tag]
+    return TemplateReply(
+        function_tag=tag,
+        variables=_variables(variables),
+        active_version=next((version.version for version in versions if version.is_active), None),
+        versions=versions,
+    )
+
+
+async def _version(connection: Connection, stored: StoredTemplate) -> VersionAndVariablesReply:
+    variables = await templates.variables(connection, TemplateTag(stored.tag))
+    return VersionAndVariablesReply(**_fields(stored), variables=_variables(variables))
+
+
+def _fields(stored: StoredTemplate) -> dict[str, Any]:
+    return {
+        "function_tag": stored.tag,
+        "version": stored.version,
+        "title": stored.title,
+        "template_content": stored.text,
+        "is_active": stored.is_active,
+        "created_at": stored.created_at,
+    }
+
+
+def _variables(variables: Mapping[str, str]) -> list[Variable]:
+    return [Variable(variable_name=name, variable_description=words) for name, words in variables.items()]

@@ -1,0 +1,80 @@
+"""Prompt templates over REST."""
+
+import httpx
+import pytest
+
+from stages.queries.templates import RULES, TemplateTag, default_template
+
+TEMPLATES = "/settings/templates"
+TAG = f"{TEMPLATES}/query_expansion"
+NEW = {"title": "Shorter", "template_content": "Ask {n} times: {query}"}
+
+
+def slug(reply: httpx.Response) -> tuple[int, str]:
+    return reply.status_code, reply.json()["type"].rpartition(":")[2]
+
+
+async def test_every_template_comes_with_its_versions_and_placeholders(client: httpx.AsyncClient) -> None:
+    found = (await client.get(TEMPLATES)).json()["templates"]
+
+    assert [(template["function_tag"], template["active_version"]) for template in found] == [
+        (tag, 1) for tag in TemplateTag
+    ]
+    first = found[0]["versions"][0]
+    assert (first["template_content"], first["is_active"]) == (default_template(TemplateTag.QUERY_EXPANSION), True)
+    assert {variable["variable_name"] for variable in found[0]["variables"]} == set(
+        RULES[TemplateTag.QUERY_EXPANSION].variables
+    )
+
+
+async def test_a_new_version_is_used_when_it_is_activated(client: httpx.AsyncClient) -> None:
+    added = await client.post(TAG, json=NEW)
+
+    assert (added.status_code, added.headers["location"]) == (201, f"{TAG}/2")
+    assert (added.json()["version"], added.json()["is_active"]) == (2, False)
+    assert added.json() == (await client.get(f"{TAG}/2")).json()
+
+    assert (await client.put(f"{TAG}/2/activate")).json()["is_active"] is True
+    found = (await client.get(TAG)).json()
+    assert (found["active_version"], [version["is_active"] for version in found["versions"]]) == (2, [False, True])
+
+
+async def test_a_version_is_added_once_under_a_key(client: httpx.AsyncClient) -> None:
+    replies = [await client.post(TAG, json=NEW, headers={"Idempotency-Key": "k"}) for _ in range(2)]
+
+    assert [reply.json()["version"] for reply in replies] == [2, 2]
+    assert replies[1].headers["idempotency-replayed"] == "true"
+
+
+@pytest.mark.parametrize("text", ["{", "Ask {n} times", "Ask {n} times: {query} {unknown}", "{query!r} {n}"])
+async def test_a_text_that_is_no_template_is_refused(client: httpx.AsyncClient, text: str) -> None:
+    refused = await client.post(TAG, json={"title": "Broken", "template_content": text})
+
+    assert slug(refused) == (422, "template-unusable")
+    assert len((await client.get(TAG)).json()["versions"]) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"title": "", "template_content": "x"}, {"title": "a"}, {"title": "a", "template_content": "\x00{n}{query}"}],
+)
+async def test_a_body_that_cannot_be_stored_is_refused(client: httpx.AsyncClient, body: dict[str, str]) -> None:
+    assert slug(await client.post(TAG, json=body)) == (422, "request-invalid")
+
+
+async def test_a_version_is_never_changed(client: httpx.AsyncClient) -> None:
+    assert slug(await client.put(f"{TAG}/1", json=NEW)) == (409, "template-fixed")
+    assert slug(await client.put(f"{TAG}/9", json=NEW)) == (404, "template-missing")
+
+
+async def test_a_version_that_is_not_there_is_a_problem(client: httpx.AsyncClient) -> None:
+    assert slug(await client.get(f"{TAG}/9")) == (404, "template-missing")
+    assert slug(await client.put(f"{TAG}/9/activate")) == (404, "template-missing")
+    assert (await client.get(TAG)).json()["active_version"] == 1
+
+
+async def test_an_unknown_tag_is_told_which_there_are(client: httpx.AsyncClient) -> None:
+    refused = await client.get(f"{TEMPLATES}/no_such")
+
+    assert refused.status_code == 422
+    assert "rag_augmentation" in refused.json()["errors"][0]["message"]
