@@ -1,0 +1,93 @@
+"""`/jobs/{id}`: a job from its result back to what it began with, every attempt and every call on the way."""
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Form, Path, Request
+from pydantic import ValidationError
+from starlette.responses import Response
+
+from api.doors.csrf import CheckedForm
+from api.pages.deciding import Note, Told, decide, possible
+from api.pages.rendering import page
+from api.routes import PageRoute
+from api.services import Served
+from schemas.errors import JobMissingError
+from schemas.values import participants, queries
+from schemas.values.base import Value
+from schemas.values.scoring import ParticipantScores
+from stages.reports.waterfall import waterfall
+from store.lineage import JobTrace, StageTrace, job_trace
+from store.runs import Target
+from workers.control import Action
+
+JobId = Annotated[int, Path(ge=1, lt=2**63)]
+
+#: What the stages of a kind store, where a page shows more of it than its fields.
+OUTPUTS: Final[dict[tuple[str, str], type[Value]]] = {
+    ("query", "expand"): queries.Expansion,
+    ("query", "embed"): queries.EmbeddedQuery,
+    ("query", "retrieve"): queries.RetrievedChunks,
+    ("query", "rerank"): queries.RerankedChunks,
+    ("query", "validate"): queries.ValidatedChunks,
+    ("query", "consolidate"): queries.ConsolidatedContext,
+    ("query", "augment"): queries.AugmentedPrompt,
+    ("query", "generate"): queries.Answer,
+    ("participant", "extract"): participants.ExtractedEvidence,
+    ("participant", "embed"): participants.EmbeddedEvidence,
+    ("participant", "retrieve"): participants.RetrievedReferences,
+    ("participant", "rerank"): participants.RankedReferences,
+    ("participant", "validate"): participants.ValidatedReferences,
+    ("participant", "assemble"): participants.AssembledPrompt,
+    ("participant", "score"): ParticipantScores,
+}
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/jobs/{job_id}")
+async def job_page(request: Request, served: Served, job_id: JobId, told: Told) -> Response:
+    """The job as it stands."""
+    async with served.database.connection() as connection:
+        job = await job_trace(connection, job_id)
+    if job is None:
+        raise JobMissingError(job_id)
+    spans = [
+        (attempt.started_at.timestamp(), (attempt.ended_at or job.read_at).timestamp()) for attempt in job.attempts
+    ]
+    return page(
+        request,
+        "job.html.j2",
+        job=job,
+        outputs={stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None},
+        waterfall=waterfall(spans),
+        possible=possible({job.status: 1}),
+        told=told,
+        flower=None if served.flower_url is None else served.flower_url.rstrip("/"),
+    )
+
+
+@router.post("/jobs/{job_id}/{action}")
+async def decide_about_job(
+    served: Served,
+    _form: CheckedForm,
+    job_id: JobId,
+    action: Action,
+    note: Note = "",
+    back_to_run: Annotated[int | None, Form(ge=1, lt=2**63)] = None,
+) -> Response:
+    """Retry, pause, resume or cancel a job, and go back to its page, or to that of its run."""
+    back_to = f"/jobs/{job_id}" if back_to_run is None else f"/runs/{back_to_run}"
+    return await decide(served, Target(None, job_id), action, note, back_to=back_to)
+
+
+def _output(job: JobTrace, stage: StageTrace) -> Value | dict[str, Any]:
+    """What a stage stored, as its value; as plain fields where this ragq has no such value, or no longer."""
+    assert stage.current is not None and stage.current.output is not None
+    kept = stage.current.output
+    value = OUTPUTS.get((job.kind, stage.stage))
+    if value is None:
+        return kept
+    try:
+        return value.model_validate(kept)
+    except ValidationError:
+        return kept

@@ -1,0 +1,110 @@
+"""`/runs/{id}`: a run as it goes, its jobs by stages, what went wrong, how long things take."""
+
+from typing import Annotated, Any, Final, NamedTuple
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from api.doors.csrf import CheckedForm
+from api.pages.deciding import Note, Told, decide, possible
+from api.pages.rendering import page
+from api.routes import PageRoute
+from api.services import Served
+from schemas.errors import RunMissingError
+from schemas.statuses import JobStatus
+from stages.reports.run_words import asked_for, is_chosen, notices
+from store import runs
+from store.database import Connection
+from store.run_state import RunState, run_state
+from store.run_view import RunView, run_view
+from store.runs import Target
+from store.stage_times import StageTimes, stage_times
+from workers.control import Action
+
+PAGE_JOBS: Final = 50
+
+#: Kinds of runs that have a report.
+REPORTED: Final = ("participant", "query")
+
+RunId = Annotated[int, Path(ge=1, lt=2**63)]
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+class Found(NamedTuple):
+    """What the page shows."""
+
+    view: RunView
+    state: RunState
+    times: list[StageTimes]
+
+
+@router.get("/runs/{run_id}")
+async def run_page(
+    request: Request,
+    served: Served,
+    run_id: RunId,
+    told: Told,
+    state: JobStatus | None = None,
+    part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+) -> Response:
+    """A part of the run's jobs, in one state if it is named, those that want attention first."""
+    async with served.database.connection() as connection:
+        found = await _read(connection, run_id, state, part)
+    if found is None:
+        raise RunMissingError(run_id)
+    view, overview = found.view, found.view.overview
+    count = overview.states.get(state, 0) if state else overview.jobs
+    return page(
+        request,
+        "run.html.j2",
+        overview=overview,
+        asked=asked_for(overview.request),
+        notices=list(notices(overview.kind, overview.profile, overview.request)),
+        chosen={name: one for name, one in view.settings.items() if is_chosen(one["source"])},
+        settings=view.settings,
+        jobs=view.jobs,
+        stages=list(dict.fromkeys(stage.stage for job in view.jobs for stage in job.stages)),
+        run=found.state,
+        times=found.times,
+        slowest=max((times.p95 for times in found.times), default=0.0),
+        possible=possible(overview.states),
+        told=told,
+        state=state,
+        part=part,
+        parts_of_list=-(-count // PAGE_JOBS),
+        live=_address(run_id, state, part),
+        has_report=overview.kind in REPORTED,
+        flower=_flower(served.flower_url, run_id),
+    )
+
+
+@router.post("/runs/{run_id}/{action}")
+async def decide_about_run(
+    served: Served, _form: CheckedForm, run_id: RunId, action: Action, note: Note = ""
+) -> Response:
+    """Retry, pause, resume or cancel the jobs of a run."""
+    return await decide(served, Target(run_id, None), action, note, back_to=f"/runs/{run_id}")
+
+
+async def _read(connection: Connection, run_id: int, status: JobStatus | None, part: int) -> Found | None:
+    offset = (part - 1) * PAGE_JOBS
+    job_ids = await runs.most_urgent(connection, run_id, status=status, limit=PAGE_JOBS, offset=offset)
+    view = await run_view(connection, run_id, job_ids=job_ids)
+    state = await run_state(connection, run_id)
+    if view is None or state is None:
+        return None
+    place = {job_id: number for number, job_id in enumerate(job_ids)}
+    view.jobs.sort(key=lambda job: place[job.job_id])
+    return Found(view, state, await stage_times(connection, run_id))
+
+
+def _address(run_id: int, state: JobStatus | None, part: int) -> str:
+    chosen: dict[str, Any] = {"state": state, "part": part if part > 1 else None}
+    query = "&".join(f"{name}={value}" for name, value in chosen.items() if value is not None)
+    return f"/runs/{run_id}" + (f"?{query}" if query else "")
+
+
+def _flower(flower_url: str | None, run_id: int) -> str | None:
+    """Flower's list of the tasks of a run. It takes a search in the name, whose words it joins to others by blanks."""
+    return None if flower_url is None else f"{flower_url.rstrip('/')}/tasks?name=ragq.%20kwargs:run%3D{run_id}"

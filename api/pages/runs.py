@@ -1,0 +1,40 @@
+"""`/runs`: what was submitted, newest first, and how it stands."""
+
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from api.pages.rendering import page
+from api.routes import PageRoute
+from api.services import Served
+from stages.reports.run_words import asked_for
+from store import runs
+
+PAGE_ROWS: Final = 25
+KINDS: Final = ("participant", "query", "tags", "index")
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/runs")
+async def runs_page(
+    request: Request,
+    served: Served,
+    kind: Literal["", "participant", "query", "tags", "index"] = "",
+    before: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
+) -> Response:
+    """The newest runs, of one kind where one is named, or those below a number."""
+    async with served.database.connection() as connection:
+        found = await runs.overviews(connection, limit=PAGE_ROWS + 1, before=before, kind=kind or None)
+    shown = found[:PAGE_ROWS]
+    return page(
+        request,
+        "runs.html.j2",
+        runs=shown,
+        asked={run.id: asked_for(run.request) for run in shown},
+        kinds=KINDS,
+        kind=kind,
+        before=before,
+        older=shown[-1].id if len(found) > PAGE_ROWS else None,
+    )

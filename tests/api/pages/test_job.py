@@ -1,0 +1,148 @@
+"""The page of a job."""
+
+import re
+
+import httpx
+import pytest
+
+from api.services import Services
+from schemas.statuses import JobStatus
+from store import runs
+from tests.api.pages.seeing import see, send, words
+from tests.api.pages.shown_runs import (
+    CHUNK_TEXTS,
+    QUOTES,
+    REPLY,
+    SAID_BY_MODEL,
+    ShownRun,
+    participant_run,
+    question_run,
+)
+
+
+@pytest.fixture
+async def shown(services: Services) -> ShownRun:
+    """A run with a job in every state."""
+    async with services.database.connection() as connection:
+        return await participant_run(connection)
+
+
+async def test_a_participant_is_followed_from_scores_back_to_quotes(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    page = await see(client, f"/jobs/{shown.succeeded}")
+    assert page.status_code == 200
+    places = [page.text.index(f'id="stage-{name}"') for name in ("score", "assemble", "validate", "rerank", "extract")]
+    assert places == sorted(places)
+    said = words(page)
+    assert "no mention" in said or "N/A" in said
+    for text in (*CHUNK_TEXTS, *QUOTES):
+        assert text in said
+    assert "accept" in said and "reject" in said
+    assert "1 quotes do not stand in the transcript" in said
+
+
+async def test_a_question_is_followed_from_its_answer_back_to_its_words(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    async with services.database.connection() as connection:
+        query = await question_run(connection)
+    page = await see(client, f"/jobs/{query.job_id}")
+    assert page.status_code == 200
+    said = words(page)
+    assert "Oxygen [S1] [S9]." in said
+    assert "It cites S9, which the prompt does not have." in said
+    assert 'href="#source-S1"' in page.text
+    assert page.text.index('id="source-S1"') < page.text.index('id="chunk-1"') < page.text.index('id="stage-expand"')
+    assert "judge let 1 of 3 chunks through" in said
+    assert "passage 2 and what stands around it" in said
+    assert "dense by hyde: 1 chunks" in said
+    assert "catechins turn brown" in said
+    assert said.rindex("Why is tea dark?") > said.index("catechins turn brown")
+
+
+async def test_every_attempt_tells_its_error_and_what_was_really_said(
+    client: httpx.AsyncClient, shown: ShownRun
+) -> None:
+    page = await see(client, f"/jobs/{shown.failed}")
+    said = words(page)
+    assert "validate, attempt 1" in said and "validate, attempt 2" in said
+    assert said.count(SAID_BY_MODEL) == 2
+    shown_at_once = re.sub(r"(?s)<details.*?</details>", "", page.text)
+    assert SAID_BY_MODEL not in shown_at_once
+    assert "The validator&#39;s reply holds no verdict" in shown_at_once
+
+
+async def test_calls_are_shown_with_prompt_reply_and_whether_they_were_paid(
+    client: httpx.AsyncClient, shown: ShownRun
+) -> None:
+    said = words(await see(client, f"/jobs/{shown.failed}"))
+    assert "Call 1: judge reference, gemma, reused, 120 tokens in, 8 out" in said
+    assert "Does this speak of sleep?" in said
+    assert REPLY.replace('"', "&#34;") in said
+
+
+async def test_attempts_are_drawn_on_one_line_of_time(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    page = await see(client, f"/jobs/{shown.failed}")
+    drawn = re.search(r'(?s)<svg class="waterfall".*?</svg>', page.text)
+    assert drawn is not None
+    assert drawn[0].count("<rect") == 6
+    assert "style=" not in page.text
+
+
+@pytest.mark.parametrize("name", ["running", "waiting", "zero_shot"])
+async def test_a_job_in_any_state_has_a_page(client: httpx.AsyncClient, shown: ShownRun, name: str) -> None:
+    page = await see(client, f"/jobs/{getattr(shown, name)}")
+    assert page.status_code == 200
+    assert ("No worker has taken a stage" in page.text) is (name == "waiting")
+
+
+async def test_outputs_of_another_version_are_shown_as_they_are(
+    client: httpx.AsyncClient, services: Services, shown: ShownRun
+) -> None:
+    async with services.database.connection() as connection:
+        await connection.execute(
+            """UPDATE stage_attempt SET output = '{"words_of_old": "<b>bold</b>"}' WHERE job_id = $1""", shown.succeeded
+        )
+    page = await see(client, f"/jobs/{shown.succeeded}")
+    assert page.status_code == 200
+    assert "1 fields: words_of_old" in words(page)
+    assert "&lt;b&gt;bold&lt;/b&gt;" in page.text
+    assert "<b>bold" not in page.text
+
+
+async def test_an_index_job_shows_stages_and_fields(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        job_id = await connection.fetchval(
+            "INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version)"
+            " VALUES ('index', 'i', 'demo', '{}', 's', '{}', '0') RETURNING id"
+        )
+        job_id = await connection.fetchval(
+            "INSERT INTO job (run_id, ordinal, kind, mode, subject, inputs, status)"
+            " VALUES ($1, 0, 'index', 'references', '303', '{}', 'waiting') RETURNING id",
+            job_id,
+        )
+    page = await see(client, f"/jobs/{job_id}")
+    assert page.status_code == 200
+    assert "index" in words(page)
+
+
+async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, services: Services, shown: ShownRun) -> None:
+    page = await see(client, f"/jobs/{shown.failed}")
+    reply = await send(client, page, f"/jobs/{shown.failed}/retry")
+    assert reply.status_code == 303
+    assert reply.headers["location"] == f"/jobs/{shown.failed}?did=retry&jobs=1&sent=true"
+    async with services.database.connection() as connection:
+        job = await runs.job(connection, shown.failed)
+    assert job is not None
+    assert job["status"] == JobStatus.WAITING
+
+
+async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, services: Services, shown: ShownRun) -> None:
+    page = await see(client, f"/jobs/{shown.waiting}")
+    await send(client, page, f"/jobs/{shown.waiting}/cancel", note="wrong split")
+    assert "wrong split" in words(await see(client, f"/jobs/{shown.waiting}"))
+
+
+async def test_a_job_that_is_not_there(client: httpx.AsyncClient) -> None:
+    page = await see(client, "/jobs/77")
+    assert page.status_code == 404
+    assert "Job j77 does not exist" in words(page)

@@ -1,0 +1,163 @@
+"""The page of a run."""
+
+import httpx
+import pytest
+
+from api.services import Services
+from schemas.statuses import JobStatus
+from store import runs
+from tests.api.pages.seeing import form, forms, see, send, words
+from tests.api.pages.shown_runs import SAID_BY_MODEL, ShownRun, participant_run
+
+
+@pytest.fixture
+async def shown(services: Services) -> ShownRun:
+    """A run with a job in every state."""
+    async with services.database.connection() as connection:
+        return await participant_run(connection)
+
+
+async def test_jobs_stand_by_their_stages_with_those_that_failed_first(
+    client: httpx.AsyncClient, shown: ShownRun
+) -> None:
+    page = await see(client, f"/runs/{shown.run_id}")
+    assert page.status_code == 200
+    places = [page.text.index(f'<a href="/jobs/{job_id}">j{job_id}</a></th>') for job_id in _by_urgency(shown)]
+    assert places == sorted(places)
+    said = words(page)
+    assert "1 failed, 1 running, 1 waiting, 2 succeeded" in said
+    assert "failed, 2 attempts" in said
+    assert "Sleep&nbsp;1/1" in said
+    assert "18 of 31 stages stored" in said
+
+
+async def test_the_head_says_what_was_asked_and_what_to_mind(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    said = words(await see(client, f"/runs/{shown.run_id}"))
+    assert "paper-test" in said
+    assert "The verdicts show the machinery, not quality." in said
+    assert "EMBEDDING_TOP_K_REFERENCES 2 option --set" in said
+    assert "All 2 settings of the run" in said
+
+
+async def test_failures_tell_their_stage_type_and_category_and_nothing_that_was_said(
+    client: httpx.AsyncClient, shown: ShownRun
+) -> None:
+    page = await see(client, f"/runs/{shown.run_id}")
+    said = words(page)
+    assert "Stage validate , attempt 2: The validator&#39;s reply holds no verdict" in said
+    assert "LLMResponseParseError validation_parse" in said
+    assert SAID_BY_MODEL not in page.text
+
+
+async def test_a_state_filters_the_jobs(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    page = await see(client, f"/runs/{shown.run_id}", state="waiting")
+    assert f"/jobs/{shown.waiting}" in page.text
+    assert f"/jobs/{shown.running}" not in page.text
+    assert "No job of this run is paused" in words(await see(client, f"/runs/{shown.run_id}", state="paused"))
+
+
+async def test_thousands_of_jobs_come_page_by_page(
+    client: httpx.AsyncClient, services: Services, monkeypatch: pytest.MonkeyPatch, shown: ShownRun
+) -> None:
+    monkeypatch.setattr("api.pages.run.PAGE_JOBS", 2)
+    page = await see(client, f"/runs/{shown.run_id}", part=2)
+    assert "page 2 of 3" in words(page)
+    listed = [job_id for job_id in _by_urgency(shown) if f"j{job_id}</a></th>" in page.text]
+    assert listed == _by_urgency(shown)[2:4]
+
+
+async def test_times_are_told_per_stage(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    page = await see(client, f"/runs/{shown.run_id}")
+    assert "Time per stage" in page.text
+    assert 'aria-label="validate: median ' in page.text
+
+
+async def test_a_failed_job_is_retried_from_the_page_of_its_run(
+    client: httpx.AsyncClient, services: Services, shown: ShownRun
+) -> None:
+    page = await see(client, f"/runs/{shown.run_id}")
+    reply = await send(client, page, f"/jobs/{shown.failed}/retry")
+    assert reply.status_code == 303
+    assert reply.headers["location"] == f"/runs/{shown.run_id}?did=retry&jobs=1&sent=true"
+    assert await _states(services, shown) == {
+        JobStatus.RUNNING: 1,
+        JobStatus.SUCCEEDED: 2,
+        JobStatus.WAITING: 2,
+    }
+    assert "1 job retried." in words(await client.get(reply.headers["location"], headers={"Accept": "text/html"}))
+
+
+@pytest.mark.parametrize(
+    ("action", "status", "concerned"), [("pause", JobStatus.PAUSED, 2), ("cancel", JobStatus.CANCELLED, 2)]
+)
+async def test_open_jobs_are_held_with_a_note(
+    client: httpx.AsyncClient, services: Services, shown: ShownRun, action: str, status: JobStatus, concerned: int
+) -> None:
+    page = await see(client, f"/runs/{shown.run_id}")
+    reply = await send(client, page, f"/runs/{shown.run_id}/{action}", note=" the GPU is <needed> ")
+    assert reply.status_code == 303
+    assert (await _states(services, shown))[status] == concerned
+    after = await see(client, f"/runs/{shown.run_id}")
+    assert "the GPU is &lt;needed&gt;" in after.text
+    assert ("Resume 2 paused" in words(after)) is (action == "pause")
+
+
+async def test_paused_jobs_are_resumed(client: httpx.AsyncClient, services: Services, shown: ShownRun) -> None:
+    async with services.database.connection() as connection:
+        await runs.hold(connection, JobStatus.PAUSED, None, run_id=shown.run_id)
+    page = await see(client, f"/runs/{shown.run_id}")
+    reply = await send(client, page, f"/runs/{shown.run_id}/resume")
+    assert reply.headers["location"].endswith("?did=resume&jobs=2&sent=true")
+    assert JobStatus.PAUSED not in await _states(services, shown)
+
+
+async def test_only_what_changes_something_is_offered(
+    client: httpx.AsyncClient, services: Services, shown: ShownRun
+) -> None:
+    async with services.database.connection() as connection:
+        await runs.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
+        await connection.execute("DELETE FROM job WHERE id = $1", shown.failed)
+    page = await see(client, f"/runs/{shown.run_id}")
+    assert forms(page) == []
+    assert "At rest:" in words(page)
+
+
+async def test_a_form_without_the_mark_of_this_browser_changes_nothing(
+    client: httpx.AsyncClient, services: Services, shown: ShownRun
+) -> None:
+    before = await _states(services, shown)
+    reply = await client.post(f"/runs/{shown.run_id}/cancel", headers={"Accept": "text/html"}, data={"note": ""})
+    assert reply.status_code == 403
+    assert await _states(services, shown) == before
+
+
+async def test_a_decision_that_changes_nothing_is_refused_on_a_page(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    page = await see(client, f"/runs/{shown.run_id}")
+    mark = form(page, f"/runs/{shown.run_id}/cancel")["csrf_token"]
+    reply = await client.post(
+        f"/runs/{shown.run_id}/resume", headers={"Accept": "text/html"}, data={"csrf_token": mark}
+    )
+    assert reply.status_code == 409
+    assert "can be resumed" in words(reply)
+
+
+async def test_a_run_that_is_not_there_is_a_page_that_says_so(client: httpx.AsyncClient) -> None:
+    page = await see(client, "/runs/77")
+    assert page.status_code == 404
+    assert "Run r77 does not exist" in words(page)
+    assert (await see(client, f"/runs/{2**64}")).status_code == 422
+
+
+async def test_flower_is_linked_where_there_is_one(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    assert "Flower" not in (await see(client, f"/runs/{shown.run_id}")).text
+
+
+def _by_urgency(shown: ShownRun) -> list[int]:
+    return [shown.failed, shown.running, shown.waiting, shown.succeeded, shown.zero_shot]
+
+
+async def _states(services: Services, shown: ShownRun) -> dict[JobStatus, int]:
+    async with services.database.connection() as connection:
+        overview = await runs.overview(connection, shown.run_id)
+    assert overview is not None
+    return overview.states
