@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from fastapi import Depends, HTTPException, Request, Security
-from fastapi.security import HTTPBearer
+from fastapi import Depends, HTTPException, Request
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -25,8 +24,8 @@ SESSION_COOKIE: Final = "ragq_session"
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 
-_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_FOR_STRANGERS: Final = frozenset({"/healthz", "/readyz"})
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+FOR_STRANGERS: Final = frozenset({"/healthz", "/readyz"})
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="ragq"'}
 
 
@@ -86,7 +85,7 @@ class Admission:
             await self.app(scope, receive, send)
             return
         request = Request(scope)
-        changes = request.method not in _SAFE_METHODS
+        changes = request.method not in SAFE_METHODS
         if changes and "authorization" not in request.headers and is_foreign(request.headers, self.friends):
             raise HTTPException(403, "The request comes from a page of another site. Show a token to call the API.")
         if not _is_for_strangers(request):
@@ -102,8 +101,8 @@ class Admission:
         await self.app(scope, receive, send)
 
 
-async def admit(request: Request, _shown: Annotated[object, Security(HTTPBearer(auto_error=False))]) -> Principal:
-    """Who asks, for routes that need to know; and the place where OpenAPI learns how to show a token."""
+async def admit(request: Request) -> Principal:
+    """Who asks. Not for the addresses that strangers may use."""
     principal: Principal = request.state.principal
     return principal
 
@@ -144,7 +143,7 @@ def _is_loopback_name(name: str) -> bool:
 
 def _is_for_strangers(request: Request) -> bool:
     path = request.url.path
-    return path == LOGIN or path.startswith("/static/") or (path in _FOR_STRANGERS and request.method in _SAFE_METHODS)
+    return path == LOGIN or path.startswith("/static/") or (path in FOR_STRANGERS and request.method in SAFE_METHODS)
 
 
 def _login_instead(request: Request) -> RedirectResponse | None:
@@ -152,7 +151,7 @@ def _login_instead(request: Request) -> RedirectResponse | None:
     if not wants_html(request.headers) or "authorization" in request.headers or "hx-request" in request.headers:
         return None
     # A form that was sent cannot be sent again after the login; the query of an address may hold words of a question.
-    return RedirectResponse(_login_address(request.url.path if request.method in _SAFE_METHODS else None), 303)
+    return RedirectResponse(_login_address(request.url.path if request.method in SAFE_METHODS else None), 303)
 
 
 def _stranger(request: Request) -> HTTPException:

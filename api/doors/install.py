@@ -11,6 +11,7 @@ from api.doors.csrf import HEADER, BrowserCookie
 from api.doors.headers import SecurityHeaders
 from api.doors.hosts import HostCheck
 from api.doors.login import LoginLimit, make_router
+from api.doors.openapi import describe
 from api.services import Services
 from stack.addresses import is_loopback
 
@@ -21,6 +22,7 @@ def install(app: FastAPI, services: Services) -> None:
     doors = Doors(database=services.database, on_loopback=is_loopback(settings.ragq_api_host))
     app.state.doors = doors
     app.include_router(make_router(LoginLimit()))
+    describe(app)
     # From the inside out: what is added later stands before what was added earlier.
     app.add_middleware(Admission, doors=doors, settings=settings)
     app.add_middleware(BodyLimit, kilobytes=settings.ragq_api_max_body_kb)
