@@ -66,7 +66,7 @@ class Subscription:
         return change
 
     def tell(self, run_id: int, job_id: int | None) -> None:
-        """A job of a run changed; None for several of its jobs."""
+        """A job of a run changed; None for jobs that were added to it."""
         if self._run_id not in (None, run_id) or (job_id is not None and self._job_id not in (None, job_id)):
             return
         if len(self._runs) < _RUNS_AT_MOST:

@@ -13,59 +13,54 @@ down_revision = "0008"
 branch_labels = None
 depends_on = None
 
-# A payload is a few ids. Where many jobs of a run change at once it names the run alone.
-TELL = """
-CREATE FUNCTION tell_changed_jobs(changed bigint[]) RETURNS void LANGUAGE sql AS $$
-    SELECT pg_notify('ragq_changes', json_build_object('run', run_id, 'job', job_id)::text)
-    FROM (
-        SELECT DISTINCT run_id, CASE WHEN jobs <= 10 THEN id END AS job_id
-        FROM (SELECT id, run_id, count(*) OVER (PARTITION BY run_id) AS jobs FROM job WHERE id = ANY(changed)) AS found
-    ) AS told
-$$
-"""
-
 SOMEBODY_LISTENS = "EXISTS (SELECT FROM change_listener WHERE listened_at > now() - interval '30 seconds')"
 
-STAGES_CHANGED = f"""
-CREATE FUNCTION stages_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+# Equal notifications of a transaction are sent once.
+STAGE_CHANGED = f"""
+CREATE FUNCTION tell_changed_stage() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF {SOMEBODY_LISTENS} THEN
-        PERFORM tell_changed_jobs(ARRAY(
-            SELECT DISTINCT job_id FROM new_rows AS later JOIN old_rows AS earlier USING (job_id, stage)
-            WHERE later.status <> earlier.status));
+        PERFORM pg_notify('ragq_changes', json_build_object('run', run_id, 'job', id)::text)
+        FROM job WHERE id = NEW.job_id;
     END IF;
     RETURN NULL;
 END $$
 """
 
-JOBS_CHANGED = f"""
-CREATE FUNCTION jobs_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+JOB_CHANGED = f"""
+CREATE FUNCTION tell_changed_job() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF {SOMEBODY_LISTENS} THEN
-        IF TG_OP = 'INSERT' THEN
-            PERFORM tell_changed_jobs(ARRAY(SELECT id FROM new_rows));
-        ELSE
-            PERFORM tell_changed_jobs(ARRAY(
-                SELECT id FROM new_rows AS later JOIN old_rows AS earlier USING (id)
-                WHERE later.status <> earlier.status));
-        END IF;
+        PERFORM pg_notify('ragq_changes', json_build_object('run', NEW.run_id, 'job', NEW.id)::text);
     END IF;
     RETURN NULL;
 END $$
 """
 
+JOBS_ADDED = f"""
+CREATE FUNCTION tell_added_jobs() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF {SOMEBODY_LISTENS} THEN
+        PERFORM pg_notify('ragq_changes', json_build_object('run', run_id, 'job', NULL)::text)
+        FROM (SELECT DISTINCT run_id FROM added) AS runs;
+    END IF;
+    RETURN NULL;
+END $$
+"""
+
+# A renewed lease changes no state, and gets no further than the column list.
 TRIGGERS = (
     """
-    CREATE TRIGGER tell_changes AFTER UPDATE ON stage_run
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION stages_changed()
+    CREATE TRIGGER tell_changes AFTER UPDATE OF status ON stage_run
+    FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION tell_changed_stage()
     """,
     """
-    CREATE TRIGGER tell_changes AFTER UPDATE ON job
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION jobs_changed()
+    CREATE TRIGGER tell_changes AFTER UPDATE OF status ON job
+    FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION tell_changed_job()
     """,
     """
-    CREATE TRIGGER tell_new_rows AFTER INSERT ON job
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION jobs_changed()
+    CREATE TRIGGER tell_additions AFTER INSERT ON job
+    REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION tell_added_jobs()
     """,
 )
 
@@ -78,11 +73,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
         prefixes=["UNLOGGED"],
     )
-    for statement in (TELL, STAGES_CHANGED, JOBS_CHANGED, *TRIGGERS):
+    for statement in (STAGE_CHANGED, JOB_CHANGED, JOBS_ADDED, *TRIGGERS):
         op.execute(statement)
 
 
 def downgrade() -> None:
-    op.execute("DROP FUNCTION stages_changed, jobs_changed CASCADE")
-    op.execute("DROP FUNCTION tell_changed_jobs")
+    op.execute("DROP FUNCTION tell_changed_stage, tell_changed_job, tell_added_jobs CASCADE")
     op.drop_table("change_listener")
