@@ -1,7 +1,6 @@
 """`/rag/new`: a new question, its expansion by a model, by a pasted reply, or none."""
 
 from enum import StrEnum
-from hashlib import sha256
 from secrets import token_urlsafe
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from api.doors.admission import Admitted, Principal
 from api.doors.csrf import csrf
+from api.pages.once import form_key
 from api.pages.rendering import page
 from api.pages.typed import Typed
 from api.rest.bodies.base import Text
@@ -22,7 +22,6 @@ from stages.queries.query_file import MAX_CHARS
 from stages.queries.templates import TemplateTag
 from store import corpora, presets, templates
 from store.database import Connection
-from store.idempotency import RequestKey
 from workers.dispatch import set_off
 from workers.submissions.queries import QueryRequest
 from workers.submissions.query_asked import Asked, ask, one_question
@@ -77,11 +76,6 @@ class AskForm(BaseModel):
             until="expand" if self.until is Until.EXPANSION else None,
         )
 
-    def key(self, principal: Principal) -> RequestKey:
-        """A form that went back, was changed and is sent again asks for something else."""
-        said = sha256(self.model_dump_json().encode()).hexdigest()
-        return RequestKey(principal=principal.name, key=f"{self.once} {said}", request_hash=said)
-
 
 @router.get("/rag/new")
 async def new_page(
@@ -112,7 +106,9 @@ async def _ask(served: Services, form: AskForm, principal: Principal) -> Asked:
     if form.expansion is Expansion.PASTE:
         pasted_expansion(form.reply)
     async with served.database.connection() as connection:
-        return await ask(connection, form.request(), served.run_settings(), key=form.key(principal))
+        return await ask(
+            connection, form.request(), served.run_settings(), key=form_key(principal, form.once, "question", form)
+        )
 
 
 async def _form(request: Request, served: Services, form: AskForm, *, wrong: dict[str, str] | None = None) -> Response:

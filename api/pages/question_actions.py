@@ -10,6 +10,7 @@ from api.doors.csrf import csrf
 from api.rest.bodies.base import PathId
 from api.routes import PageRoute
 from api.services import Served
+from store import deletions
 from store.runs import Target
 from workers.control import Action, control
 from workers.dispatch import set_off
@@ -67,6 +68,14 @@ async def decide(
         query = await found(connection, query_id)
         await control(connection, served.broker, Target(None, query.job_id), action)
     return _lead_back(back, query_id)
+
+
+@router.post("/rag/{query_id:int}/delete")
+async def delete(query_id: PathId, served: Served) -> Response:
+    """The question, and everything that was made of it."""
+    async with served.database.connection() as connection:
+        await deletions.delete_query(connection, await found(connection, query_id))
+    return RedirectResponse("/rag", 303)
 
 
 def _lead_back(back: Back, query_id: int) -> Response:

@@ -4,12 +4,15 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.pages import ask, job, plots, question_actions, questions, run, runs
+from api.pages import ask, inspect, job, plots, question, question_actions, questions, results, run, runs
 
 PAGES: Final[tuple[APIRouter, ...]] = (
     questions.router,
     ask.router,
     question_actions.router,
+    question.router,
+    inspect.router,
+    results.router,
     runs.router,
     plots.pages,
     plots.images,

@@ -20,6 +20,7 @@ from schemas.values.queries import (
     QueryText,
     RankedList,
     RerankedChunk,
+    RerankedChunks,
     RetrievedChunks,
     Source,
     ValidatedChunks,
@@ -99,6 +100,9 @@ VALIDATED = ValidatedChunks(
     ),
     verdicts=(),
 )
+RERANKED = RerankedChunks(
+    ranker="score-fusion", chunks=VALIDATED.chunks, ranking=(1, 2, 3, 4), dropped={"min_chars": 1}, work_hashes={1: "h"}
+)
 PROMPT = AugmentedPrompt(
     prompt="Answer from sources.",
     template_version=1,
@@ -111,6 +115,7 @@ OUTPUTS: dict[str, dict[str, Any]] = {
     "expand": EXPANSION.model_dump(mode="json"),
     "embed": EMBEDDED.model_dump(mode="json"),
     "retrieve": FOUND.model_dump(mode="json"),
+    "rerank": RERANKED.model_dump(mode="json"),
     "validate": VALIDATED.model_dump(mode="json"),
     "consolidate": CONTEXT.model_dump(mode="json"),
     "augment": PROMPT.model_dump(mode="json"),

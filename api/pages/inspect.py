@@ -1,0 +1,261 @@
+"""`/rag/{id}/inspect`: everything that was made of a question, and what of it can be edited."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, NamedTuple, Self, TypeVar
+
+from fastapi import APIRouter, Depends, Form, Request
+from pydantic import BaseModel, Field, model_validator
+from starlette.responses import RedirectResponse, Response
+
+from api.doors.csrf import csrf
+from api.pages.next_steps import can_run_all, next_step
+from api.pages.rendering import page
+from api.pages.typed import Typed
+from api.rest.bodies.base import PathId
+from api.routes import PageRoute
+from api.services import Served, Services
+from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRunningError
+from schemas.values.queries import ContextGroup, Intent, RerankedChunks
+from store import attempts, job_progress, works
+from store.job_progress import JobProgress
+from store.query_view import QueryView, query_view
+from workers.submissions.query_edits import found
+from workers.submissions.query_patch import UNCHANGED, QueryPatch, Unchanged, patch
+
+Value = TypeVar("Value")
+
+#: Passages that an edit leaves at least, where there are so many.
+FEWEST: Final = 3
+
+SAID: Final = {
+    "expansion": "The expansion is saved. What was computed from the old one is set aside: embed the question next.",
+    "context": "The passages are saved; prompts show them in this order.",
+    "same": "Nothing was changed, so nothing became stale.",
+}
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+class ExpansionForm(BaseModel):
+    """An expansion as it was typed: phrases and entities one a line."""
+
+    intent: str = ""
+    hyde_answer: Typed = ""
+    queries: Typed = ""
+    entities: Typed = ""
+
+
+class ContextForm(BaseModel):
+    """Passages as they were put into order. The lists name passages by their places in the stored context, from 1."""
+
+    of: str
+    """The hash of the context that was shown."""
+    group: list[int]
+    """All of them, in the order of the form."""
+    at: list[int]
+    """The place that each is to have."""
+    drop: list[int] = []
+    move: Annotated[str, Field(pattern=r"^$|^(up|down) [1-9][0-9]{0,8}$")] = ""
+    """`up 3` or `down 3`: which button was pressed; none of them saves."""
+
+    @model_validator(mode="after")
+    def _every_passage_has_a_place(self) -> Self:
+        if len(self.at) != len(self.group):
+            raise ValueError("every passage needs a place")
+        return self
+
+    @property
+    def order(self) -> list[int]:
+        """The passages by the places that were given to them, then as they stood."""
+        return [group for _, group in sorted(zip(self.at, self.group, strict=True), key=lambda placed: placed[0])]
+
+    def moved(self) -> list[int]:
+        """The order after the button."""
+        order = self.order
+        direction, _, name = self.move.partition(" ")
+        if int(name) not in order:
+            return order
+        place = order.index(int(name))
+        other = place - 1 if direction == "up" else place + 1
+        if 0 <= other < len(order):
+            order[place], order[other] = order[other], order[place]
+        return order
+
+
+class Passage(NamedTuple):
+    """A passage of the context, as the form shows it."""
+
+    place: int
+    """In the stored context, from 1."""
+    group: ContextGroup
+    title: str
+    scores: dict[int, float]
+    """The final score of each of its chunks, by chunk; of those that are still known."""
+    leaves: bool
+
+
+class Shown(NamedTuple):
+    """What the page reads."""
+
+    view: QueryView
+    progress: JobProgress
+    reranked: RerankedChunks | None
+    context_hash: str
+    titles: Mapping[int, str]
+
+
+@router.get("/rag/{query_id:int}/inspect")
+async def inspect_page(request: Request, served: Served, query_id: PathId, said: str = "") -> Response:
+    """The expansion and the context to edit; the chunks with their scores and verdicts to look at."""
+    return _page(request, await _read(served, query_id), said=SAID.get(said))
+
+
+@router.post("/rag/{query_id:int}/expansion", dependencies=[Depends(csrf)])
+async def edit_expansion(
+    request: Request, served: Served, query_id: PathId, form: Annotated[ExpansionForm, Form()]
+) -> Response:
+    """Save the expansion. Values that cannot be taken stay in their fields."""
+    shown = await _read(served, query_id)
+    changes = _changes(form, _typed(shown.view))
+    if changes == QueryPatch():
+        return RedirectResponse(f"/rag/{query_id}/inspect?said=same", 303)
+    try:
+        async with served.database.connection() as connection:
+            await patch(connection, await found(connection, query_id), changes)
+    except QueryValueError as error:
+        return _page(request, shown, typed=form, wrong={error.field.partition(",")[0]: f"This {error.problem}."})
+    except StageRunningError as error:
+        return _page(request, shown, typed=form, wrong={"expansion": str(error)})
+    return RedirectResponse(f"/rag/{query_id}/inspect?said=expansion", 303)
+
+
+@router.post("/rag/{query_id:int}/context", dependencies=[Depends(csrf)])
+async def edit_context(
+    request: Request, served: Served, query_id: PathId, form: Annotated[ContextForm, Form()]
+) -> Response:
+    """Move a passage in the form; or save the order, and which passages stay."""
+    shown = await _read(served, query_id)
+    groups = shown.view.consolidated.groups if shown.view.consolidated is not None else ()
+    if form.of != shown.context_hash or sorted(form.group) != list(range(1, len(groups) + 1)):
+        changed = "The passages are others by now: these are the new ones. Put them into order again."
+        return _page(request, shown, wrong={"context": changed})
+    if form.move:
+        return _page(request, shown, order=form.moved(), leaving=form.drop, status=200)
+    kept = [place for place in form.order if place not in form.drop]
+    try:
+        if len(kept) < min(FEWEST, len(groups)):
+            raise QueryValueError("context", f"has to keep {min(FEWEST, len(groups))} passages at least")
+        async with served.database.connection() as connection:
+            await patch(connection, await found(connection, query_id), QueryPatch(context=kept))
+    except QueryMissingError:
+        raise
+    except Refused as error:
+        return _page(request, shown, order=form.order, leaving=form.drop, wrong={"context": f"{error}"})
+    said = "same" if kept == sorted(form.group) else "context"
+    return RedirectResponse(f"/rag/{query_id}/inspect?said={said}#context", 303)
+
+
+async def _read(served: Services, query_id: int) -> Shown:
+    async with served.database.connection() as connection:
+        view = await query_view(connection, query_id)
+        if view is None:
+            raise QueryMissingError(query_id)
+        job_id = view.line.job_id
+        progress = await job_progress.progress(connection, [job_id])
+        reranked = await attempts.output(connection, job_id, "rerank")
+        context = await attempts.output(connection, job_id, "consolidate")
+        chunks = None if reranked is None else RerankedChunks.model_validate(reranked.value)
+        involved = {chunk.work_id for chunk in chunks.chunks} if chunks is not None else set()
+        if view.consolidated is not None:
+            involved |= {group.work_id for group in view.consolidated.groups}
+        return Shown(
+            view=view,
+            progress=progress[job_id],
+            reranked=chunks,
+            context_hash="" if context is None else context.hash,
+            titles=await works.titles(connection, sorted(involved)),
+        )
+
+
+def _page(
+    request: Request,
+    shown: Shown,
+    *,
+    typed: ExpansionForm | None = None,
+    order: Sequence[int] | None = None,
+    leaving: Sequence[int] = (),
+    wrong: Mapping[str, str] | None = None,
+    said: str | None = None,
+    status: int | None = None,
+) -> Response:
+    view = shown.view
+    return page(
+        request,
+        "inspect.html.j2",
+        status=status or (422 if wrong else 200),
+        line=view.line,
+        **shown._asdict(),
+        next=next_step(view.line, shown.progress),
+        can_run_all=can_run_all(view.line),
+        typed=typed or _typed(view),
+        passages=_passages(shown, order, leaving),
+        is_moved=order is not None,
+        verdicts={} if view.retrieved is None else {of.chunk_id: of.decision for of in view.retrieved.verdicts},
+        intents=list(Intent),
+        fewest=FEWEST,
+        wrong=wrong or {},
+        said=said,
+    )
+
+
+def _passages(shown: Shown, order: Sequence[int] | None, leaving: Sequence[int]) -> list[Passage]:
+    if shown.view.consolidated is None:
+        return []
+    groups = shown.view.consolidated.groups
+    chunks = () if shown.reranked is None else shown.reranked.chunks
+    scores = {chunk.chunk_id: chunk.final_score for chunk in chunks}
+    return [
+        Passage(
+            place=place,
+            group=(group := groups[place - 1]),
+            title=shown.titles.get(group.work_id, f"work {group.work_id}"),
+            scores={chunk_id: scores[chunk_id] for chunk_id in group.chunk_ids if chunk_id in scores},
+            leaves=place in leaving,
+        )
+        for place in (order or range(1, len(groups) + 1))
+    ]
+
+
+def _typed(view: QueryView) -> ExpansionForm:
+    """The stored expansion as the form shows it."""
+    stored = view.expansion
+    if stored is None:
+        return ExpansionForm()
+    return ExpansionForm(
+        intent=stored.intent or "",
+        hyde_answer=stored.hyde_answer,
+        queries="\n".join(_one_line(phrase) for phrase in stored.queries),
+        entities="\n".join(_one_line(entity) for entity in stored.entities),
+    )
+
+
+def _changes(form: ExpansionForm, before: ExpansionForm) -> QueryPatch:
+    """What was changed in the form. A phrase that is shown in one line is not changed by that."""
+    return QueryPatch(
+        intent=_changed(form.intent, before.intent),
+        hyde_answer=_changed(form.hyde_answer.strip(), before.hyde_answer.strip()),
+        expanded_queries=_changed(_lines(form.queries), _lines(before.queries)),
+        entities=_changed(_lines(form.entities), _lines(before.entities)),
+    )
+
+
+def _changed(new: Value, old: Value) -> Value | Unchanged:
+    return UNCHANGED if new == old else new
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

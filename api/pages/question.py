@@ -1,0 +1,176 @@
+"""`/rag/{id}`: how far a question is, its prompt, and the ways to an answer."""
+
+from secrets import token_urlsafe
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Depends, Form, Query, Request
+from pydantic import BaseModel
+from starlette.responses import RedirectResponse, Response
+
+from api.doors.admission import Admitted
+from api.doors.csrf import csrf
+from api.pages.markdown import answer_html
+from api.pages.next_steps import can_run_all, next_step
+from api.pages.once import form_key
+from api.pages.rendering import page
+from api.pages.typed import Typed
+from api.rest.bodies.base import MAX_ID, PathId
+from api.routes import PageRoute
+from api.services import Served, Services
+from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
+from schemas.values.queries import AugmentedPrompt
+from stages.queries.query_file import MAX_CHARS
+from stages.texts.size import text_size
+from store import job_progress, queries
+from store.database import Connection
+from store.job_progress import JobProgress
+from store.queries import StoredResult
+from store.query_view import QueryView, query_view
+from workers.dispatch import set_off
+from workers.queries.prompt import preview
+from workers.submissions.query_asked import answer
+from workers.submissions.query_edits import found
+from workers.submissions.query_patch import QueryPatch, patch
+from workers.submissions.query_steps import MAX_SOURCES, Step, take_step
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+Sources = Annotated[int | None, Query(ge=1, le=MAX_SOURCES)]
+Awaited = Annotated[int | None, Query(ge=0, le=MAX_ID)]
+
+
+class PastedAnswer(BaseModel):
+    """The answer of a model of one's own, to the prompt with so many sources."""
+
+    response_text: Typed = ""
+    top_n: Annotated[int, Form(ge=1, le=MAX_SOURCES)] | None = None
+    once: str = ""
+
+
+class Shown(NamedTuple):
+    """What the page reads."""
+
+    view: QueryView
+    progress: JobProgress
+    results: list[StoredResult]
+    prompt: AugmentedPrompt | None
+    """None before a search is stored."""
+
+
+@router.get("/rag/{query_id:int}")
+async def question_page(
+    request: Request,
+    served: Served,
+    query_id: PathId,
+    top_n: Sources = None,
+    awaits: Awaited = None,
+    show: str = "prompt",
+) -> Response:
+    """The question. With `awaits`, the newest answer that was there before, the page leads to a newer one."""
+    shown = await _read(served, query_id, top_n)
+    newest = max((result.id for result in shown.results), default=0)
+    if awaits is not None and newest > awaits:
+        return _lead_to(request, f"/rag/{query_id}/results/{newest}")
+    return _page(request, shown, awaits=awaits, answers=show == "answers")
+
+
+@router.post("/rag/{query_id:int}/answer", dependencies=[Depends(csrf)])
+async def ask_model(
+    served: Served, query_id: PathId, top_n: Annotated[int | None, Form(ge=1, le=MAX_SOURCES)] = None
+) -> Response:
+    """Ask the model, with so many sources in its prompt. Each time it is another answer."""
+    async with served.database.connection() as connection:
+        asked = await found(connection, query_id)
+        newest = max((result.id for result in await queries.results(connection, query_id)), default=0)
+        query = await take_step(connection, asked, Step.ANSWER, top_n=top_n)
+    await set_off(served.broker, served.database, query.job_id)
+    return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
+
+
+@router.post("/rag/{query_id:int}/pasted", dependencies=[Depends(csrf)])
+async def paste(
+    request: Request, served: Served, query_id: PathId, principal: Admitted, form: Annotated[PastedAnswer, Form()]
+) -> Response:
+    """Store an answer that somebody brings, and show it. One that cannot be stored stays in its field."""
+    try:
+        async with served.database.connection() as connection:
+            query = await found(connection, query_id)
+            key = form_key(principal, form.once, f"answer {query_id}", form)
+            stored = await answer(connection, query, form.response_text, top_n=form.top_n, key=key)
+    except QueryMissingError:
+        raise
+    except (LLMResponseParseError, Refused) as error:
+        shown = await _read(served, query_id, form.top_n)
+        return _page(request, shown, pasted=form.response_text, once=form.once, wrong={"pasted": str(error)})
+    return RedirectResponse(f"/rag/{query_id}/results/{stored.result_id}", 303)
+
+
+@router.post("/rag/{query_id:int}/text", dependencies=[Depends(csrf)])
+async def rewrite(
+    request: Request, served: Served, query_id: PathId, question: Annotated[Typed, Form()] = ""
+) -> Response:
+    """Ask something else. The expansion stays; what was searched and found is stale."""
+    try:
+        async with served.database.connection() as connection:
+            query = await found(connection, query_id)
+            await patch(connection, query, QueryPatch(original_query=question))
+    except QueryValueError as error:
+        shown = await _read(served, query_id, None)
+        return _page(request, shown, question=question, wrong={"question": f"The question {error.problem}."})
+    return RedirectResponse(f"/rag/{query_id}", 303)
+
+
+async def _read(served: Services, query_id: int, top_n: int | None) -> Shown:
+    async with served.database.connection() as connection:
+        view = await query_view(connection, query_id)
+        if view is None:
+            raise QueryMissingError(query_id)
+        progress = await job_progress.progress(connection, [view.line.job_id])
+        return Shown(
+            view=view,
+            progress=progress[view.line.job_id],
+            results=await queries.results(connection, query_id),
+            prompt=await _prompt(connection, view, top_n),
+        )
+
+
+async def _prompt(connection: Connection, view: QueryView, top_n: int | None) -> AugmentedPrompt | None:
+    if view.retrieved is None:
+        return None
+    return await preview(connection, await found(connection, view.line.id), top_n=top_n)
+
+
+def _page(
+    request: Request,
+    shown: Shown,
+    *,
+    awaits: int | None = None,
+    answers: bool = False,
+    question: str | None = None,
+    pasted: str = "",
+    once: str | None = None,
+    wrong: dict[str, str] | None = None,
+) -> Response:
+    line, results = shown.view.line, shown.results
+    values: dict[str, Any] = shown._asdict() | {
+        "line": line,
+        "next": next_step(line, shown.progress),
+        "can_run_all": can_run_all(line),
+        "size": None if shown.prompt is None else text_size(shown.prompt.prompt),
+        "newest": answer_html(results[0].response_text, ()) if answers and results else None,
+        "question": line.original_query if question is None else question,
+        "pasted": pasted,
+        "once": once or token_urlsafe(16),
+        "wrong": wrong or {},
+        "awaits": awaits,
+        "longest": MAX_CHARS,
+        "most": MAX_SOURCES,
+    }
+    return page(request, "question.html.j2", status=422 if wrong else 200, **values)
+
+
+def _lead_to(request: Request, path: str) -> Response:
+    """What htmx asked for is a part of a page: it is told to open another."""
+    if request.headers.get("hx-request") == "true":
+        return Response(headers={"HX-Redirect": path})
+    return RedirectResponse(path, 303)

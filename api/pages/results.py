@@ -1,0 +1,81 @@
+"""`/rag/{id}/results`: the answers to a question, each with the sources that it cites."""
+
+from typing import Final, NamedTuple
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import RedirectResponse, Response
+
+from api.doors.csrf import csrf
+from api.pages.markdown import answer_html
+from api.pages.rendering import page
+from api.rest.bodies.base import PathId
+from api.routes import PageRoute
+from api.services import Served
+from schemas.errors import QueryMissingError, ResultMissingError
+from schemas.values.queries import Source
+from stages.queries.citations import citations
+from stages.queries.prompt_sources import SourceText, source_texts
+from store import answer_prompts, deletions, queries
+from store.query_view import query_view
+from workers.submissions.query_edits import found
+
+#: Characters of an answer that the list shows.
+EXCERPT: Final = 340
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+class ShownSource(NamedTuple):
+    """A source of an answer's prompt."""
+
+    source: Source
+    text: SourceText | None
+    """None when the prompt is not kept."""
+    is_cited: bool
+
+
+@router.get("/rag/{query_id:int}/results")
+async def results_page(request: Request, served: Served, query_id: PathId) -> Response:
+    """The answers, newest first."""
+    async with served.database.connection() as connection:
+        view = await query_view(connection, query_id)
+        if view is None:
+            raise QueryMissingError(query_id)
+        results = await queries.results(connection, query_id)
+    return page(request, "results.html.j2", line=view.line, view=view, results=results, excerpt=EXCERPT)
+
+
+@router.get("/rag/{query_id:int}/results/{result_id:int}")
+async def result_page(request: Request, served: Served, query_id: PathId, result_id: PathId) -> Response:
+    """One answer, and what its prompt showed of each source."""
+    async with served.database.connection() as connection:
+        view = await query_view(connection, query_id)
+        if view is None:
+            raise QueryMissingError(query_id)
+        results = {result.id: result for result in await queries.results(connection, query_id)}
+        if result_id not in results:
+            raise ResultMissingError(query_id, result_id)
+        result = results[result_id]
+        prompt = await answer_prompts.prompt(connection, view.line.job_id, result.prompt_hash)
+    sources = [Source.model_validate(source) for source in result.sources]
+    labels = [source.label for source in sources]
+    texts = {} if prompt is None else source_texts(prompt, sources)
+    cited = citations(result.response_text, labels).known
+    return page(
+        request,
+        "result.html.j2",
+        line=view.line,
+        view=view,
+        result=result,
+        answer=answer_html(result.response_text, labels),
+        sources=[ShownSource(source, texts.get(source.label), source.label in cited) for source in sources],
+        prompt=prompt,
+    )
+
+
+@router.post("/rag/{query_id:int}/results/{result_id:int}/delete", dependencies=[Depends(csrf)])
+async def delete(served: Served, query_id: PathId, result_id: PathId) -> Response:
+    """Delete the answer; the question stays."""
+    async with served.database.connection() as connection:
+        await deletions.delete_result(connection, await found(connection, query_id), result_id)
+    return RedirectResponse(f"/rag/{query_id}/results", 303)

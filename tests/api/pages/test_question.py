@@ -1,0 +1,245 @@
+"""The page of a question: its prompt, and the ways to an answer."""
+
+import httpx
+import pytest
+
+from api.services import Services
+from store import queries, runs, stages
+from store.queries import StoredQuery
+from tests.api.pages.seeing import HTML, form, forms, see, send, words
+from tests.workers.submissions.questions import OUTPUTS, WHOLE, a_question, carry_out, chain
+from workers.submissions.query_edits import found
+
+READY = WHOLE[:6]
+
+
+@pytest.fixture
+async def ready(services: Services) -> StoredQuery:
+    """A question with three passages, at rest."""
+    async with services.database.connection() as connection:
+        return await a_question(connection, *READY, until="consolidate")
+
+
+async def inputs_of(services: Services, query: StoredQuery) -> dict[str, object]:
+    async with services.database.connection() as connection:
+        job = await runs.job(connection, query.job_id)
+    assert job is not None
+    return dict(job["inputs"])
+
+
+async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        query = await a_question(connection, "expand")
+        claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
+        assert claim is not None
+        await stages.fail(connection, claim, stages.Failure("a.Broken", "It <broke>.", "unknown", {}), inputs={})
+
+    shown = await see(client, f"/rag/{query.id}")
+
+    assert "expand ✓ done" in words(shown)
+    assert "embed ✗ failed" in words(shown)
+    assert "It &lt;broke&gt;." in shown.text
+    assert form(shown, f"/rag/{query.id}/decision", "Retry")
+    assert "There is no prompt yet" in shown.text
+
+
+@pytest.mark.parametrize("top_n", [1, 2, 3])
+async def test_the_number_of_sources_is_honoured_by_prompt_and_answer(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery, top_n: int
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}", top_n=top_n)
+    assert [f"[S{n}] Source" in shown.text for n in (1, 2, 3)] == [n <= top_n for n in (1, 2, 3)]
+    assert f"<option selected>{top_n}</option>" in shown.text
+
+    reply = await send(client, shown, f"/rag/{ready.id}/answer")
+
+    assert (reply.status_code, reply.headers["location"]) == (303, f"/rag/{ready.id}?awaits=0")
+    assert (await inputs_of(services, ready))["top_n"] == top_n
+    async with services.database.connection() as connection:
+        assert list(await chain(connection, ready.job_id)) == list(WHOLE)
+
+
+async def test_the_prompt_comes_with_its_size_and_where_its_sources_are_from(
+    client: httpx.AsyncClient, ready: StoredQuery
+) -> None:
+    said = words(await see(client, f"/rag/{ready.id}"))
+
+    assert "of 3 consolidated passages" in said
+    assert "characters" in said and "words" in said and "tokens (estimated)" in said
+
+
+async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chunks(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    async with services.database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:5], until="validate")
+
+    shown = await see(client, f"/rag/{query.id}")
+
+    assert "consolidation has not run yet" in words(shown)
+    assert "of 3 retrieved chunks" in words(shown)
+    assert not [of for of in forms(shown) if of.action.endswith("/answer")]
+
+
+async def test_whoever_awaits_an_answer_is_led_to_it(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    waiting = f"/rag/{ready.id}"
+    shown = await see(client, waiting)
+    await send(client, shown, f"{waiting}/answer")
+    shown = await see(client, waiting, awaits=0)
+    assert "The answer is on its way" in shown.text
+    assert '<noscript><meta http-equiv="refresh"' in shown.text
+
+    async with services.database.connection() as connection:
+        await carry_out(connection, ready.job_id, "augment", "generate")
+        await connection.execute(
+            "INSERT INTO results (query_id, response_text, origin, prompt_hash, sources, unknown_citations) "
+            "VALUES ($1, 'So.', 'model', 'p', '[]', '[]')",
+            ready.id,
+        )
+        (result,) = await queries.results(connection, ready.id)
+
+    there = f"/rag/{ready.id}/results/{result.id}"
+    assert (await see(client, waiting, awaits=0)).headers["location"] == there
+    part = await client.get(waiting, params={"awaits": 0}, headers={"HX-Request": "true"})
+    assert part.headers["hx-redirect"] == there
+    assert (await see(client, waiting, awaits=result.id)).status_code == 200
+
+
+async def test_a_pasted_answer_is_kept_with_the_sources_that_were_shown(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}", top_n=2)
+
+    reply = await send(client, shown, f"/rag/{ready.id}/pasted", response_text="So [S1].\r\nYes.", top_n=2)
+    again = await send(client, shown, f"/rag/{ready.id}/pasted", response_text="So [S1].\r\nYes.", top_n=2)
+
+    async with services.database.connection() as connection:
+        (result,) = await queries.results(connection, ready.id)
+    assert reply.headers["location"] == again.headers["location"] == f"/rag/{ready.id}/results/{result.id}"
+    assert (result.response_text, result.origin) == ("So [S1].\nYes.", "pasted")
+    assert [source["label"] for source in result.sources] == ["S1", "S2"]
+
+
+@pytest.mark.parametrize("text", ["   ", "a\x00b"])
+async def test_an_answer_that_cannot_be_stored_stays_in_its_field(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery, text: str
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}")
+
+    reply = await send(client, shown, f"/rag/{ready.id}/pasted", response_text=text)
+
+    assert reply.status_code == 422
+    assert 'id="wrong-pasted"' in reply.text
+    assert f"\n{text}</textarea>" in reply.text
+
+
+async def test_an_answer_without_a_prompt_is_not_lost(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:2], until="embed")
+    shown = await see(client, f"/rag/{query.id}")
+
+    reply = await send(client, shown, f"/rag/{query.id}/pasted", response_text="Because.")
+
+    assert reply.status_code == 422
+    assert "\nBecause.</textarea>" in reply.text
+
+
+async def test_another_question_keeps_the_expansion_and_needs_embeddings(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}")
+    assert "sets aside 4 vectors, 3 retrieved chunks, 3 passages" in words(shown)
+
+    reply = await send(client, shown, f"/rag/{ready.id}/text", question="Why is coffee dark?")
+
+    assert reply.status_code == 303
+    async with services.database.connection() as connection:
+        (line,) = await queries.lines(connection)
+    assert (line.original_query, line.status, line.intent) == ("Why is coffee dark?", "needs_embeddings", "MECHANISM")
+
+
+async def test_an_empty_question_is_refused_beside_its_field(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}")
+
+    reply = await send(client, shown, f"/rag/{ready.id}/text", question=" ")
+
+    assert reply.status_code == 422
+    assert "The question is blank" in reply.text
+    async with services.database.connection() as connection:
+        assert (await found(connection, ready.id)).original_query == "Why is tea dark?"
+
+
+async def test_answers_can_be_shown_instead_of_the_prompt(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}")
+    await send(client, shown, f"/rag/{ready.id}/pasted", response_text="**Oxygen** did it.")
+
+    shown = await see(client, f"/rag/{ready.id}", show="answers")
+
+    assert "<strong>Oxygen</strong> did it." in shown.text
+    assert 'id="prompt"' not in shown.text
+
+
+async def test_deleting_takes_two_steps_and_takes_everything(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}")
+    assert '<details class="confirm danger" id="delete">' in shown.text
+
+    reply = await send(client, shown, f"/rag/{ready.id}/delete")
+
+    assert (reply.status_code, reply.headers["location"]) == (303, "/rag")
+    assert (await see(client, f"/rag/{ready.id}")).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["", "/inspect", "/results", "/results/1"])
+async def test_a_question_that_is_not_there_is_said_to_be_missing(client: httpx.AsyncClient, path: str) -> None:
+    shown = await see(client, f"/rag/99{path}")
+
+    assert shown.status_code == 404
+    assert "There is no query 99." in shown.text
+
+
+async def test_numbers_out_of_range_are_refused(client: httpx.AsyncClient, ready: StoredQuery) -> None:
+    assert (await see(client, f"/rag/{ready.id}", top_n=21)).status_code == 422
+    assert (await see(client, f"/rag/{2**63}")).status_code == 422
+
+
+async def test_other_clients_do_not_get_the_page(client: httpx.AsyncClient, ready: StoredQuery) -> None:
+    assert (await client.get(f"/rag/{ready.id}")).status_code == 404
+    assert (await client.get(f"/rag/{ready.id}", headers=HTML)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["", "/inspect"])
+async def test_every_text_is_shown_as_text(client: httpx.AsyncClient, services: Services, path: str) -> None:
+    strange = '<script>alert("x")</script>'
+    outputs = {stage: _with(value, strange) for stage, value in OUTPUTS.items()}
+    async with services.database.connection() as connection:
+        query = await a_question(connection, text=strange)
+        await connection.execute("UPDATE works SET title = $1", strange)
+        for name in READY:
+            claim = await stages.claim(connection, query.job_id, name, "worker", 60)
+            assert claim is not None
+            await stages.commit(connection, claim, inputs={}, output=outputs[name])
+
+    shown = await see(client, f"/rag/{query.id}{path}")
+
+    assert shown.status_code == 200
+    assert "<script>alert" not in shown.text
+    assert shown.text.count("&lt;script&gt;alert") > 5
+
+
+def _with(value: object, text: str) -> object:
+    """The value with a text in place of those that people or models write."""
+    if isinstance(value, dict):
+        free = {"queries", "hyde_answer", "entities", "content", "enriched_content", "heading_breadcrumbs", "prompt"}
+        return {
+            key: (text if isinstance(of, str) else [text]) if key in free and of else _with(of, text)
+            for key, of in value.items()
+        }
+    return [_with(of, text) for of in value] if isinstance(value, list) else value
