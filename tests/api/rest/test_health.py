@@ -1,0 +1,83 @@
+"""Whether the process lives, and whether work can be done."""
+
+from dataclasses import replace
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from api.app import make_app
+from api.services import Services
+from store import workers
+from store.database import Database
+from workers.app import make_app as make_broker
+
+
+async def ask(app: FastAPI, path: str = "/readyz", client: str = "127.0.0.1") -> httpx.Response:
+    transport = httpx.ASGITransport(app, client=(client, 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as connected:
+        return await connected.get(path)
+
+
+@pytest.fixture
+async def worker(services: Services) -> None:
+    """A worker that was seen just now."""
+    async with services.database.connection() as connection:
+        await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], version="0")
+
+
+async def test_a_process_lives_without_any_server(services: Services) -> None:
+    away = replace(services, database=Database("postgresql://127.0.0.1:1/none"))
+
+    reply = await ask(make_app(away), "/healthz")
+
+    assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
+
+
+async def test_ready_when_every_part_answers(app: FastAPI, worker: None) -> None:
+    reply = await ask(app)
+
+    assert (reply.status_code, reply.json()) == (
+        200,
+        {"status": "ok", "parts": {"database": "ok", "migrations": "ok", "broker": "ok", "workers": "ok"}},
+    )
+
+
+async def test_a_worker_has_to_be_seen_lately(app: FastAPI, services: Services, worker: None) -> None:
+    async with services.database.connection() as connection:
+        await connection.execute("UPDATE worker SET seen_at = now() - interval '11 seconds'")
+
+    reply = await ask(app)
+
+    assert (reply.status_code, reply.json()["parts"]["workers"]) == (503, "none")
+
+
+async def test_another_revision_is_not_ready(app: FastAPI, services: Services, worker: None) -> None:
+    async with services.database.connection() as connection:
+        await connection.execute("UPDATE alembic_version SET version_num = '0001'")
+
+    reply = await ask(app)
+
+    assert (reply.status_code, reply.json()["parts"]["migrations"]) == (503, "other_revision")
+
+
+@pytest.mark.parametrize("broker_url", ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"])
+async def test_a_broker_that_is_away_is_not_ready(services: Services, worker: None, broker_url: str) -> None:
+    reply = await ask(make_app(replace(services, broker=make_broker(broker_url))))
+
+    assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "away")
+
+
+async def test_a_database_that_is_away_is_not_ready_and_the_log_says_so(
+    services: Services, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reply = await ask(make_app(replace(services, database=Database("postgresql://127.0.0.1:1/none"))))
+
+    assert (reply.status_code, reply.json()) == (503, {"status": "away"})
+    assert "not_ready" in capsys.readouterr().out
+
+
+async def test_a_stranger_hears_no_more_than_whether_it_is_ready(app: FastAPI, worker: None) -> None:
+    reply = await ask(app, client="192.0.2.1")
+
+    assert (reply.status_code, reply.json()) == (200, {"status": "ok"})

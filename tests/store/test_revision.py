@@ -1,0 +1,17 @@
+"""Whether a database has every migration."""
+
+from store.database import Database
+from store.revision import is_newest
+
+
+async def test_a_migrated_database_has_the_newest_revision(database: Database) -> None:
+    async with database.connection() as connection:
+        assert await is_newest(connection)
+
+
+async def test_a_database_that_is_behind_or_empty_has_not(database: Database) -> None:
+    async with database.connection() as connection:
+        await connection.execute("UPDATE alembic_version SET version_num = '0001'")
+        assert not await is_newest(connection)
+        await connection.execute("DROP TABLE alembic_version")
+        assert not await is_newest(connection)
