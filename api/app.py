@@ -10,6 +10,7 @@ from starlette.staticfiles import StaticFiles
 
 from api import problems
 from api.doors.install import install
+from api.pages.routers import PAGES
 from api.rest.routers import ROUTERS
 from api.services import Services
 
@@ -26,7 +27,8 @@ def make_app(services: Services) -> FastAPI:
     app.state.services = services
     problems.install(app)
     install(app, services)
-    for router in ROUTERS:
+    # Pages first: for browsers they stand before the resources of the same addresses.
+    for router in (*PAGES, *ROUTERS):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
     return app
