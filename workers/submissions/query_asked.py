@@ -5,7 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet, SubmittedQuery
-from store import queries
+from stages.queries.expand import pasted_expansion
+from store import edits, queries
 from store.database import Connection
 from store.idempotency import RequestKey, once
 from store.queries import StoredQuery
@@ -47,6 +48,8 @@ async def ask(
 ) -> Asked:
     """Store a request of one question as a new run, unless the key says that it was made before. Nothing is sent.
 
+    A pasted expansion is stored at once, by hand, and waits for no worker.
+
     Raises as `plan_queries` does; IdempotencyKeyReusedError for a key of another request, and QueryMissingError when
     the question that was made under the key has been deleted since.
     """
@@ -56,6 +59,9 @@ async def ask(
         stored = await keep(connection, await plan_queries(connection, request, settings), always_new=True)
         asked = await queries.of_job(connection, stored.job_ids[0])
         assert asked is not None
+        if request.expansion_reply is not None:
+            pasted = pasted_expansion(request.expansion_reply)
+            await edits.give(connection, asked.job_id, "expand", pasted.model_dump(mode="json"))
         return {"query": asked.id}
 
     async with connection.transaction():

@@ -1,0 +1,1 @@
+"""The questions: each endpoint of the seed, over the queue."""

@@ -1,0 +1,99 @@
+"""Questions: listed, read, changed, deleted."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from api.problems import problem_responses
+from api.rest.bodies.base import MAX_ID, PathId
+from api.rest.bodies.rag_queries import PassageChoice, QueryDetail, QueryList, QueryPatch, QueryStatus
+from api.rest.rag.choices import places_of
+from api.rest.rag.shown import detail_of, item_of, passages
+from api.services import Served
+from schemas.errors import QueryMissingError, StepNotReadyError
+from schemas.values.queries import ConsolidatedContext
+from store import attempts, deletions, queries
+from store.database import Connection
+from store.query_view import query_view
+from workers.submissions import query_patch
+from workers.submissions.query_edits import found, held
+from workers.submissions.query_patch import UNCHANGED
+from workers.submissions.query_steps import Step
+
+router = APIRouter(prefix="/rag/queries", tags=["questions"])
+
+
+@router.get("", summary="List questions", responses=problem_responses(422))
+async def list_queries(
+    served: Served,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[
+        int | None, Query(ge=1, le=MAX_ID, description="The id of the last question of the page before.", examples=[17])
+    ] = None,
+    status: Annotated[QueryStatus | None, Query(description="Those alone that need this next.")] = None,
+) -> QueryList:
+    """The newest questions, newest first, each with how far it has come and what it needs next."""
+    async with served.database.connection() as connection:
+        if status is None:
+            wanted, total = None, await queries.total(connection)
+        else:
+            wanted = _stored(status)
+            counts = await queries.counts(connection)
+            total = sum(counts.get(name, 0) for name in wanted)
+        lines = await queries.lines(connection, limit=limit, before=before, statuses=wanted)
+    return QueryList(queries=[item_of(line) for line in lines], total=total)
+
+
+@router.get("/{query_id}", summary="Read a question", responses=problem_responses(404, 422))
+async def read_query(query_id: PathId, served: Served) -> QueryDetail:
+    """A question with its expansion, the chunks and passages found for it, and its last error."""
+    async with served.database.connection() as connection:
+        return await _detail(connection, query_id)
+
+
+@router.patch("/{query_id}", summary="Change a question", responses=problem_responses(404, 409, 422))
+async def change_query(query_id: PathId, served: Served, body: QueryPatch) -> QueryDetail:
+    """Change the question, its expansion, or which passages stay and in which order.
+
+    What was computed from the old values is no longer used, and nothing runs by itself: `status` says what is needed
+    next. The order of passages is that of the prompt. Passages cannot be changed in one request with the question or
+    its expansion, because they were found by those.
+    """
+    async with served.database.connection() as connection:
+        async with connection.transaction():
+            query = await held(connection, query_id)
+            changes = {name: getattr(body, name) for name in body.model_fields_set - {"clean_retrieval_context"}}
+            if body.original_query is None:
+                changes.pop("original_query", None)
+            choices = body.clean_retrieval_context
+            places = UNCHANGED if choices is None else await _places(connection, query_id, query.job_id, choices)
+            await query_patch.patch(connection, query, query_patch.QueryPatch(**changes, context=places))
+        return await _detail(connection, query_id)
+
+
+@router.delete("/{query_id}", summary="Delete a question", status_code=204, responses=problem_responses(404, 409, 422))
+async def delete_query(query_id: PathId, served: Served) -> None:
+    """Delete a question with everything that was computed for it, its answers, and every text of them.
+
+    Refused while a stage of it runs. A run without other questions goes with it.
+    """
+    async with served.database.connection() as connection:
+        await deletions.delete_query(connection, await found(connection, query_id))
+
+
+async def _detail(connection: Connection, query_id: int) -> QueryDetail:
+    view = await query_view(connection, query_id)
+    if view is None:
+        raise QueryMissingError(query_id)
+    return detail_of(view)
+
+
+async def _places(connection: Connection, query_id: int, job_id: int, choices: list[PassageChoice]) -> list[int]:
+    stored = await attempts.output(connection, job_id, "consolidate")
+    if stored is None:
+        raise StepNotReadyError(query_id, "edit of passages", Step.CONSOLIDATE)
+    return places_of(choices, passages(ConsolidatedContext.model_validate(stored.value)))
+
+
+def _stored(status: QueryStatus) -> list[str]:
+    return [status, "vec_err"] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]

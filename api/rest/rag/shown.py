@@ -1,0 +1,61 @@
+"""Questions as replies show them, under the names of both documents of the seed."""
+
+from api.rest.bodies.rag_queries import Passage, QueryDetail, QueryItem, QueryStatus, RetrievedChunk, StageError
+from schemas.values.queries import ConsolidatedContext, ValidatedChunks
+from store.queries import QueryLine
+from store.query_view import QueryView
+
+
+def item_of(line: QueryLine) -> QueryItem:
+    """A question in one line."""
+    return QueryItem(
+        id=line.id,
+        original_query=line.original_query,
+        intent=line.intent,
+        status=_needs(line),
+        vector_status=line.vector_status,
+        has_retrieved_context=line.has_retrieved_context,
+        has_clean_context=line.has_clean_context,
+        entities_count=line.entities,
+        results_count=line.results,
+        created_at=line.created_at,
+        updated_at=line.updated_at,
+        run_id=line.run_id,
+        job_id=line.job_id,
+        job_status=line.job_status,
+    )
+
+
+def detail_of(view: QueryView) -> QueryDetail:
+    """A question with everything that holds for it now."""
+    expansion = view.expansion
+    return QueryDetail(
+        **item_of(view.line).model_dump(),
+        expanded_queries=None if expansion is None else list(expansion.queries),
+        hyde_answer=None if expansion is None else expansion.hyde_answer,
+        entities=None if expansion is None else list(expansion.entities),
+        retrieved_context=None if view.retrieved is None else _chunks(view.retrieved),
+        clean_retrieval_context=None if view.consolidated is None else passages(view.consolidated),
+        available_context_count=view.available,
+        corpus=view.corpus,
+        preset=view.preset,
+        error=None if view.error is None else StageError.model_validate(view.error),
+    )
+
+
+def passages(context: ConsolidatedContext) -> list[Passage]:
+    """The passages of a context in their order."""
+    return [Passage(place=place, **group.model_dump()) for place, group in enumerate(context.groups, start=1)]
+
+
+def _chunks(retrieved: ValidatedChunks) -> list[RetrievedChunk]:
+    return [
+        RetrievedChunk(
+            id=chunk.chunk_id, rrf_score=chunk.fused_score, **chunk.model_dump(exclude={"chunk_id", "fused_score"})
+        )
+        for chunk in retrieved.chunks
+    ]
+
+
+def _needs(line: QueryLine) -> QueryStatus:
+    return QueryStatus.NEEDS_EMBEDDINGS if line.status == "vec_err" else QueryStatus(line.status)

@@ -1,0 +1,132 @@
+"""The steps of a question up to its context. Each lets workers do it, and waits for as long as a client wants to."""
+
+from collections import Counter
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from api.preferences import Patience, Patient
+from api.rest.bodies.base import PathId
+from api.rest.bodies.rag_steps import Consolidated, Embedded, Retrieved
+from api.rest.rag.waited import Awaited, not_done, step_responses
+from api.services import Served, Services
+from schemas.errors import StepOvertakenError
+from schemas.values.queries import Leg, QueryText
+from store.query_view import QueryView, query_view
+from workers.dispatch import set_off
+from workers.submissions.query_edits import found
+from workers.submissions.query_steps import Step, take_step
+
+router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"])
+
+ConfigPreset = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=100,
+        pattern=r"^[^\x00]*$",
+        description="Go on with this preset. A run keeps what it was submitted with: the question moves to a new run, "
+        "unless it is in one of this preset.",
+        examples=["Wide"],
+    ),
+]
+
+
+@router.post(
+    "/embed", summary="Embed a question", response_model=Embedded, responses=step_responses(404, 409, 422, 500)
+)
+async def embed_query(query_id: PathId, served: Served, patience: Patient, response: Response) -> Embedded | Response:
+    """Make vectors of the question, its search phrases and its made-up answer, in one call."""
+    asked = await _start(served, query_id, Step.EMBED)
+    if pending := await not_done(served, asked, patience):
+        return pending
+    view = await _view(served, query_id, patience, response)
+    if view.embedded is None:
+        raise StepOvertakenError(query_id)
+    texts = Counter(view.embedded.texts)
+    return Embedded(
+        **asked._asdict(),
+        message="Query vectorized successfully",
+        total_embeddings=texts.total(),
+        original_count=texts[QueryText.ORIGINAL],
+        mqe_count=texts[QueryText.MQE],
+        hyde_count=texts[QueryText.HYDE],
+    )
+
+
+@router.post(
+    "/retrieve",
+    summary="Search for a question",
+    response_model=Retrieved,
+    responses=step_responses(404, 409, 422, 500),
+)
+async def retrieve_chunks(
+    query_id: PathId, served: Served, patience: Patient, response: Response, config_preset: ConfigPreset = None
+) -> Retrieved | Response:
+    """Search by vectors and full text, fuse both, rank, and have a model judge what was chosen if the preset says so.
+
+    404 before the question is embedded. What was chosen before is replaced, and consolidation comes again.
+    """
+    asked = await _start(served, query_id, Step.RETRIEVE, preset=config_preset)
+    if pending := await not_done(served, asked, patience):
+        return pending
+    view = await _view(served, query_id, patience, response)
+    if view.found is None or view.retrieved is None:
+        raise StepOvertakenError(query_id)
+    hits = Counter[Leg]()
+    for ranked in view.found.lists:
+        hits[ranked.leg] += len(ranked.hits)
+    final = len(view.retrieved.chunks)
+    return Retrieved(
+        **asked._asdict(),
+        message=f"Retrieved {final} chunks",
+        chunks_retrieved=final,
+        total_dense_candidates=hits[Leg.DENSE],
+        total_lexical_candidates=hits[Leg.LEXICAL],
+        rrf_candidates=len(view.found.fused),
+        final_count=final,
+    )
+
+
+@router.post(
+    "/consolidate",
+    summary="Consolidate what was found",
+    response_model=Consolidated,
+    responses=step_responses(404, 409, 422, 500),
+)
+async def consolidate_context(
+    query_id: PathId, served: Served, patience: Patient, response: Response, config_preset: ConfigPreset = None
+) -> Consolidated | Response:
+    """Make passages of chunks that stand together, from the lines of their works.
+
+    404 before a search, 409 when a work has changed since: search again.
+    """
+    asked = await _start(served, query_id, Step.CONSOLIDATE, preset=config_preset)
+    if pending := await not_done(served, asked, patience):
+        return pending
+    view = await _view(served, query_id, patience, response)
+    if view.consolidated is None:
+        raise StepOvertakenError(query_id)
+    original, groups = view.consolidated.original_count, len(view.consolidated.groups)
+    return Consolidated(
+        **asked._asdict(),
+        message=f"Consolidated {original} chunks into {groups} groups",
+        original_count=original,
+        consolidated_count=groups,
+    )
+
+
+async def _start(served: Services, query_id: int, step: Step, *, preset: str | None = None) -> Awaited:
+    async with served.database.connection() as connection:
+        query = await take_step(connection, await found(connection, query_id), step, preset=preset)
+    await set_off(served.broker, served.database, query.job_id)
+    return Awaited(query.id, query.run_id, query.job_id)
+
+
+async def _view(served: Services, query_id: int, patience: Patience, response: Response) -> QueryView:
+    response.headers.update(patience.headers)
+    async with served.database.connection() as connection:
+        view = await query_view(connection, query_id)
+    if view is None:
+        raise StepOvertakenError(query_id)
+    return view

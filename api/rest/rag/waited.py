@@ -1,0 +1,106 @@
+"""What a request that waits for its job comes to: the job is done, is still on its way, or has failed."""
+
+from typing import Any, Final, NamedTuple
+
+from starlette.responses import JSONResponse
+
+from api.preferences import Patience
+from api.problems import problem_responses
+from api.rest.bodies.rag_steps import Started
+from api.services import Services
+from api.waiting import wait_for_rest
+from schemas import errors
+from schemas.errors import (
+    ExpansionFailedError,
+    LLMResponseParseError,
+    QueryMissingError,
+    StepFailedError,
+    StepOvertakenError,
+    WorkChangedError,
+    WorkChangedMeanwhileError,
+)
+from schemas.statuses import JobStatus
+from store import job_progress, runs
+
+
+class Awaited(NamedTuple):
+    """A question and the job that is on its way for it."""
+
+    query_id: int
+    run_id: int
+    job_id: int
+
+
+async def not_done(
+    served: Services, asked: Awaited, patience: Patience, *, headers: dict[str, str] | None = None
+) -> JSONResponse | None:
+    """Wait for a job. None when it is done; else the reply that says where it will be.
+
+    Raises StepFailedError when a stage of it failed, StepOvertakenError when somebody cancelled it, and
+    QueryMissingError when it was deleted.
+    """
+    status = await _status(served, asked.job_id, patience)
+    match status:
+        case JobStatus.SUCCEEDED:
+            return None
+        case JobStatus.FAILED | JobStatus.POISONED:
+            raise await _failure(served, asked)
+        case JobStatus.CANCELLED:
+            raise StepOvertakenError(asked.query_id)
+        case None:
+            raise QueryMissingError(asked.query_id)
+    where = f"/jobs/{asked.job_id}"
+    is_paused = status is JobStatus.PAUSED
+    started = Started(
+        query_id=asked.query_id,
+        run_id=asked.run_id,
+        job_id=asked.job_id,
+        status=status,
+        message=f"Paused; POST {where}/resume lets it go on." if is_paused else f"On its way; {where} says how far.",
+    )
+    all_headers = {"Location": where} | patience.headers | (headers or {})
+    return JSONResponse(started.model_dump(mode="json"), status_code=202, headers=all_headers)
+
+
+async def _status(served: Services, job_id: int, patience: Patience) -> JobStatus | None:
+    if patience.seconds:
+        return await wait_for_rest(served.database, served.changes, job_id, timeout_s=patience.seconds)
+    async with served.database.connection() as connection:
+        job = await runs.job(connection, job_id)
+    return None if job is None else JobStatus(job["status"])
+
+
+async def _failure(served: Services, asked: Awaited) -> StepFailedError | StepOvertakenError:
+    async with served.database.connection() as connection:
+        error = (await job_progress.progress(connection, [asked.job_id]))[asked.job_id].error
+    if error is None:
+        # Somebody retried it since.
+        return StepOvertakenError(asked.query_id)
+    name = error.type.rpartition(".")[2]
+    return _class_of(error.stage, name)(asked.query_id, asked.job_id, error.stage, name, error.message)
+
+
+def _class_of(stage: str, name: str) -> type[StepFailedError]:
+    found = getattr(errors, name, Exception)
+    if stage == "expand" and issubclass(found, LLMResponseParseError):
+        return ExpansionFailedError
+    return WorkChangedMeanwhileError if issubclass(found, WorkChangedError) else StepFailedError
+
+
+def step_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The 202 of a step, and the problems that it may answer with, for its OpenAPI description."""
+    return {202: _STARTED} | problem_responses(*statuses)
+
+
+_STARTED: Final[dict[str, Any]] = {
+    "description": "The step is on its way, and goes on whether or not anybody waits",
+    "model": Started,
+    "headers": {
+        "Location": {"description": "The job of the step", "schema": {"type": "string"}, "example": "/jobs/34"},
+        "Preference-Applied": {
+            "description": "The preference that decided how long the request waited",
+            "schema": {"type": "string"},
+            "example": "respond-async",
+        },
+    },
+}

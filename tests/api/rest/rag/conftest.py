@@ -1,0 +1,116 @@
+"""Questions asked of the API, and a worker that is there when a test wants one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import MappingProxyType
+from typing import Final
+
+import pytest
+
+from api.services import Services
+from schemas.settings.process import ProcessSettings
+from schemas.values.queries import Answer, Origin
+from stack.valkey import ValkeyServer
+from store import queries, stages
+from store.database import Connection, Database
+from store.queries import StoredQuery
+from store.stages import Failure
+from tests.workers.submissions.questions import OUTPUTS, PROMPT, VECTORS, a_question, store_small_corpus
+from workers.app import make_app as make_broker
+
+ANSWER: Final = Answer(
+    origin=Origin.MODEL, model="tiny", prompt_hash="p", text="By oxygen [S1][S9].", cited=("S1",), unknown=("S9",)
+)
+NO_FAILURES: Final[Mapping[str, Failure]] = MappingProxyType({})
+
+Ask = Callable[..., Awaitable[StoredQuery]]
+Working = Callable[..., AbstractAsyncContextManager[None]]
+
+#: For tests in which a worker answers.
+patient = pytest.mark.parametrize("wait_seconds", [30.0])
+
+
+@pytest.fixture
+def wait_seconds() -> float:
+    """How long a request waits for its job."""
+    return 0.2
+
+
+@pytest.fixture
+async def services(database_url: str, valkey: ValkeyServer, wait_seconds: float) -> AsyncIterator[Services]:
+    """As for every test of the API, with a wait of its own."""
+    made = Services(
+        settings=ProcessSettings().model_copy(update={"ragq_api_wait_seconds": wait_seconds}),
+        database=Database(database_url, pool_size=4),
+        broker=make_broker(valkey.url),
+        environment={"RAGQ_PROFILE": "demo"},
+    )
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def corpus(services: Services) -> None:
+    """A corpus named `small` that can be asked."""
+    async with services.database.connection() as connection:
+        await store_small_corpus(connection)
+
+
+@pytest.fixture
+def ask(services: Services) -> Ask:
+    """Asks a question that has the named stages done. The chain ends with the last of them, or with the expansion."""
+
+    async def asked(*done: str) -> StoredQuery:
+        async with services.database.connection() as connection:
+            return await a_question(connection, *done, until=done[-1] if done else "expand")
+
+    return asked
+
+
+@pytest.fixture
+def working(services: Services) -> Working:
+    """A worker that does every stage that is due, with outputs of the right shape. `fails` says what it cannot do."""
+
+    @asynccontextmanager
+    async def worker(fails: Mapping[str, Failure] = NO_FAILURES) -> AsyncIterator[None]:
+        stop = asyncio.Event()
+        work = asyncio.create_task(_work(services.database, fails, stop))
+        yield
+        stop.set()
+        await work
+
+    return worker
+
+
+async def _work(database: Database, fails: Mapping[str, Failure], stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        async with database.connection() as connection:
+            due = await connection.fetchrow("SELECT job_id, stage FROM stage_run WHERE status = 'ready' LIMIT 1")
+            if due is not None:
+                await _do(connection, due["job_id"], due["stage"], fails)
+        await asyncio.sleep(0.01)
+
+
+async def _do(connection: Connection, job_id: int, stage: str, fails: Mapping[str, Failure]) -> None:
+    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+    assert claim is not None, stage
+    if stage in fails:
+        await stages.fail(connection, claim, fails[stage], inputs={})
+        return
+
+    async def keep_answer(connection: Connection) -> None:
+        query = await queries.of_job(connection, job_id)
+        assert query is not None
+        attempt_id = claim.attempt_id
+        await queries.add_result(connection, query.id, ANSWER, PROMPT.sources, attempt_id=attempt_id, preset="Default")
+
+    is_last = stage == "generate"
+    await stages.commit(
+        connection,
+        claim,
+        inputs={},
+        output=ANSWER.model_dump(mode="json") if is_last else OUTPUTS[stage],
+        vectors=VECTORS if stage == "embed" else None,
+        effect=keep_answer if is_last else None,
+    )

@@ -1,0 +1,364 @@
+"""Questions over REST: listed, read, changed, deleted."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from api.services import Services
+from store import stages
+from store.queries import StoredQuery
+from store.stages import Failure
+from tests.api.rest.rag.conftest import Ask
+from tests.workers.submissions.questions import CONTEXT, WHOLE, carry_out, chain, request, settings
+from workers.submissions import query_asked
+
+TO_CONSOLIDATE = WHOLE[:6]
+QUERIES = "/rag/queries"
+
+LIST_FIELDS = {
+    *("id", "original_query", "intent", "vector_status", "has_retrieved_context", "has_clean_context", "results_count"),
+    *("created_at", "updated_at", "status", "entities_count"),
+    *("run_id", "job_id", "job_status"),
+}
+DETAIL_FIELDS = LIST_FIELDS | {
+    *("expanded_queries", "hyde_answer", "entities", "retrieved_context", "clean_retrieval_context"),
+    *("available_context_count", "corpus", "preset", "error"),
+}
+RETRIEVED_FIELDS = {
+    *("id", "parent_id", "work_id", "content", "heading_breadcrumbs", "enriched_content", "start_line", "end_line"),
+    *("level", "rrf_score", "rerank_score", "entity_boost", "intent_boost", "final_score", "dense_rank"),
+    "lexical_rank",
+}
+CLEAN_FIELDS = {
+    *("chunk_ids", "parent_id", "work_id", "content", "start_line", "end_line", "score", "heading_chain", "place"),
+}
+
+
+async def another(services: Services, *done: str) -> StoredQuery:
+    async with services.database.connection() as connection:
+        asked = await query_asked.ask(connection, request("Another question?"), settings(), key=None)
+        await carry_out(connection, asked.job_id, *done)
+        return await query_asked.query_edits.found(connection, asked.query_id)
+
+
+async def read(client: httpx.AsyncClient, query_id: int) -> dict[str, Any]:
+    reply = await client.get(f"{QUERIES}/{query_id}")
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def slug(reply: httpx.Response) -> str:
+    kind: str = reply.json()["type"]
+    return kind.rpartition(":")[2]
+
+
+async def test_the_list_has_the_fields_of_the_seed_and_of_the_code(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*WHOLE)
+
+    listed = (await client.get(QUERIES)).json()
+
+    assert listed["total"] == 1
+    (item,) = listed["queries"]
+    assert set(item) == LIST_FIELDS
+    assert (item["id"], item["original_query"], item["intent"]) == (query.id, "Why is tea dark?", "MECHANISM")
+    assert (item["vector_status"], item["status"], item["job_status"]) == ("vec", "ready", "succeeded")
+    assert (item["has_retrieved_context"], item["has_clean_context"]) == (True, True)
+    assert (item["entities_count"], item["results_count"]) == (1, 0)
+    assert (item["run_id"], item["job_id"]) == (query.run_id, query.job_id)
+
+
+async def test_the_list_comes_newest_first_by_pages_and_by_status(
+    client: httpx.AsyncClient, services: Services, ask: Ask
+) -> None:
+    first = await ask(*TO_CONSOLIDATE)
+    second = await another(services, "expand")
+    third = await another(services, "expand", "embed")
+
+    page = (await client.get(QUERIES, params={"limit": 2})).json()
+    rest = (await client.get(QUERIES, params={"limit": 2, "before": second.id})).json()
+    waiting = (await client.get(QUERIES, params={"status": "needs_embeddings"})).json()
+
+    assert ([item["id"] for item in page["queries"]], page["total"]) == ([third.id, second.id], 3)
+    assert ([item["id"] for item in rest["queries"]], rest["total"]) == ([first.id], 3)
+    assert ([item["id"] for item in waiting["queries"]], waiting["total"]) == ([second.id], 1)
+
+
+@pytest.mark.parametrize("params", [{"limit": 0}, {"limit": 1001}, {"before": 0}, {"before": 2**63}, {"status": "new"}])
+async def test_a_list_that_cannot_be_given_is_refused(client: httpx.AsyncClient, params: dict[str, Any]) -> None:
+    assert (await client.get(QUERIES, params=params)).status_code == 422
+
+
+async def test_a_question_has_the_fields_of_the_seed_and_of_the_code(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    found = await read(client, query.id)
+
+    assert set(found) == DETAIL_FIELDS
+    assert found["expanded_queries"] == ["tea leaf oxidation", "catechins turn brown"]
+    assert (found["hyde_answer"], found["entities"]) == ("Oxygen darkens it.", ["tea"])
+    assert (found["corpus"], found["preset"], found["error"]) == ("small", "Default", None)
+    assert found["available_context_count"] == 3
+    chunk = found["retrieved_context"][0]
+    assert set(chunk) == RETRIEVED_FIELDS
+    assert (chunk["id"], chunk["rrf_score"], chunk["final_score"]) == (1, 1.0, 1.05)
+    passage = found["clean_retrieval_context"][1]
+    assert set(passage) == CLEAN_FIELDS
+    assert (passage["place"], passage["chunk_ids"], passage["content"]) == (2, [2], "passage 2")
+
+
+async def test_what_is_not_there_yet_is_null(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask()
+
+    found = await read(client, query.id)
+
+    assert (found["status"], found["vector_status"], found["job_status"]) == ("needs_embeddings", "no_vec", "waiting")
+    assert (found["has_retrieved_context"], found["has_clean_context"], found["available_context_count"]) == (
+        False,
+        False,
+        0,
+    )
+    nothing = ("expanded_queries", "hyde_answer", "intent", "entities", "retrieved_context", "clean_retrieval_context")
+    assert {found[name] for name in nothing} == {None}
+
+
+async def test_a_failed_embedding_needs_embeddings_and_says_why(
+    client: httpx.AsyncClient, services: Services, ask: Ask
+) -> None:
+    query = await ask()
+    async with services.database.connection() as connection:
+        await carry_out(connection, query.job_id, "expand")
+    reply = await client.post(f"{QUERIES}/{query.id}/embed", headers={"Prefer": "respond-async"})
+    assert reply.status_code == 202
+    async with services.database.connection() as connection:
+        claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
+        assert claim is not None
+        broken = Failure("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
+        await stages.fail(connection, claim, broken, inputs={})
+
+    found = await read(client, query.id)
+
+    assert (found["status"], found["vector_status"], found["job_status"]) == ("needs_embeddings", "vec_err", "failed")
+    assert found["error"] == {
+        "stage": "embed",
+        "attempt": 1,
+        "type": "schemas.errors.EmbeddingError",
+        "message": "It is broken.",
+        "category": "unknown",
+    }
+    listed = (await client.get(QUERIES, params={"status": "needs_embeddings"})).json()
+    assert ([item["id"] for item in listed["queries"]], listed["total"]) == ([query.id], 1)
+
+
+async def test_the_seeds_edit_changes_the_question_and_its_intent(
+    client: httpx.AsyncClient, services: Services, ask: Ask
+) -> None:
+    query = await ask(*WHOLE)
+
+    reply = await client.patch(
+        f"{QUERIES}/{query.id}", json={"original_query": "Updated question", "intent": "MECHANISM"}
+    )
+
+    assert reply.status_code == 200
+    changed = reply.json()
+    assert set(changed) == DETAIL_FIELDS
+    assert (changed["original_query"], changed["intent"]) == ("Updated question", "MECHANISM")
+    assert (changed["status"], changed["vector_status"], changed["job_status"]) == (
+        "needs_embeddings",
+        "to_vec",
+        "succeeded",
+    )
+    assert (changed["retrieved_context"], changed["clean_retrieval_context"]) == (None, None)
+    assert changed["expanded_queries"] == ["tea leaf oxidation", "catechins turn brown"]
+    async with services.database.connection() as connection:
+        assert await chain(connection, query.job_id) == {"expand": "done"}
+
+
+async def test_an_expansion_is_edited_in_parts(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    edit = {"expanded_queries": [" why leaves darken "], "hyde_answer": "Air does it.", "entities": ["leaf", "air"]}
+    changed = (await client.patch(f"{QUERIES}/{query.id}", json=edit)).json()
+
+    assert (changed["expanded_queries"], changed["hyde_answer"]) == (["why leaves darken"], "Air does it.")
+    assert (changed["entities"], changed["intent"]) == (["leaf", "air"], "MECHANISM")
+    assert (changed["status"], changed["retrieved_context"]) == ("needs_embeddings", None)
+
+
+@pytest.mark.parametrize("intent", [None, ""])
+async def test_an_intent_is_taken_away(client: httpx.AsyncClient, ask: Ask, intent: str | None) -> None:
+    query = await ask("expand")
+    changed = (await client.patch(f"{QUERIES}/{query.id}", json={"intent": intent})).json()
+    assert (changed["intent"], changed["hyde_answer"]) == (None, "Oxygen darkens it.")
+
+
+async def test_what_was_read_may_be_sent_back_and_changes_nothing(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    before = await read(client, query.id)
+    names = ("original_query", "expanded_queries", "hyde_answer", "intent", "entities", "clean_retrieval_context")
+
+    reply = await client.patch(f"{QUERIES}/{query.id}", json={name: before[name] for name in names})
+
+    assert (reply.status_code, reply.json()) == (200, before)
+
+
+async def test_passages_are_reordered_and_left_out_and_the_prompt_follows(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    stored = (await read(client, query.id))["clean_retrieval_context"]
+
+    reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": [stored[2], {"place": 1}]})
+
+    assert reply.status_code == 200
+    kept = reply.json()["clean_retrieval_context"]
+    assert [(passage["place"], passage["content"]) for passage in kept] == [(1, "passage 3"), (2, "passage 1")]
+    assert (reply.json()["status"], reply.json()["available_context_count"]) == ("ready", 2)
+    prompt = (await client.get(f"{QUERIES}/{query.id}/augment/prompt")).json()["prompt"]
+    assert prompt.index("passage 3") < prompt.index("passage 1")
+    assert "passage 2" not in prompt
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"work_id": 1, "start_line": 2, "end_line": 2},
+        {"work_id": 1, "start_line": 2, "end_line": 2, "chunk_ids": [2]},
+        {"chunk_ids": [2]},
+        {"place": 2, "chunk_ids": [2], "content": "passage 2", "score": 0.5, "heading_chain": [], "parent_id": None},
+    ],
+)
+async def test_a_passage_is_recognised_by_what_it_is(
+    client: httpx.AsyncClient, ask: Ask, choice: dict[str, Any]
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": [choice]})
+    assert [passage["content"] for passage in reply.json()["clean_retrieval_context"]] == ["passage 2"]
+
+
+@pytest.mark.parametrize(
+    ("choices", "problem"),
+    [
+        ([{"place": 4}], "fits 0 of 3 passages"),
+        ([{"place": 1, "chunk_ids": [2]}], "fits 0 of 3 passages"),
+        ([{"work_id": 1}], "fits 3 of 3 passages"),
+        ([{"content": "passage 1"}], "names no passage"),
+        ([{}], "names no passage"),
+        ([{"place": 1, "content": "Something else."}], "has another content"),
+        ([{"place": 1, "heading_chain": ["Other"]}], "has another heading_chain"),
+        ([{"place": 1}, {"place": 1}], "name each that is to stay once"),
+    ],
+)
+async def test_passages_that_are_not_there_or_say_something_else_are_refused(
+    client: httpx.AsyncClient, ask: Ask, choices: list[dict[str, Any]], problem: str
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": choices})
+
+    assert (reply.status_code, slug(reply)) == (422, "query-value-unusable")
+    assert problem in reply.json()["detail"]
+    assert "Something else" not in reply.text
+    assert len((await read(client, query.id))["clean_retrieval_context"]) == len(CONTEXT.groups)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"original_query": ""},
+        {"original_query": "  "},
+        {"original_query": "x" * 2001},
+        {"original_query": "a\x00b"},
+        {"original_query": 7},
+        {"intent": "GUESS"},
+        {"expanded_queries": "one"},
+        {"expanded_queries": [""]},
+        {"entities": ["a\x00b"]},
+        {"hyde_answer": 1},
+        {"clean_retrieval_context": []},
+        {"clean_retrieval_context": [{"place": "1"}]},
+        {"vector_status": "vec"},
+        ["intent"],
+    ],
+)
+async def test_values_that_cannot_be_taken_are_refused(client: httpx.AsyncClient, ask: Ask, edit: Any) -> None:
+    query = await ask("expand")
+    before = await read(client, query.id)
+    reply = await client.patch(f"{QUERIES}/{query.id}", json=edit)
+    assert reply.status_code == 422
+    assert await read(client, query.id) == before
+
+
+async def test_half_of_a_surrogate_pair_is_refused(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask("expand")
+    sent = {"content": b'{"original_query": "\\ud83d"}', "headers": {"Content-Type": "application/json"}}
+    assert (await client.patch(f"{QUERIES}/{query.id}", **sent)).status_code == 422
+
+
+async def test_passages_and_the_question_are_not_changed_at_once(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    edit = {"original_query": "Something new?", "clean_retrieval_context": [{"place": 1}]}
+    reply = await client.patch(f"{QUERIES}/{query.id}", json=edit)
+    assert reply.status_code == 422
+    assert (await read(client, query.id))["original_query"] == "Why is tea dark?"
+
+
+async def test_passages_that_are_not_there_yet_cannot_be_chosen(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*WHOLE[:5])
+    reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": [{"place": 1}]})
+    assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
+
+
+async def test_nothing_changes_while_a_stage_runs(client: httpx.AsyncClient, services: Services, ask: Ask) -> None:
+    query = await ask()
+    async with services.database.connection() as connection:
+        assert await stages.claim(connection, query.job_id, "expand", "worker", 60) is not None
+
+    changed = await client.patch(f"{QUERIES}/{query.id}", json={"original_query": "Something new?"})
+    deleted = await client.delete(f"{QUERIES}/{query.id}")
+
+    assert (changed.status_code, slug(changed)) == (409, "stage-running")
+    assert (deleted.status_code, slug(deleted)) == (409, "stage-running")
+    assert (await read(client, query.id))["original_query"] == "Why is tea dark?"
+
+
+async def test_a_question_is_deleted_with_everything_of_it(
+    client: httpx.AsyncClient, services: Services, ask: Ask
+) -> None:
+    query = await ask(*WHOLE)
+
+    deleted = await client.delete(f"{QUERIES}/{query.id}")
+
+    assert (deleted.status_code, deleted.content) == (204, b"")
+    assert (await client.get(QUERIES)).json() == {"queries": [], "total": 0}
+    assert (await client.get(f"/jobs/{query.job_id}")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "", None),
+        ("PATCH", "", {}),
+        ("DELETE", "", None),
+        ("POST", "/embed", None),
+        ("POST", "/retrieve", None),
+        ("POST", "/consolidate", None),
+        ("GET", "/augment/prompt", None),
+        ("POST", "/augment/run", {}),
+        ("POST", "/augment/manual", {"response_text": "By oxygen."}),
+        ("POST", "/run", None),
+        ("GET", "/results", None),
+        ("GET", "/results/1", None),
+        ("DELETE", "/results/1", None),
+    ],
+)
+async def test_a_question_that_is_not_there_is_a_404_everywhere(
+    client: httpx.AsyncClient, method: str, path: str, body: Any
+) -> None:
+    reply = await client.request(method, f"{QUERIES}/99{path}", json=body)
+    assert (reply.status_code, slug(reply)) == (404, "query-missing")
+    assert "ragq query list" in reply.json()["detail"]
+
+
+@pytest.mark.parametrize("query_id", ["0", "-1", "tea", str(2**63)])
+async def test_what_is_no_number_of_a_question_is_refused(client: httpx.AsyncClient, query_id: str) -> None:
+    assert (await client.get(f"{QUERIES}/{query_id}")).status_code == 422
