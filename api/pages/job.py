@@ -14,6 +14,7 @@ from api.services import Served
 from schemas.errors import JobMissingError
 from schemas.values import participants, queries
 from schemas.values.base import Value
+from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ParticipantScores
 from stages.reports.waterfall import waterfall
 from store.lineage import JobTrace, StageTrace, job_trace
@@ -59,6 +60,7 @@ async def job_page(request: Request, served: Served, job_id: JobId, told: Told) 
         "job.html.j2",
         job=job,
         outputs={stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None},
+        phq8=list(PHQ8Item),
         waterfall=waterfall(spans),
         possible=possible({job.status: 1}),
         told=told,

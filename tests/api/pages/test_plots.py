@@ -1,0 +1,75 @@
+"""Plots of a run's report."""
+
+import re
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+
+from api.pages import plots
+from api.services import Services
+from tests.api.pages.seeing import see, words
+from tests.api.pages.shown_runs import participant_run
+from tests.stages.reports.builders import labels, scores
+from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
+
+
+@pytest.fixture
+async def run_id(services: Services) -> int:
+    """A run at rest with something to draw."""
+    async with services.database.connection() as connection:
+        await import_labels(connection, {300: labels("01230123"), 301: labels("11111111")})
+        return await store_scored_run(
+            connection,
+            {
+                ("few_shot", 300): scores("01230123", "11111111"),
+                ("few_shot", 301): scores("0121", "1111"),
+                ("few_shot", 302): TIMED_OUT,
+            },
+        )
+
+
+async def test_every_plot_of_the_page_is_an_image_of_its_own(client: httpx.AsyncClient, run_id: int) -> None:
+    page = await see(client, f"/runs/{run_id}/plots")
+    assert page.status_code == 200
+    addresses = re.findall(r'<img src="([^"]+)" alt="Plot: ', page.text)
+    assert addresses[0] == f"/runs/{run_id}/plots/risk-over-coverage-with-its-95-band.svg"
+    assert f"/runs/{run_id}/plots/failures-by-category.svg" in addresses
+    for address in addresses:
+        image = await client.get(address)
+        assert image.headers["content-type"] == "image/svg+xml"
+        assert image.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+        assert ElementTree.fromstring(image.text).tag == "{http://www.w3.org/2000/svg}svg"
+        assert "prefers-color-scheme: dark" in image.text
+
+
+async def test_a_plot_that_the_report_does_not_have(client: httpx.AsyncClient, run_id: int) -> None:
+    assert (await client.get(f"/runs/{run_id}/plots/nothing.svg")).status_code == 404
+    assert (await client.get(f"/runs/{run_id + 1}/plots/nothing.svg")).status_code == 404
+
+
+async def test_plots_are_drawn_once_for_the_same_work_and_anew_when_it_changed(
+    client: httpx.AsyncClient, services: Services, run_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    draw = plots._drawn
+    monkeypatch.setattr(plots, "_drawn", lambda run: drawn.append(run.run_id) or draw(run))
+    await see(client, f"/runs/{run_id}/plots")
+    await see(client, f"/runs/{run_id}/plots")
+    assert drawn == [run_id]
+    async with services.database.connection() as connection:
+        await connection.execute("""UPDATE participant SET items = items || '{"PHQ8_Sleep": 3}' WHERE id = 300""")
+    await see(client, f"/runs/{run_id}/plots")
+    assert drawn == [run_id, run_id]
+
+
+async def test_a_run_that_goes_on_is_not_drawn(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        shown = await participant_run(connection)
+    page = await see(client, f"/runs/{shown.run_id}/plots")
+    assert page.status_code == 409
+    assert "drawn when it has come to rest" in words(page)
+
+
+async def test_the_page_of_a_run_at_rest_offers_them(client: httpx.AsyncClient, run_id: int) -> None:
+    assert f'href="/runs/{run_id}/plots"' in (await see(client, f"/runs/{run_id}")).text

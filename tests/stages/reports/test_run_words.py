@@ -1,0 +1,30 @@
+"""What people are told about a run."""
+
+from stages.reports.run_words import CIRCULAR_NOTICE, DEMO_NOTICES, asked_for, is_chosen, notices
+
+
+def test_what_was_asked_for_is_told_in_names_and_numbers() -> None:
+    request = {"limit": 5, "split": "paper-test", "corpus": None, "profile_source": "option"}
+    assert asked_for(request) == "paper-test 5"
+    assert asked_for({}) == ""
+
+
+def test_notices_tell_of_the_demo_of_what_was_left_out_and_of_circular_scores() -> None:
+    request = {"left_out_references": [303, 304], "chunk_scores": {"is_circular": True}}
+    assert list(notices("participant", "demo", request)) == [
+        DEMO_NOTICES["participant"],
+        "The reference index lacks participant 303, 304.",
+        CIRCULAR_NOTICE,
+    ]
+
+
+def test_kinds_that_ask_no_model_of_the_profile_have_no_notice() -> None:
+    assert list(notices("index", "demo", {"chunk_scores": None})) == []
+    assert list(notices("query", "paper", {})) == []
+
+
+def test_defaults_and_values_of_presets_are_not_chosen() -> None:
+    assert [source for source in ("default", "preset Wide", "option --set", "environment") if is_chosen(source)] == [
+        "option --set",
+        "environment",
+    ]
