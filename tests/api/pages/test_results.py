@@ -1,0 +1,147 @@
+"""The answers to a question."""
+
+import httpx
+import pytest
+
+from api.services import Services
+from store import presets, queries
+from store.queries import StoredQuery
+from tests.api.pages.seeing import see, send, words
+from tests.workers.submissions.questions import WHOLE, a_question, carry_out
+from workers.submissions.query_asked import answer
+from workers.submissions.query_steps import Step, take_step
+
+ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
+
+
+@pytest.fixture
+async def ready(services: Services) -> StoredQuery:
+    """A question with three passages, at rest."""
+    async with services.database.connection() as connection:
+        return await a_question(connection, *WHOLE[:6], until="consolidate")
+
+
+async def answered(services: Services, query: StoredQuery, text: str = ANSWER, top_n: int | None = 2) -> int:
+    async with services.database.connection() as connection:
+        return (await answer(connection, query, text, top_n=top_n, key=None)).result_id
+
+
+async def test_the_list_says_what_to_do_when_there_is_none(client: httpx.AsyncClient, ready: StoredQuery) -> None:
+    assert "No answer yet" in (await see(client, f"/rag/{ready.id}/results")).text
+
+
+async def test_the_list_shows_the_beginning_of_each_answer_newest_first(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    first = await answered(services, ready, "a" * 341)
+    second = await answered(services, ready, "b" * 340)
+
+    shown = await see(client, f"/rag/{ready.id}/results")
+
+    assert shown.text.index(f"/results/{second}") < shown.text.index(f"/results/{first}")
+    assert "a" * 340 + "…" in shown.text
+    assert "b" * 340 + "</p>" in shown.text
+    assert "pasted" in words(shown) and "preset Default" in words(shown)
+
+
+async def test_a_citation_leads_to_the_passage_as_the_prompt_had_it(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    result_id = await answered(services, ready)
+
+    shown = await see(client, f"/rag/{ready.id}/results/{result_id}")
+
+    assert '<a class="cite" href="#source-S2"' in shown.text
+    block = shown.text.partition('id="source-S2"')[2]
+    assert "[S2] A work" in block
+    assert "lines 2 to 2 of work 1" in words(shown)
+    assert "\npassage 2</pre>" in block
+    assert 'id="source-S3"' not in shown.text
+    assert "✓ cited" in words(shown) and "– not cited" in words(shown)
+
+
+async def test_a_citation_that_the_prompt_does_not_have_is_marked(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}/results/{await answered(services, ready)}")
+
+    assert '<span class="cite-unknown">S9' in shown.text
+    assert "The answer cites S9, which its prompt does not have." in shown.text
+
+
+async def test_nothing_in_an_answer_runs(client: httpx.AsyncClient, services: Services, ready: StoredQuery) -> None:
+    result_id = await answered(services, ready)
+
+    for path in (f"/rag/{ready.id}/results/{result_id}", f"/rag/{ready.id}/results"):
+        assert "<script>alert" not in (await see(client, path)).text
+
+
+async def test_the_passages_of_an_answer_from_before_a_move_are_found(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    result_id = await answered(services, ready)
+    async with services.database.connection() as connection:
+        await presets.create(
+            connection,
+            "Broad",
+            (await presets.default(connection)).preset.changed({"retrieval.dense_limit": 30}, origin="test"),
+        )
+        moved = await take_step(connection, ready, Step.RETRIEVE, preset="Broad")
+    assert moved.job_id != ready.job_id
+
+    assert "\npassage 2</pre>" in (await see(client, f"/rag/{ready.id}/results/{result_id}")).text
+
+
+async def test_passages_that_are_not_kept_are_said_to_be_so(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    result_id = await answered(services, ready)
+    async with services.database.connection() as connection:
+        await connection.execute("UPDATE results SET prompt_hash = 'another'")
+
+    shown = await see(client, f"/rag/{ready.id}/results/{result_id}")
+
+    assert "is not kept any more" in shown.text
+    assert "[S2] A work" in shown.text
+    assert "passage 2" not in shown.text
+
+
+async def test_an_answer_is_deleted_and_the_question_stays(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    result_id = await answered(services, ready)
+    there = f"/rag/{ready.id}/results"
+    shown = await see(client, f"{there}/{result_id}")
+
+    reply = await send(client, shown, f"{there}/{result_id}/delete")
+
+    assert (reply.status_code, reply.headers["location"]) == (303, there)
+    assert (await see(client, f"{there}/{result_id}")).status_code == 404
+    assert (await see(client, there)).status_code == 200
+
+
+async def test_an_answer_of_another_question_is_not_there(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    result_id = await answered(services, ready)
+
+    assert (await see(client, f"/rag/{ready.id}/results/{result_id + 1}")).status_code == 404
+
+
+async def test_an_answer_of_the_model_tells_the_model(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    async with services.database.connection() as connection:
+        await take_step(connection, ready, Step.ANSWER)
+        await carry_out(connection, ready.job_id, "augment", "generate")
+        await connection.execute(
+            "INSERT INTO results (query_id, response_text, origin, model, prompt_hash, sources, unknown_citations) "
+            "VALUES ($1, 'So.', 'model', 'tiny:1b', 'p', '[]', '[]')",
+            ready.id,
+        )
+        (result,) = await queries.results(connection, ready.id)
+
+    said = words(await see(client, f"/rag/{ready.id}/results/{result.id}"))
+
+    assert "model tiny:1b" in said
+    assert "The prompt had none." in said
