@@ -43,7 +43,7 @@ class Health:
             case "llm":
                 return http_answers(f"{self.servers['OLLAMA_HOST']}/api/version")
             case "api":
-                return http_answers(f"{self.api_url}/login")
+                return http_answers(f"{self.api_url}/healthz")
             case "flower":
                 return http_answers(f"{self.flower_url}/healthcheck")
             case _:

@@ -3,10 +3,13 @@
 A middleware decides, before anything of a request is read and for every address, those that do not exist included.
 """
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
+import asyncpg
 from fastapi import Depends, HTTPException, Request
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse
@@ -15,10 +18,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.doors.hosts import host_name
 from api.doors.origins import is_foreign
 from api.routes import wants_html
+from schemas.errors import StackError
 from schemas.settings.process import ProcessSettings
 from stack.addresses import is_loopback, literal
 from store import api_sessions, api_tokens
-from store.database import CONNECTION_ERRORS, Database
+from store.database import DATABASE_ERRORS, Connection, Database
+
+Answer = TypeVar("Answer")
 
 SESSION_COOKIE: Final = "ragq_session"
 LOGIN: Final = "/login"
@@ -26,6 +32,8 @@ LOGOUT: Final = "/logout"
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 FOR_STRANGERS: Final = frozenset({"/healthz", "/readyz"})
+#: A stranger's question is not worth a longer wait.
+_PATIENCE_SECONDS: Final = 2.0
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="ragq"'}
 
 
@@ -49,15 +57,14 @@ class Doors(NamedTuple):
     """The server listens where nobody else can reach it."""
 
     async def recognise(self, connection: HTTPConnection) -> Principal | None:
-        """Who asks; None for a stranger. One statement at most."""
+        """Who asks; None for a stranger. One statement at most. Raises StackError for a database without our tables."""
         if (shown := connection.headers.get("authorization")) is not None:
             return await self._holder_of(shown)
         session = connection.cookies.get(SESSION_COOKIE)
         may_be_open = self.on_loopback and _is_from_here(connection)
         if session is None and not may_be_open:
             return None
-        async with self.database.connection() as lent:
-            holder, any_live = await api_sessions.recognise(lent, session)
+        holder, any_live = await self._ask(lambda lent: api_sessions.recognise(lent, session))
         if holder is not None:
             return _principal(holder, has_session=True)
         return Principal(name="open", can_write=True) if may_be_open and not any_live else None
@@ -66,9 +73,15 @@ class Doors(NamedTuple):
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer":
             return None
-        async with self.database.connection() as lent:
-            holder = await api_tokens.holder_of_token(lent, token.strip())
+        holder = await self._ask(lambda lent: api_tokens.holder_of_token(lent, token.strip()))
         return None if holder is None else _principal(holder, token_in_request=True)
+
+    async def _ask(self, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
+        try:
+            async with self.database.connection() as lent:
+                return await question(lent)
+        except asyncpg.UndefinedTableError:
+            raise StackError("The database has no tables of ragq's API yet. `ragq migrate` makes them.") from None
 
 
 class Admission:
@@ -111,8 +124,11 @@ async def visitor(request: Request) -> Principal | None:
     """Who asks at a door that is open for strangers; None for a stranger, and while the database cannot tell."""
     doors: Doors = request.app.state.doors
     try:
-        return await doors.recognise(request)
-    except CONNECTION_ERRORS:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            return await doors.recognise(request)
+    except StackError:
+        return None
+    except DATABASE_ERRORS:
         return None
 
 

@@ -82,32 +82,22 @@ def test_the_field_is_hidden_and_escaped() -> None:
     assert field == f'<input type="hidden" name="csrf_token" value="{form_mark(request)}">'
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Origin": "https://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "http://127.0.0.1:3000"},
-        {"Origin": "http://localhost"},
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-        {"Origin": ""},
-    ],
-)
-async def test_a_page_of_another_origin_changes_nothing(visit: Client, headers: dict[str, str]) -> None:
-    async with visit(**headers) as client:
-        for method in ("POST", "PUT", "PATCH", "DELETE"):
-            assert (await client.request(method, "/room")).status_code == 403
-        assert (await client.get("/room")).status_code == 200
+async def test_a_page_of_another_origin_changes_nothing(visit: Client) -> None:
+    origins = ("https://evil.example", "null", "http://127.0.0.1:3000", "http://localhost", "")
+    foreign = [{"Origin": origin} for origin in origins]
+    foreign += [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}]
+    for headers in foreign:
+        async with visit(**headers) as client:
+            for method in ("POST", "PUT", "PATCH", "DELETE"):
+                assert (await client.request(method, "/room")).status_code == 403, headers
+            assert (await client.get("/room")).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{}, {"Origin": f"http://{HERE}", "Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}],
-)
-async def test_our_own_pages_and_clients_that_are_no_browser_do(visit: Client, headers: dict[str, str]) -> None:
-    async with visit(**headers) as client:
-        assert (await client.post("/room")).status_code == 200
+async def test_our_own_pages_and_clients_that_are_no_browser_do(visit: Client) -> None:
+    ours = {"Origin": f"http://{HERE}", "Sec-Fetch-Site": "same-origin"}
+    for headers in ({}, ours, {"Sec-Fetch-Site": "none"}):
+        async with visit(**headers) as client:
+            assert (await client.post("/room")).status_code == 200, headers
 
 
 async def test_a_token_is_heard_from_everywhere(visit: Client, make_token: MakeToken) -> None:

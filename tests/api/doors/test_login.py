@@ -103,22 +103,20 @@ async def test_a_revoked_token_takes_its_sessions_along(
         assert (await client.get("/room")).status_code == 303
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+async def test_a_login_leads_to_no_other_site(visit: Client, make_token: MakeToken) -> None:
+    token = await make_token()
+    elsewhere = (
         "https://evil.example/",
         "//evil.example",
         "/\\evil.example",
         "\\/evil.example",
         "/\t/evil.example",
-        "javascript:x",
         "",
-    ],
-)
-async def test_a_login_leads_to_no_other_site(visit: Client, make_token: MakeToken, path: str) -> None:
-    async with visit(**HTML) as client:
-        assert 'name="next" value="/rag"' in (await client.get("/login", params={"next": path})).text
-        assert (await log_in(client, await make_token(), next=path)).headers["location"] == "/rag"
+    )
+    for path in elsewhere:
+        async with visit(**HTML) as client:
+            assert 'name="next" value="/rag"' in (await client.get("/login", params={"next": path})).text
+            assert (await log_in(client, token, next=path)).headers["location"] == "/rag", path
 
 
 async def test_a_login_needs_its_own_form(visit: Client, make_token: MakeToken) -> None:
