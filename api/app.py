@@ -11,7 +11,8 @@ from starlette.staticfiles import StaticFiles
 from api import problems
 from api.doors.install import install
 from api.pages.routers import PAGES
-from api.rest.routers import ROUTERS
+from api.request_times import RequestTimes
+from api.rest.routers import ROUTERS, TAGS
 from api.services import Services
 
 
@@ -23,10 +24,19 @@ def make_app(services: Services) -> FastAPI:
         yield
         await services.close()
 
-    app = FastAPI(title="ragq", version=version("ragq"), lifespan=lifespan, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="ragq",
+        version=version("ragq"),
+        openapi_tags=TAGS,
+        generate_unique_id_function=lambda route: route.name,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
     app.state.services = services
     problems.install(app)
     install(app, services)
+    app.add_middleware(RequestTimes, metrics=services.metrics)
     # Pages first: for browsers they stand before the resources of the same addresses.
     for router in (*PAGES, *ROUTERS):
         app.include_router(router)

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from api.pages.rendering import page
-from api.routes import wants_html
+from api.routes import methods_here, wants_html
 from schemas import errors
 from store.database import CONNECTION_ERRORS
 
@@ -178,6 +178,9 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     slug = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
     headers = None if error.headers is None else dict(error.headers)
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        # Starlette names those of the route that it met first.
+        headers = {"Allow": ", ".join(sorted(methods_here(request)))}
     return respond(request, Kind(error.status_code, slug), str(error.detail), headers=headers)
 
 

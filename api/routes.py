@@ -1,6 +1,7 @@
 """Pages and resources under one address: whoever prefers HTML gets the page."""
 
-from fastapi.routing import APIRoute
+from fastapi import Request
+from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.datastructures import Headers
 from starlette.routing import Match
 from starlette.types import Scope
@@ -19,3 +20,14 @@ class PageRoute(APIRoute):
 def wants_html(headers: Headers) -> bool:
     """Whether a client asks for HTML by name; `*/*` alone gets JSON, and htmx says that it is htmx."""
     return "text/html" in headers.get("accept", "") or headers.get("hx-request") == "true"
+
+
+def methods_here(request: Request) -> set[str]:
+    """The methods of every route under the address that a request was for, whichever of them it met."""
+    met = getattr(request.scope.get("route"), "path", None)
+    return {
+        method
+        for route in iter_route_contexts(request.app.routes)
+        if met is not None and route.path == met
+        for method in route.methods or ()
+    }

@@ -4,7 +4,7 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.rest import corpora, events, health, jobs, presets, runs, templates
+from api.rest import corpora, events, health, jobs, metrics, presets, runs, templates
 from api.rest.rag import answers, expansion, queries, results, steps
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
@@ -20,4 +20,17 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     templates.router,
     corpora.router,
     health.router,
+    metrics.router,
 )
+
+#: What the resources are about, in the order of their description.
+TAGS: Final[list[dict[str, str]]] = [
+    {"name": "questions", "description": "Questions to a corpus: expansion, steps, prompts, answers"},
+    {"name": "runs", "description": "What was submitted, how it stands, and decisions about it"},
+    {"name": "jobs", "description": "One subject of a run: its stages, every attempt, and decisions about it"},
+    {"name": "events", "description": "Server-sent events: what changes, as it changes"},
+    {"name": "presets", "description": "Named values for questions, one of them the default"},
+    {"name": "templates", "description": "Prompts in versions, one of each active"},
+    {"name": "corpora", "description": "Works that are searched together"},
+    {"name": "operations", "description": "Health and metrics"},
+]

@@ -88,6 +88,12 @@ async def test_a_name_that_is_no_text_is_answered_like_any_other(failing: FastAP
     assert (reply.status_code, [wrong["where"] for wrong in reply.json()["errors"]]) == (422, ["body"])
 
 
+async def test_another_method_is_told_all_that_the_address_takes(client: httpx.AsyncClient) -> None:
+    reply = await client.options("/rag/queries/1")
+    assert (reply.status_code, reply.json()["type"]) == (405, "urn:ragq:problem:method-not-allowed")
+    assert set(reply.headers["Allow"].split(", ")) >= {"DELETE", "GET", "PATCH"}
+
+
 async def test_an_unknown_path_is_a_problem_too(client: httpx.AsyncClient) -> None:
     reply = await client.get("/nowhere")
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:not-found")
