@@ -9,6 +9,7 @@ from typing import Annotated
 from celery import Celery
 from fastapi import Depends, Request
 
+from api.metrics import Metrics
 from api.streams import Streams
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
@@ -42,6 +43,11 @@ class Services:
     def streams(self) -> Streams:
         """The event streams that are open."""
         return Streams(self.database)
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """The figures of this server."""
+        return Metrics(self.database)
 
     async def close(self) -> None:
         """Give back what is held."""

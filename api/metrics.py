@@ -1,0 +1,122 @@
+"""The figures of one server for Prometheus. No label holds a text or an id."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from schemas.statuses import JobStatus
+from store.attempt_totals import AttemptTotals, Totals
+from store.database import Database
+from store.queue_figures import QueueFigures, queue_figures
+from workers.pipelines import PIPELINES, STAGES
+
+#: Seconds of a stage; model calls take minutes.
+STAGE_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+REQUEST_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+#: However many ask, the database is read once in so many seconds.
+KEPT_SECONDS: Final = 10.0
+
+_KINDS: Final = sorted({kind for kind, _ in PIPELINES})
+
+
+class Metrics:
+    """What the process counts itself, and what it reads from the database."""
+
+    def __init__(self, database: Database, *, kept_s: float = KEPT_SECONDS) -> None:
+        self._database = database
+        self._kept_s = kept_s
+        self._totals = AttemptTotals(STAGE_SECONDS)
+        self._reading = asyncio.Lock()
+        self._read_at: float | None = None
+        self._kept: tuple[QueueFigures, Totals] | None = None
+        self._registry = CollectorRegistry()
+        self.requests = Histogram(
+            "ragq_http_request_seconds",
+            "Seconds from a request to the end of its reply; event streams are left out.",
+            ("method", "route", "status"),
+            buckets=REQUEST_SECONDS,
+            registry=self._registry,
+        )
+        self.streams = Gauge("ragq_event_streams", "Event streams that are open.", registry=self._registry)
+
+    async def text(self) -> bytes:
+        """Every figure, in the text format of Prometheus. Those of the database are up to ten seconds old."""
+        figures, totals = await self._read()
+        registry = CollectorRegistry()
+        registry.register(_Collected([*_standing(figures), *_counted(totals)]))
+        return generate_latest(registry) + generate_latest(self._registry)
+
+    async def _read(self) -> tuple[QueueFigures, Totals]:
+        async with self._reading:
+            if self._kept is None or self._read_at is None or time.monotonic() - self._read_at >= self._kept_s:
+                async with self._database.connection() as connection:
+                    self._kept = await queue_figures(connection), await self._totals.read(connection)
+                self._read_at = time.monotonic()
+            return self._kept
+
+
+class _Collected:
+    """Figures that were read already, as a registry asks for them."""
+
+    def __init__(self, metrics: list[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> list[Metric]:
+        return self._metrics
+
+
+def _standing(figures: QueueFigures) -> Iterator[Metric]:
+    depth = GaugeMetricFamily("ragq_queue_depth", "Stages that are due.", labels=("stage",))
+    oldest = GaugeMetricFamily(
+        "ragq_queue_oldest_seconds", "How long the stage that waits longest has been due.", labels=("stage",)
+    )
+    for stage in STAGES:
+        queue = figures.queues.get(stage)
+        depth.add_metric((stage,), 0 if queue is None else queue.due)
+        oldest.add_metric((stage,), 0 if queue is None else queue.oldest_seconds)
+    jobs = GaugeMetricFamily("ragq_jobs", "Jobs that are stored.", labels=("kind", "status"))
+    for kind in _KINDS:
+        for status in JobStatus:
+            jobs.add_metric((kind, status), figures.jobs.get((kind, status), 0))
+    leases = GaugeMetricFamily(
+        "ragq_leases", "Stages that workers hold; expired ones wait to be taken back.", labels=("state",)
+    )
+    leases.add_metric(("held",), figures.leases_held)
+    leases.add_metric(("expired",), figures.leases_expired)
+    seen = GaugeMetricFamily("ragq_workers", "Worker processes seen in the last ten seconds.", value=figures.workers)
+    yield from (depth, oldest, jobs, leases, seen)
+
+
+def _counted(totals: Totals) -> Iterator[Metric]:
+    seconds = HistogramMetricFamily(
+        "ragq_stage_seconds",
+        "Seconds of the attempts that ended since the first reading of this process.",
+        labels=("stage", "outcome"),
+    )
+    bounds = (*map(str, STAGE_SECONDS), "+Inf")
+    for stage, outcome in sorted({(stage, outcome) for stage, outcome, _ in totals.attempts}):
+        buckets = []
+        attempts = 0
+        for bucket, bound in enumerate(bounds):
+            attempts += totals.attempts[stage, outcome, bucket]
+            buckets.append((bound, attempts))
+        seconds.add_metric((stage, outcome), buckets, totals.microseconds[stage, outcome] / 1e6)
+    calls = CounterMetricFamily(
+        "ragq_llm_calls",
+        "Calls of language models since the first reading of this process; reused ones were answered already.",
+        labels=("model", "cost"),
+    )
+    for (model, is_reused), count in sorted(totals.calls.items()):
+        calls.add_metric((model, "reused" if is_reused else "paid"), count)
+    tokens = CounterMetricFamily(
+        "ragq_llm_tokens",
+        "Tokens of paid calls since the first reading of this process.",
+        labels=("model", "direction"),
+    )
+    for (model, direction), count in sorted(totals.tokens.items()):
+        tokens.add_metric((model, direction), count)
+    yield from (seconds, calls, tokens)

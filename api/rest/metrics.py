@@ -1,0 +1,28 @@
+"""Figures for Prometheus."""
+
+from typing import Any, Final
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from api.problems import problem_responses
+from api.services import Served
+
+router = APIRouter(tags=["operations"])
+
+_TEXT: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "The text format of Prometheus",
+        "content": {"text/plain": {"schema": {"type": "string"}, "example": 'ragq_queue_depth{stage="embed"} 3.0\n'}},
+    },
+    **problem_responses(503),
+}
+
+
+@router.get("/metrics", summary="Figures for Prometheus", response_class=Response, responses=_TEXT)
+async def show_metrics(served: Served) -> Response:
+    """Queue depth and age by stage, jobs by state, leases, workers, seconds of stages, calls and tokens of language
+    models, seconds of requests. What is read from the database is up to ten seconds old; while the database is away
+    there are no figures."""
+    served.metrics.streams.set(served.streams.open)
+    return Response(await served.metrics.text(), media_type=CONTENT_TYPE_LATEST)

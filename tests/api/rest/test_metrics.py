@@ -1,0 +1,231 @@
+"""Figures for Prometheus, checked against rows."""
+
+from collections.abc import Mapping
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from api.metrics import Metrics
+from api.services import Services
+from schemas.values.chat import ChatCall, ChatReply, Message
+from store import ledger, runs, stages, workers
+from store.database import Connection
+from store.runs import Stored
+from tests.store.conftest import new_run
+from tests.store.scored import TIMED_OUT, committing, failing, take
+
+LONG_AGO = "UPDATE stage_attempt SET ended_at = now() - interval '2 minutes' WHERE job_id = $1"
+
+Figures = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+@pytest.fixture
+def metrics(services: Services) -> Metrics:
+    """Figures that are read anew each time."""
+    return Metrics(services.database, kept_s=0)
+
+
+@pytest.fixture
+async def stored(services: Services) -> Stored:
+    """A run of three jobs of two stages."""
+    async with services.database.connection() as connection:
+        return await runs.store(connection, new_run(("1", "2", "3"), stages=("extract", "embed")))
+
+
+def parsed(text: bytes) -> Figures:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+def figure(figures: Figures, name: str, **labels: str) -> float | None:
+    return figures.get((name, tuple(sorted(labels.items()))))
+
+
+async def lasted(connection: Connection, job_id: int, stage: str, seconds: float) -> None:
+    await connection.execute(
+        "UPDATE stage_attempt SET started_at = ended_at - $3 * interval '1 second' WHERE job_id = $1 AND stage = $2",
+        job_id,
+        stage,
+        seconds,
+    )
+
+
+async def call(connection: Connection, attempt_id: int, *, is_reused: bool) -> None:
+    asked = ChatCall(model="small", messages=(Message(role="user", content="what she said"),))
+    reply = ChatReply(
+        text="yes", model="small", digest="d", stop_reason="stop", prompt_tokens=70, reply_tokens=3, seconds=0.5
+    )
+    kept = await ledger.keep(connection, "key", asked, reply)
+    await ledger.use(connection, attempt_id, kept.call_id, "score", is_reused=is_reused)
+
+
+async def test_the_depth_and_age_of_queues(services: Services, metrics: Metrics, stored: Stored) -> None:
+    async with services.database.connection() as connection:
+        await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
+        await connection.execute(
+            "UPDATE stage_run SET enq_at = now() - interval '90 seconds' WHERE job_id = $1", stored.job_ids[1]
+        )
+
+    figures = parsed(await metrics.text())
+
+    assert figure(figures, "ragq_queue_depth", stage="extract") == 2
+    assert figure(figures, "ragq_queue_depth", stage="embed") == 1
+    assert figure(figures, "ragq_queue_depth", stage="score") == 0
+    age = figure(figures, "ragq_queue_oldest_seconds", stage="extract")
+    assert age is not None and 90 <= age < 150
+
+
+async def test_a_message_that_was_sent_again_does_not_make_a_stage_younger(
+    services: Services, metrics: Metrics, stored: Stored
+) -> None:
+    async with services.database.connection() as connection:
+        await connection.execute("UPDATE job SET created_at = now() - interval '2 hours'")
+        await connection.execute("UPDATE stage_run SET enq_n = 3, enq_at = now() WHERE status = 'ready'")
+
+    age = figure(parsed(await metrics.text()), "ragq_queue_oldest_seconds", stage="extract")
+
+    assert age is not None and 7200 <= age < 7260
+
+
+async def test_a_stage_that_may_not_start_yet_is_not_due(services: Services, metrics: Metrics, stored: Stored) -> None:
+    async with services.database.connection() as connection:
+        await connection.execute("UPDATE stage_run SET not_before = now() + interval '1 hour' WHERE status = 'ready'")
+
+    assert figure(parsed(await metrics.text()), "ragq_queue_depth", stage="extract") == 0
+
+
+async def test_jobs_leases_and_workers(services: Services, metrics: Metrics, stored: Stored) -> None:
+    async with services.database.connection() as connection:
+        await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
+        await stages.claim(connection, stored.job_ids[1], "extract", "w", 60)
+        await stages.claim(connection, stored.job_ids[2], "extract", "w", 0)
+        await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], version="0")
+
+    figures = parsed(await metrics.text())
+
+    assert figure(figures, "ragq_jobs", kind="participant", status="failed") == 1
+    assert figure(figures, "ragq_jobs", kind="participant", status="running") == 2
+    assert figure(figures, "ragq_jobs", kind="query", status="failed") == 0
+    assert figure(figures, "ragq_leases", state="held") == 1
+    assert figure(figures, "ragq_leases", state="expired") == 1
+    assert figure(figures, "ragq_workers") == 1
+
+
+async def test_seconds_of_stages_by_outcome(services: Services, metrics: Metrics, stored: Stored) -> None:
+    await metrics.text()
+    async with services.database.connection() as connection:
+        for job_id, seconds in zip(stored.job_ids[:2], (0.25, 3.5), strict=True):
+            await take(connection, job_id, "extract", committing({"quotes": {}}))
+            await lasted(connection, job_id, "extract", seconds)
+        await take(connection, stored.job_ids[2], "extract", failing(TIMED_OUT))
+
+    figures = parsed(await metrics.text())
+
+    done = {"stage": "extract", "outcome": "succeeded"}
+    assert figure(figures, "ragq_stage_seconds_count", **done) == 2
+    assert figure(figures, "ragq_stage_seconds_sum", **done) == 3.75
+    assert [figure(figures, "ragq_stage_seconds_bucket", le=le, **done) for le in ("0.1", "0.25", "2.5", "5.0")] == [
+        0,
+        1,
+        1,
+        2,
+    ]
+    assert figure(figures, "ragq_stage_seconds_bucket", le="+Inf", **done) == 2
+    assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="failed") == 1
+
+
+async def test_calls_and_tokens_that_were_paid(services: Services, metrics: Metrics, stored: Stored) -> None:
+    await metrics.text()
+    async with services.database.connection() as connection:
+        for job_id, is_reused in zip(stored.job_ids[:2], (False, True), strict=True):
+            claim = await stages.claim(connection, job_id, "extract", "w", 60)
+            assert claim is not None
+            await call(connection, claim.attempt_id, is_reused=is_reused)
+
+    text = await metrics.text()
+
+    figures = parsed(text)
+    assert figure(figures, "ragq_llm_calls_total", model="small", cost="paid") == 1
+    assert figure(figures, "ragq_llm_calls_total", model="small", cost="reused") == 1
+    assert figure(figures, "ragq_llm_tokens_total", model="small", direction="prompt") == 70
+    assert figure(figures, "ragq_llm_tokens_total", model="small", direction="reply") == 3
+    assert b"said" not in text
+
+
+async def test_what_was_counted_stays_when_its_rows_are_deleted(
+    services: Services, metrics: Metrics, stored: Stored
+) -> None:
+    await metrics.text()
+    async with services.database.connection() as connection:
+        await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
+        await metrics.text()
+        await connection.execute("DELETE FROM run WHERE id = $1", stored.run_id)
+
+    figures = parsed(await metrics.text())
+
+    assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="succeeded") == 1
+    assert figure(figures, "ragq_jobs", kind="participant", status="running") == 0
+
+
+async def test_each_attempt_is_counted_once_however_long_it_takes(
+    services: Services, metrics: Metrics, stored: Stored
+) -> None:
+    slow, quick, later = stored.job_ids
+    async with services.database.connection() as connection:
+        held = await stages.claim(connection, slow, "extract", "w", 60)
+        assert held is not None
+        await metrics.text()
+        await take(connection, quick, "extract", committing({"quotes": {}}))
+        await connection.execute(
+            "UPDATE stage_attempt SET ended_at = now() - interval '2 minutes' WHERE job_id = $1", quick
+        )
+        await metrics.text()
+        await stages.commit(connection, held, inputs={}, output={})
+        await connection.execute(
+            "UPDATE stage_attempt SET ended_at = now() - interval '2 minutes' WHERE job_id = $1", slow
+        )
+        await metrics.text()
+        await take(connection, later, "extract", committing({"quotes": {}}))
+
+    figures = parsed(await metrics.text())
+
+    assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="succeeded") == 3
+
+
+async def test_what_happened_before_the_first_reading_is_not_counted(
+    services: Services, metrics: Metrics, stored: Stored
+) -> None:
+    async with services.database.connection() as connection:
+        await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
+
+    assert (
+        figure(parsed(await metrics.text()), "ragq_stage_seconds_count", stage="extract", outcome="succeeded") is None
+    )
+
+
+async def test_requests_are_timed_by_route_and_by_nothing_that_a_client_sent(client: httpx.AsyncClient) -> None:
+    await client.get("/runs/7")
+    await client.get("/runs/8")
+    await client.get("/secret-words?said=them")
+
+    reply = await client.get("/metrics")
+
+    assert reply.headers["content-type"].startswith("text/plain; version=")
+    figures = parsed(reply.content)
+    counted = {"method": "GET", "route": "/runs/{run_id}", "status": "404"}
+    assert figure(figures, "ragq_http_request_seconds_count", **counted) == 2
+    assert figure(figures, "ragq_http_request_seconds_count", method="GET", route="none", status="404") == 1
+    assert "secret" not in reply.text
+
+
+async def test_the_database_is_read_once_in_ten_seconds(client: httpx.AsyncClient, services: Services) -> None:
+    first = parsed((await client.get("/metrics")).content)
+    async with services.database.connection() as connection:
+        await runs.store(connection, new_run(("1",)))
+
+    assert figure(parsed((await client.get("/metrics")).content), "ragq_queue_depth", stage="extract") == 0
+    assert figure(first, "ragq_queue_depth", stage="extract") == 0
