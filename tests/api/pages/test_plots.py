@@ -1,6 +1,7 @@
 """Plots of a run's report."""
 
 import re
+from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import httpx
@@ -8,6 +9,7 @@ import pytest
 
 from api.pages import plots
 from api.services import Services
+from schemas.values.scored_runs import ScoredRun
 from tests.api.pages.seeing import see, words
 from tests.api.pages.shown_runs import participant_run
 from tests.stages.reports.builders import labels, scores
@@ -51,9 +53,14 @@ async def test_a_plot_that_the_report_does_not_have(client: httpx.AsyncClient, r
 async def test_plots_are_drawn_once_for_the_same_work_and_anew_when_it_changed(
     client: httpx.AsyncClient, services: Services, run_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn = []
+    drawn: list[int] = []
     draw = plots._drawn
-    monkeypatch.setattr(plots, "_drawn", lambda run: drawn.append(run.run_id) or draw(run))
+
+    def counting(run: ScoredRun) -> Iterator[tuple[str, str]]:
+        drawn.append(run.run_id)
+        return draw(run)
+
+    monkeypatch.setattr(plots, "_drawn", counting)
     await see(client, f"/runs/{run_id}/plots")
     await see(client, f"/runs/{run_id}/plots")
     assert drawn == [run_id]

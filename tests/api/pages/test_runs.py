@@ -18,7 +18,7 @@ async def test_runs_are_listed_with_their_states_in_words(client: httpx.AsyncCli
     async with services.database.connection() as connection:
         shown = await participant_run(connection)
     said = words(await see(client, "/runs"))
-    assert f"Run {shown.run_id} participant, profile demo" in said
+    assert f"Run {shown.run_id} participant profile demo" in said
     assert "paper-test" in said
     assert "1 failed, 1 running, 1 waiting, 2 succeeded" in said
 
