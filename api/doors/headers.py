@@ -35,7 +35,8 @@ HEADERS: Final = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    # With `no-referrer` browsers hide the origin of our own forms too.
+    "Referrer-Policy": "same-origin",
     "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _FEATURES),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
