@@ -61,13 +61,13 @@ def _citation(state: StateInline, silent: bool) -> bool:
 
 def _render_citation(_renderer: RendererProtocol, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
     parts = (_render_label(label, env["labels"]) for label in LABEL.findall(tokens[place].content))
-    return f"[{', '.join(parts)}]"
+    return f'<span class="cites">[{", ".join(parts)}]</span>'
 
 
 def _render_label(label: str, labels: Collection[str]) -> str:
     if label in labels:
         return f'<a class="cite" href="#source-{label}">{label}</a>'
-    return f'<span class="cite-unknown">{label} (not a source of the prompt)</span>'
+    return f'<span class="cite-unknown">{label} (not in the prompt)</span>'
 
 
 def _render_image(_renderer: RendererProtocol, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:

@@ -9,7 +9,7 @@ def test_a_cited_source_becomes_a_link_to_it_and_others_are_marked() -> None:
     shown = answer_html("So it is [S1, S9].", ["S1"])
 
     assert 'href="#source-S1"' in shown
-    assert '<span class="cite-unknown">S9 (not a source of the prompt)</span>' in shown
+    assert '<span class="cite-unknown">S9 (not in the prompt)</span>' in shown
 
 
 def test_a_label_with_a_link_behind_it_stays_a_label() -> None:

@@ -189,7 +189,7 @@ async def test_deleting_takes_two_steps_and_takes_everything(
     client: httpx.AsyncClient, services: Services, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
-    assert '<details class="confirm danger" id="delete">' in shown.text
+    assert '<details class="confirm" id="delete">' in shown.text
 
     reply = await send(client, shown, f"/rag/{ready.id}/delete")
 

@@ -54,7 +54,7 @@ async def test_a_citation_leads_to_the_passage_as_the_prompt_had_it(
     assert '<a class="cite" href="#source-S2"' in shown.text
     block = shown.text.partition('id="source-S2"')[2]
     assert "[S2] A work" in block
-    assert "lines 2 to 2 of work 1" in words(shown)
+    assert "line 2 of work 1" in words(shown)
     assert "\npassage 2</pre>" in block
     assert 'id="source-S3"' not in shown.text
     assert "✓ cited" in words(shown) and "– not cited" in words(shown)
