@@ -6,10 +6,11 @@ import os
 import sys
 from typing import Final
 
+import asyncpg
 import uvicorn
 
 from api.main import app
-from schemas.errors import RagqError, Refused
+from schemas.errors import RagqError, Refused, StackError
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.addresses import is_loopback
@@ -51,6 +52,8 @@ async def _need_a_token(host: str) -> None:
     database = Database(connections(merged(os.environ, ENV_FILE)).database_url, pool_size=1)
     try:
         has_token = await database.steadily(api_tokens.any_live)
+    except asyncpg.UndefinedTableError:
+        raise StackError("The database has no tables of ragq yet. `ragq migrate` makes them.") from None
     finally:
         await database.close()
     if not has_token:

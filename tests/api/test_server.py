@@ -14,6 +14,7 @@ import pytest
 from api.server import _without_words
 from schemas.settings.process import KNOWN_NAMES
 from stack.ports import free_port
+from stack.probes import execute
 from stack.valkey import ValkeyServer
 from store import api_tokens
 from store.database import Database
@@ -86,6 +87,16 @@ def test_off_loopback_it_does_not_start_without_a_token(environment: pytest.Monk
         "ragq: Others can reach 0.0.0.0, and no token is stored that opens the API. Make one first, "
         "`ragq token create NAME`, or listen on 127.0.0.1.\n"
     )
+
+
+def test_off_loopback_a_database_without_tables_is_told_of(environment: pytest.MonkeyPatch, database_url: str) -> None:
+    execute(database_url, "DROP TABLE api_session", "DROP TABLE api_token")
+    environment.setenv("RAGQ_API_HOST", "0.0.0.0")
+
+    refused = subprocess.run([sys.executable, "-m", "api.server"], capture_output=True, text=True, check=False)
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == "ragq: The database has no tables of ragq yet. `ragq migrate` makes them.\n"
 
 
 def test_off_loopback_it_opens_for_its_token_alone(

@@ -159,11 +159,13 @@ async def test_a_log_line_names_the_route_and_nothing_that_was_sent(
     async with visit(token) as client:
         with capture_logs() as lines:
             await client.get("/plot/secret-name?q=secret-words")
+            await client.get("/jobs/999999999?q=secret-words")
             await client.get("/secret-path")
             await client.get("/broken")
 
     assert [(line["event"], line["route"], line["status"]) for line in lines if line["event"] == "request_served"] == [
         ("request_served", "/plot/{name}", 200),
+        ("request_served", "/jobs/{job_id}", 404),
         ("request_served", None, 404),
         ("request_served", "/broken", 500),
     ]

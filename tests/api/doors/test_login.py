@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from api.doors.admission import SESSION_COOKIE
-from api.doors.csrf import mark_for
 from api.services import Services
 from store.api_tokens import Scope, hashed
 from tests.api.doors.conftest import Client, MakeToken
@@ -79,7 +78,7 @@ async def test_logout_ends_the_session_on_the_server_too(
         page = await client.get("/login?next=/rag")
         wrong = await client.post("/logout", data={"csrf_token": mark_in(page)})
         assert wrong.status_code == 403, "the login's form is bound to another cookie than the session"
-        left = await client.post("/logout", headers={"X-CSRF-Token": mark_for(session)})
+        left = await client.post("/logout", data={"csrf_token": mark_in(await client.get("/runs"))})
 
         assert (left.status_code, left.headers["location"]) == (303, "/login")
         assert SESSION_COOKIE not in client.cookies
@@ -87,6 +86,11 @@ async def test_logout_ends_the_session_on_the_server_too(
         assert (await client.get("/room")).status_code == 303
     async with services.database.connection() as connection:
         assert await connection.fetchval("SELECT count(*) FROM api_session") == 0
+
+
+async def test_whoever_has_no_session_sees_no_logout(visit: Client) -> None:
+    async with visit(**HTML) as client:
+        assert "/logout" not in (await client.get("/runs")).text
 
 
 async def test_a_revoked_token_takes_its_sessions_along(
