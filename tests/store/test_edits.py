@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -223,3 +224,31 @@ async def test_two_who_make_a_chain_longer_at_once_take_turns(database: Database
             return await edits.lengthen(connection, stored.job_ids[0], ("extract", "embed"))
 
     assert sorted(await asyncio.gather(*(lengthen() for _ in range(4)))) == [[], [], [], ["embed"]]
+
+
+async def test_editors_and_workers_never_wait_for_each_other_in_a_circle(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract", "embed", "score"))
+    job_id = stored.job_ids[0]
+
+    async def work() -> None:
+        for _ in range(30):
+            async with database.connection() as connection:
+                for stage in ("extract", "embed", "score"):
+                    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+                    if claim is not None:
+                        await stages.commit(connection, claim, inputs={}, output={})
+
+    async def edit() -> None:
+        for _ in range(30):
+            async with database.connection() as connection:
+                with suppress(Refused):
+                    await edits.end_after(connection, job_id, "embed")
+                    await edits.lengthen(connection, job_id, ("extract", "embed", "score"))
+                    await edits.redo(connection, job_id, "extract")
+
+    await asyncio.gather(work(), work(), edit(), edit())
+
+    async with database.connection() as connection:
+        assert (await attempts.audit(connection, stored.run_id)).flaws == []
