@@ -156,7 +156,11 @@ async def edit_context(
 
 
 async def _read(served: Services, query_id: int) -> Shown:
-    async with served.database.connection() as connection:
+    """All of it at one moment."""
+    async with (
+        served.database.connection() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
         view = await query_view(connection, query_id)
         if view is None:
             raise QueryMissingError(query_id)

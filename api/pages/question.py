@@ -121,7 +121,11 @@ async def rewrite(
 
 
 async def _read(served: Services, query_id: int, top_n: int | None) -> Shown:
-    async with served.database.connection() as connection:
+    """All of it at one moment."""
+    async with (
+        served.database.connection() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
         view = await query_view(connection, query_id)
         if view is None:
             raise QueryMissingError(query_id)

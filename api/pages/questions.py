@@ -72,7 +72,10 @@ async def list_page(
 ) -> Response:
     """The newest questions, or those that come after one in that order."""
     statuses = {Shown.ALL: None, Shown.PENDING: _PENDING}.get(status, (status,))
-    async with served.database.connection() as connection:
+    async with (
+        served.database.connection() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
         lines = await queries.lines(connection, before=before, statuses=statuses, limit=PAGE_ROWS + 1)
         progress = await job_progress.progress(connection, [line.job_id for line in lines])
         counted = await queries.counts(connection)

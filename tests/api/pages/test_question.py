@@ -1,5 +1,7 @@
 """The page of a question: its prompt, and the ways to an answer."""
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -234,7 +236,7 @@ async def test_every_text_is_shown_as_text(client: httpx.AsyncClient, services: 
     assert shown.text.count("&lt;script&gt;alert") > 5
 
 
-def _with(value: object, text: str) -> object:
+def _with(value: Any, text: str) -> Any:
     """The value with a text in place of those that people or models write."""
     if isinstance(value, dict):
         free = {"queries", "hyde_answer", "entities", "content", "enriched_content", "heading_breadcrumbs", "prompt"}
