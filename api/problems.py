@@ -176,6 +176,8 @@ def _invalid_field(found: dict[str, Any]) -> InvalidField:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, UnicodeDecodeError):
+        return respond(request, INVALID, "The body is not text in UTF-8, which JSON is.")
     slug = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
     headers = None if error.headers is None else dict(error.headers)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:

@@ -25,6 +25,8 @@ router = APIRouter(tags=["events"])
 #: Between two events of a run, and of all runs.
 RUN_SECONDS: Final = 0.25
 RUNS_SECONDS: Final = 1.0
+#: The state of a run of many thousand jobs takes long to read, and is read the less often.
+RESTS_TIMES: Final = 4.0
 #: A stream looks by itself this often, should nobody have told it.
 LOOKS_SECONDS: Final = 15.0
 PING_SECONDS: Final = 15
@@ -33,13 +35,21 @@ CHANGED: Final = "changed"
 REST: Final = "rest"
 
 
-def _streams(description: str, example: str) -> dict[int | str, dict[str, Any]]:
+def _streams(*events: str, example: str, problems: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
+    event = {
+        "type": "object",
+        "properties": {
+            "event": {"type": "string", "enum": list(events)},
+            "data": {"type": "string", "contentMediaType": "application/json"},
+        },
+        "required": ["event", "data"],
+    }
     return {
         200: {
-            "description": description,
-            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": example}},
+            "description": f"Events {' and '.join(f'`{name}`' for name in events)}",
+            "content": {"text/event-stream": {"itemSchema": event, "example": example}},
         },
-        **problem_responses(404, 422, 503),
+        **problem_responses(*problems),
     }
 
 
@@ -48,9 +58,11 @@ def _streams(description: str, example: str) -> dict[int | str, dict[str, Any]]:
     summary="Watch a run",
     response_class=EventSourceResponse,
     responses=_streams(
-        "Events `changed` and `rest`",
-        'event: changed\r\ndata: {"run": 12, "states": {"running": 1}, "stages_done": 3, "stages": 8, '
+        CHANGED,
+        REST,
+        example='event: changed\r\ndata: {"run": 12, "states": {"running": 1}, "stages_done": 3, "stages": 8, '
         '"seconds_left": 4.1, "at_rest": false}\r\n\r\n',
+        problems=(404, 422, 503),
     ),
 )
 async def watch_run(run_id: PathId, served: Served) -> EventSourceResponse:
@@ -67,7 +79,11 @@ async def watch_run(run_id: PathId, served: Served) -> EventSourceResponse:
     "/events",
     summary="Watch all runs",
     response_class=EventSourceResponse,
-    responses=_streams("Events `changed`", 'event: changed\r\ndata: {"runs": [12], "may_be_more": false}\r\n\r\n'),
+    responses=_streams(
+        CHANGED,
+        example='event: changed\r\ndata: {"runs": [12], "may_be_more": false}\r\n\r\n',
+        problems=(503,),
+    ),
 )
 async def watch_runs(served: Served) -> EventSourceResponse:
     """Event `changed` at once and whenever runs change, once a second at most, with the numbers of those runs.
@@ -81,14 +97,18 @@ async def _changes_of(served: Services, run_id: int) -> AsyncIterator[ServerSent
     with served.streams.one_more():
         async with served.changes.subscribe(run_id=run_id) as subscription:
             change = None
+            clock = asyncio.get_running_loop().time
+            began = clock()
             while (state := await served.streams.state(run_id)) is not None:
+                took_s = clock() - began
                 if change is not None or not _tell_the_same(told, state):
                     yield _event(CHANGED, _in_short(state))
                     if state.is_at_rest and (told is None or not told.is_at_rest):
                         yield _event(REST, _in_short(state))
                     told = state
-                    await asyncio.sleep(RUN_SECONDS)
+                    await asyncio.sleep(max(RUN_SECONDS, RESTS_TIMES * took_s))
                 change = await subscription.next(LOOKS_SECONDS)
+                began = clock()
 
 
 async def _changed_runs(served: Services) -> AsyncIterator[ServerSentEvent]:

@@ -88,6 +88,13 @@ async def test_a_name_that_is_no_text_is_answered_like_any_other(failing: FastAP
     assert (reply.status_code, [wrong["where"] for wrong in reply.json()["errors"]]) == (422, ["body"])
 
 
+async def test_a_body_that_is_no_text_is_invalid(client: httpx.AsyncClient) -> None:
+    reply = await client.post(
+        "/rag/expansion/prompt", content=b'{"query": "\xff"}', headers={"Content-Type": "application/json"}
+    )
+    assert (reply.status_code, reply.json()["type"]) == (422, "urn:ragq:problem:request-invalid")
+
+
 async def test_another_method_is_told_all_that_the_address_takes(client: httpx.AsyncClient) -> None:
     reply = await client.options("/rag/queries/1")
     assert (reply.status_code, reply.json()["type"]) == (405, "urn:ragq:problem:method-not-allowed")
