@@ -17,19 +17,21 @@ FROM (
 GROUP BY a.stage ORDER BY min(a.id)
 """
 
+# One pass over the stages: a run may have hundreds of thousands.
 PROGRESS = """
-WITH stage AS (
-    SELECT s.status, s.started_at, s.finished_at, j.status IN ('waiting', 'running', 'interrupted') AS is_open
+SELECT p.stages, p.done, p.left_over,
+       extract(epoch FROM now() - greatest(p.since, now() - $2 * interval '1 second'))::float8
+           / nullif(p.lately, 0) AS pace
+FROM (
+    SELECT count(*) AS stages, count(*) FILTER (WHERE s.status = 'done') AS done,
+           count(*) FILTER (WHERE j.status IN ('waiting', 'running', 'interrupted') AND s.status <> 'done')
+               AS left_over,
+           count(*) FILTER (WHERE s.status = 'done' AND s.finished_at > now() - $2 * interval '1 second') AS lately,
+           min(s.started_at) FILTER (WHERE s.status = 'done' AND s.finished_at > now() - $2 * interval '1 second')
+               AS since
     FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
     WHERE j.run_id = $1
-), recent AS (
-    SELECT count(*) AS done, greatest(min(started_at), now() - $2 * interval '1 second') AS since
-    FROM stage WHERE status = 'done' AND finished_at > now() - $2 * interval '1 second'
-)
-SELECT count(*) AS stages, count(*) FILTER (WHERE s.status = 'done') AS done,
-       count(*) FILTER (WHERE s.is_open AND s.status <> 'done') AS left_over,
-       (SELECT extract(epoch FROM now() - since)::float8 / nullif(done, 0) FROM recent) AS pace
-FROM stage AS s
+) AS p
 """
 
 #: The pace of a run is that of its last minutes: a night's pause says nothing about it.

@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import os
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,18 +18,22 @@ from httpx_sse import EventSource, ServerSentEvent, aconnect_sse
 
 from api.services import Services
 from api.streams import Streams
-from stack.ports import LOOPBACK
+from stack.ports import LOOPBACK, free_port
+from stack.probes import http_answers
+from stack.valkey import ValkeyServer
 from store import runs
 from store.database import Database
 from store.runs import Stored
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
+ROOT = Path(__file__).parents[3]
+
 Open = Callable[[str], Any]
 
 
-async def eventually(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+async def eventually(is_so: Callable[[], bool], *, within_s: float = 10) -> None:
+    async with asyncio.timeout(within_s):
         while not is_so():  # noqa: ASYNC110  (neither a server nor a closed stream tells by an event)
             await asyncio.sleep(0.01)
 
@@ -196,3 +203,29 @@ async def test_too_many_streams_are_refused(client: httpx.AsyncClient, services:
     for path in ("/events", f"/runs/{stored.run_id}/events"):
         reply = await client.get(path)
         assert (reply.status_code, reply.headers["retry-after"]) == (503, "10")
+
+
+async def test_a_server_that_is_told_to_end_does_not_wait_for_its_streams(
+    database: Database, valkey: ValkeyServer, stored: Stored
+) -> None:
+    environment = os.environ | {"DATABASE_URL": database.url, "REDIS_URL": valkey.url}
+    command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:app", "--port", str(port := free_port()))
+    process = await asyncio.create_subprocess_exec(*command, env=environment, cwd=ROOT)
+    try:
+        address = f"http://{LOOPBACK}:{port}"
+        await eventually(lambda: http_answers(f"{address}/healthz"), within_s=30)
+        async with (
+            httpx.AsyncClient() as client,
+            aconnect_sse(client, "GET", f"{address}/runs/{stored.run_id}/events") as stream,
+        ):
+            events = stream.aiter_sse()
+            await anext(events)
+            process.terminate()
+            with suppress(httpx.RemoteProtocolError):
+                async for _ in events:
+                    pass
+        async with asyncio.timeout(15):
+            await process.wait()
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
