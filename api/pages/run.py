@@ -73,7 +73,7 @@ async def run_page(
         state=state,
         part=part,
         parts_of_list=-(-count // PAGE_JOBS),
-        live=_address(run_id, state, part),
+        live_address=_address(run_id, state, part),
         has_report=overview.kind in REPORTED,
         flower=_flower(served.flower_url, run_id),
     )

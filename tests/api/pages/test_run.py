@@ -161,3 +161,10 @@ async def _states(services: Services, shown: ShownRun) -> dict[JobStatus, int]:
         overview = await runs.overview(connection, shown.run_id)
     assert overview is not None
     return overview.states
+
+
+async def test_the_live_part_is_loaded_again_as_it_was_asked_for(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    page = await see(client, f"/runs/{shown.run_id}", state="waiting")
+    assert f'sse-connect="/runs/{shown.run_id}/events"' in page.text
+    assert f'hx-get="/runs/{shown.run_id}?state=waiting"' in page.text
+    assert page.text.count('id="live"') == 1

@@ -1,0 +1,80 @@
+"""Whatever texts and names hold, the pages of runs and jobs show it and do not obey it."""
+
+import json
+from typing import Final
+
+import httpx
+import pytest
+
+from api.services import Services
+from store.database import Connection
+from tests.api.pages.seeing import see
+from tests.api.pages.shown_runs import participant_run, question_run
+
+PAYLOAD: Final = """</pre></title><img src=x onerror=alert(1)>"'"""
+ESCAPED: Final = PAYLOAD.translate({ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&#34;", ord("'"): "&#39;"})
+
+#: Texts of these columns become the payload, strings inside of JSON too.
+TEXTS: Final = (
+    ("job", "subject"),
+    ("job", "note"),
+    ("stage_attempt", "error_type"),
+    ("stage_attempt", "error_message"),
+    ("stage_attempt", "error_category"),
+    ("stage_attempt", "worker_id"),
+    ("llm_call", "reply"),
+    ("llm_call", "model"),
+    ("llm_call", "stop_reason"),
+    ("llm_call_use", "purpose"),
+    ("reference_chunk", "text"),
+    ("works", "title"),
+    ("queries", "original_query"),
+)
+DOCUMENTS: Final = (
+    ("stage_attempt", "inputs"),
+    ("stage_attempt", "output"),
+    ("stage_attempt", "error_details"),
+    ("llm_call", "request"),
+    ("run", "settings"),
+    ("run", "request"),
+)
+
+#: Strings that only some words may be.
+CLOSED: Final = frozenset(
+    {"accept", "reject", "unsure", "model", "dense", "lexical", "original", "mqe", "hyde", "consolidated", "MECHANISM"}
+    | {"llm", "minimal", "mild", "moderate", "mod_severe", "severe", "no_mention", "score_na_with_evidence"}
+)
+
+
+@pytest.mark.parametrize("keeps_shape", [True, False])
+async def test_no_text_leaves_its_place(client: httpx.AsyncClient, services: Services, keeps_shape: bool) -> None:
+    async with services.database.connection() as connection:
+        shown = await participant_run(connection)
+        query = await question_run(connection)
+        await _poison(connection, keeps_shape=keeps_shape)
+    jobs = (shown.succeeded, shown.failed, query.job_id)
+    for path in ("/runs", f"/runs/{shown.run_id}", f"/runs/{query.run_id}", *(f"/jobs/{job_id}" for job_id in jobs)):
+        page = await see(client, path)
+        assert page.status_code == 200, path
+        assert "<img src=x" not in page.text, path
+        assert ESCAPED in page.text or path == "/runs", path
+
+
+async def _poison(connection: Connection, *, keeps_shape: bool) -> None:
+    for table, column in TEXTS:
+        await connection.execute(f"UPDATE {table} SET {column} = $1 WHERE {column} IS NOT NULL", PAYLOAD)
+    for table, column in DOCUMENTS:
+        for row in await connection.fetch(f"SELECT id, {column} AS kept FROM {table} WHERE {column} IS NOT NULL"):
+            poisoned = _poisoned(row["kept"], CLOSED if keeps_shape else frozenset())
+            await connection.execute(f"UPDATE {table} SET {column} = $2 WHERE id = $1", row["id"], json.dumps(poisoned))
+
+
+def _poisoned(value: object, kept: frozenset[str]) -> object:
+    match value:
+        case dict():
+            return {name: _poisoned(part, kept) for name, part in value.items()}
+        case list():
+            return [_poisoned(part, kept) for part in value]
+        case str() if value not in kept:
+            return PAYLOAD
+    return value
