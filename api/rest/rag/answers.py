@@ -12,6 +12,7 @@ from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply
 from api.rest.rag.steps import ConfigPreset
 from api.rest.rag.waited import Awaited, not_done, step_responses
+from api.rest.strict import StrictRoute
 from api.services import Served, Services
 from schemas.errors import QueryValueError, StepOvertakenError
 from store import queries
@@ -24,7 +25,7 @@ from workers.submissions import query_asked
 from workers.submissions.query_edits import found
 from workers.submissions.query_steps import Step, run_rest, take_step
 
-router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"])
+router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 
 TopN = Annotated[
     int | None,

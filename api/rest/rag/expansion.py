@@ -7,6 +7,7 @@ from api.preferences import Patient
 from api.problems import problem_responses
 from api.rest.bodies.rag_expansion import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
 from api.rest.rag.waited import Awaited, not_done, step_responses
+from api.rest.strict import StrictRoute
 from api.services import Served, Services
 from schemas.errors import StepOvertakenError
 from schemas.values.queries import Expansion, Origin
@@ -18,7 +19,7 @@ from workers.dispatch import set_off
 from workers.submissions.queries import QueryRequest
 from workers.submissions.query_asked import ask, one_question
 
-router = APIRouter(prefix="/rag/expansion", tags=["questions"])
+router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
 
 
 @router.post("/prompt", summary="Show the prompt of an expansion", responses=problem_responses(404, 422))

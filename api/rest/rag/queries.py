@@ -9,6 +9,7 @@ from api.rest.bodies.base import MAX_ID, PathId
 from api.rest.bodies.rag_queries import PassageChoice, QueryDetail, QueryList, QueryPatch, QueryStatus
 from api.rest.rag.choices import places_of
 from api.rest.rag.shown import detail_of, item_of, passages
+from api.rest.strict import StrictRoute
 from api.services import Served
 from schemas.errors import QueryMissingError, StepNotReadyError
 from schemas.values.queries import ConsolidatedContext
@@ -20,7 +21,7 @@ from workers.submissions.query_edits import found, held
 from workers.submissions.query_patch import UNCHANGED
 from workers.submissions.query_steps import Step
 
-router = APIRouter(prefix="/rag/queries", tags=["questions"])
+router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)
 
 
 @router.get("", summary="List questions", responses=problem_responses(422))

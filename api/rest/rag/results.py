@@ -5,11 +5,12 @@ from fastapi import APIRouter
 from api.problems import problem_responses
 from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_results import ResultList, ResultReply
+from api.rest.strict import StrictRoute
 from api.services import Served
 from store import deletions, queries
 from workers.submissions.query_edits import found
 
-router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"])
+router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"], route_class=StrictRoute)
 
 
 @router.get("", summary="List the answers to a question", responses=problem_responses(404, 422))

@@ -9,6 +9,7 @@ from api.preferences import Patience, Patient
 from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Consolidated, Embedded, Retrieved
 from api.rest.rag.waited import Awaited, not_done, step_responses
+from api.rest.strict import StrictRoute
 from api.services import Served, Services
 from schemas.errors import StepOvertakenError
 from schemas.values.queries import Leg, QueryText
@@ -17,7 +18,7 @@ from workers.dispatch import set_off
 from workers.submissions.query_edits import found
 from workers.submissions.query_steps import Step, take_step
 
-router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"])
+router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 
 ConfigPreset = Annotated[
     str | None,

@@ -1,0 +1,36 @@
+"""Bodies in JSON as RFC 8259 has it: UTF-8, no NaN, no name twice in an object."""
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from stages.replies.strict import strict_object
+
+
+class StrictRequest(Request):
+    """A request whose JSON is read strictly."""
+
+    async def json(self) -> Any:
+        """The object that the body is. Raises JSONDecodeError, which is answered like any other unusable part."""
+        body = await self.body()
+        try:
+            return strict_object(body.decode(), unique_names=True)
+        except ValueError as error:
+            found = "not UTF-8" if isinstance(error, UnicodeError) else str(error)
+            raise json.JSONDecodeError(found, "", 0) from None
+
+
+class StrictRoute(APIRoute):
+    """A route that reads JSON strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """As any route's, with another request."""
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return strictly

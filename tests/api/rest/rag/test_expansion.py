@@ -1,0 +1,207 @@
+"""New questions over REST."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from api.services import Services
+from schemas.settings.preset import Preset
+from store import presets, runs
+from store.stages import Failure
+from tests.api.rest.rag.conftest import Working, patient
+from tests.workers.submissions.questions import chain
+
+PROMPT = "/rag/expansion/prompt"
+RUN = "/rag/expansion/run"
+MANUAL = "/rag/expansion/manual"
+SMALL: dict[str, str] = {"corpus": "small"}
+QUESTION = "What is working memory?"
+REPLY = (
+    '```json\n{"queries": ["What is the definition of working memory?", "How does working memory function?"], '
+    '"hyde_answer": "Working memory is a cognitive system...", "intent": "DEFINITION", '
+    '"entities": ["working memory"]}\n```'
+)
+
+pytestmark = pytest.mark.usefixtures("corpus")
+
+
+def slug(reply: httpx.Response) -> str:
+    kind: str = reply.json()["type"]
+    return kind.rpartition(":")[2]
+
+
+async def frozen_n(services: Services, run_id: int) -> object:
+    async with services.database.connection() as connection:
+        return (await runs.settings(connection, run_id))["expansion.n"]
+
+
+@pytest.mark.parametrize(("body", "n"), [({"original_query": QUESTION}, 3), ({"query": QUESTION, "n": 5}, 5)])
+async def test_the_prompt_is_shown_for_both_names_of_the_question(
+    client: httpx.AsyncClient, body: dict[str, Any], n: int
+) -> None:
+    reply = await client.post(PROMPT, json=body)
+
+    assert reply.status_code == 200
+    shown = reply.json()
+    assert (shown["query"], shown["original_query"], shown["n"]) == (QUESTION, QUESTION, n)
+    assert QUESTION in shown["prompt"] and str(n) in shown["prompt"]
+    assert (await client.get("/rag/queries")).json()["total"] == 0
+
+
+async def test_the_prompt_asks_for_as_many_phrases_as_the_preset(client: httpx.AsyncClient, services: Services) -> None:
+    async with services.database.connection() as connection:
+        await presets.create(connection, "Seven", Preset().changed({"expansion.n": 7}, origin="test"))
+    shown = await client.post(PROMPT, json={"query": QUESTION, "config_preset": "seven"})
+    missing = await client.post(PROMPT, json={"query": QUESTION, "config_preset": "none"})
+    assert shown.json()["n"] == 7
+    assert (missing.status_code, slug(missing)) == (404, "preset-missing")
+
+
+@patient
+@pytest.mark.parametrize(
+    ("body", "n"),
+    [
+        ({"original_query": QUESTION, "use_full_model": True}, {"value": 3, "source": "preset Default"}),
+        ({"query": QUESTION, "n": 2}, {"value": 2, "source": "option"}),
+    ],
+)
+async def test_a_question_is_asked_and_expanded(
+    client: httpx.AsyncClient, services: Services, working: Working, body: dict[str, Any], n: dict[str, Any]
+) -> None:
+    async with working():
+        reply = await client.post(RUN, json=SMALL | body)
+
+    assert reply.status_code == 200
+    expanded = reply.json()
+    assert (expanded["success"], expanded["original_query"]) == (True, QUESTION)
+    assert expanded["expanded_queries"] == ["tea leaf oxidation", "catechins turn brown"]
+    assert (expanded["hyde_answer"], expanded["intent"]) == ("Oxygen darkens it.", "MECHANISM")
+    assert expanded["entities"] == ["tea"]
+    found = (await client.get(f"/rag/queries/{expanded['query_id']}")).json()
+    assert (found["status"], found["vector_status"], found["corpus"]) == ("needs_embeddings", "to_vec", "small")
+    assert await frozen_n(services, expanded["run_id"]) == n
+    async with services.database.connection() as connection:
+        assert await chain(connection, expanded["job_id"]) == {"expand": "done"}
+
+
+async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.AsyncClient) -> None:
+    reply = await client.post(RUN, json=SMALL | {"query": QUESTION})
+
+    assert (reply.status_code, reply.json()["status"]) == (202, "waiting")
+    assert reply.headers["location"] == f"/jobs/{reply.json()['job_id']}"
+    assert (await client.get(reply.headers["location"])).json()["query_id"] == reply.json()["query_id"]
+
+
+@patient
+@pytest.mark.parametrize("error", ["LLMResponseParseError", "ExpansionReplyError"])
+async def test_an_expansion_that_cannot_be_used_is_a_400_and_the_question_stays(
+    client: httpx.AsyncClient, working: Working, error: str
+) -> None:
+    unusable = Failure(
+        f"schemas.errors.{error}", "The model's reply cannot be used: no object", "parse", {"raw": "secret"}
+    )
+    async with working(fails={"expand": unusable}):
+        reply = await client.post(RUN, json=SMALL | {"query": QUESTION})
+
+    assert (reply.status_code, slug(reply), reply.json()["stage"]) == (400, "expansion-unusable", "expand")
+    assert "secret" not in reply.text
+    found = (await client.get(f"/rag/queries/{reply.json()['query_id']}")).json()
+    assert (found["job_status"], found["error"]["type"]) == ("failed", f"schemas.errors.{error}")
+
+
+@patient
+async def test_another_failure_of_the_expansion_is_a_500(client: httpx.AsyncClient, working: Working) -> None:
+    late = Failure("schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "llm_timeout", {})
+    async with working(fails={"expand": late}):
+        reply = await client.post(RUN, json=SMALL | {"query": QUESTION})
+    assert (reply.status_code, slug(reply)) == (500, "step-failed")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"original_query": QUESTION, "llm_response": REPLY}, {"query": QUESTION, "response_text": REPLY}],
+)
+async def test_a_pasted_expansion_needs_neither_model_nor_worker(
+    client: httpx.AsyncClient, services: Services, body: dict[str, Any]
+) -> None:
+    reply = await client.post(MANUAL, json=SMALL | body)
+
+    assert reply.status_code == 200
+    saved = reply.json()
+    assert (saved["success"], saved["message"]) == (True, "Query created successfully")
+    found = (await client.get(f"/rag/queries/{saved['query_id']}")).json()
+    assert (found["original_query"], found["intent"]) == (QUESTION, "DEFINITION")
+    assert found["expanded_queries"] == [
+        "What is the definition of working memory?",
+        "How does working memory function?",
+    ]
+    assert (found["status"], found["vector_status"], found["job_status"]) == (
+        "needs_embeddings",
+        "to_vec",
+        "succeeded",
+    )
+
+
+@pytest.mark.parametrize("reply", ["Here are the expanded queries...", "{}", '{"queries": [1]}', "  "])
+async def test_a_pasted_expansion_that_cannot_be_used_is_a_400_and_nothing_is_stored(
+    client: httpx.AsyncClient, reply: str
+) -> None:
+    refused = await client.post(MANUAL, json=SMALL | {"original_query": QUESTION, "llm_response": reply})
+    assert (refused.status_code, slug(refused)) == (400, "reply-unusable")
+    assert "expanded queries" not in refused.text
+    assert (await client.get("/rag/queries")).json()["total"] == 0
+
+
+UNUSABLE: tuple[dict[str, Any], ...] = (
+    {},
+    {"query": None},
+    {"query": ""},
+    {"query": " \t"},
+    {"query": "x" * 2001},
+    {"query": "a\x00b"},
+    {"query": 1},
+    {"query": QUESTION, "original_query": QUESTION},
+    {"query": QUESTION, "n": 0},
+    {"query": QUESTION, "n": 11},
+    {"query": QUESTION, "n": "3"},
+    {"query": QUESTION, "n": True},
+    {"query": QUESTION, "corpus": ""},
+    {"query": QUESTION, "model": "other"},
+)
+
+
+@pytest.mark.parametrize("path", [PROMPT, RUN, MANUAL])
+async def test_a_question_that_cannot_be_asked_is_refused(client: httpx.AsyncClient, path: str) -> None:
+    for body in UNUSABLE:
+        whole = SMALL | body | ({"llm_response": REPLY} if path == MANUAL else {})
+        assert (await client.post(path, json=whole)).status_code == 422, body
+    assert (await client.get("/rag/queries")).json()["total"] == 0
+
+
+async def test_a_reply_is_pasted_under_one_name(client: httpx.AsyncClient) -> None:
+    both: dict[str, str] = {"llm_response": REPLY, "response_text": REPLY}
+    for given in ({}, {"llm_response": ""}, both):
+        assert (await client.post(MANUAL, json=SMALL | {"query": QUESTION} | given)).status_code == 422
+
+
+@pytest.mark.parametrize("path", [RUN, MANUAL])
+async def test_a_corpus_or_a_preset_that_is_not_there_is_a_404(client: httpx.AsyncClient, path: str) -> None:
+    nowhere: dict[str, str] = {"corpus": "nowhere"}
+    for where, kind in (
+        ({}, "corpus-missing"),
+        (nowhere, "corpus-missing"),
+        (SMALL | {"config_preset": "x"}, "preset-missing"),
+    ):
+        body = where | {"query": QUESTION} | ({"llm_response": REPLY} if path == MANUAL else {})
+        reply = await client.post(path, json=body)
+        assert (reply.status_code, slug(reply)) == (404, kind)
+    assert (await client.get("/rag/queries")).json()["total"] == 0
+
+
+async def test_what_is_no_json_object_is_refused(client: httpx.AsyncClient) -> None:
+    twice = b'{"query": "Why?", "query": "How?"}'
+    for sent in (b"", b"{", b'{"query": NaN}', b"[]", b"\xff", b"null", b"[" * 100_000, twice):
+        reply = await client.post(PROMPT, content=sent, headers={"Content-Type": "application/json"})
+        assert (reply.status_code, slug(reply)) == (422, "request-invalid"), sent[:40]
+        assert reply.headers["content-type"] == "application/problem+json"

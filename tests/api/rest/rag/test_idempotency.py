@@ -1,0 +1,129 @@
+"""Requests that are sent twice under one key make one thing."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import pytest
+
+from api.services import Services
+from tests.api.rest.rag.conftest import Ask, Working, patient
+from tests.workers.submissions.questions import WHOLE
+
+TO_CONSOLIDATE = WHOLE[:6]
+KEY = {"Idempotency-Key": "3f1c9f6e-6a55-4a62-9b9d-0a8f6f0f2c11"}
+QUESTION = {"corpus": "small", "original_query": "What is working memory?"}
+PASTED = QUESTION | {"llm_response": '{"queries": ["working memory capacity"]}'}
+REPLAYED = "idempotency-replayed"
+
+
+async def sent_twice(client: httpx.AsyncClient, path: str, body: Mapping[str, Any]) -> httpx.Response:
+    """What the second request gets, which says what the first one said."""
+    first = await client.post(path, json=body, headers=KEY)
+    second = await client.post(path, json=body, headers=KEY)
+    assert (first.status_code, REPLAYED in first.headers) == (200, False)
+    assert (second.status_code, second.headers.get(REPLAYED)) == (200, "true")
+    assert second.json() == first.json()
+    return second
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_a_pasted_question_is_made_once(client: httpx.AsyncClient) -> None:
+    await sent_twice(client, "/rag/expansion/manual", PASTED)
+    assert (await client.get("/rag/queries")).json()["total"] == 1
+
+
+@patient
+@pytest.mark.usefixtures("corpus")
+async def test_a_question_is_expanded_once(client: httpx.AsyncClient, working: Working) -> None:
+    async with working():
+        await sent_twice(client, "/rag/expansion/run", QUESTION)
+    assert (await client.get("/rag/queries")).json()["total"] == 1
+
+
+async def test_a_pasted_answer_is_saved_once(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    await sent_twice(client, f"/rag/queries/{query.id}/augment/manual", {"response_text": "By oxygen [S1]."})
+    assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 1
+
+
+@patient
+@pytest.mark.parametrize("step", ["augment/run", "run"])
+async def test_an_answer_is_asked_for_once(client: httpx.AsyncClient, ask: Ask, working: Working, step: str) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    async with working():
+        replayed = await sent_twice(client, f"/rag/queries/{query.id}/{step}", {})
+        if step == "augment/run":
+            another = await client.post(f"/rag/queries/{query.id}/{step}", json={})
+            assert another.json()["result_id"] != replayed.json()["result_id"]
+            await_old = await client.post(f"/rag/queries/{query.id}/{step}", json={}, headers=KEY)
+            assert await_old.json() == replayed.json()
+
+
+@patient
+@pytest.mark.usefixtures("corpus")
+async def test_a_request_that_comes_again_waits_for_what_is_on_its_way(
+    client: httpx.AsyncClient, working: Working
+) -> None:
+    started = await client.post("/rag/expansion/run", json=QUESTION, headers=KEY | {"Prefer": "respond-async"})
+    waiting = await client.post("/rag/expansion/run", json=QUESTION, headers=KEY | {"Prefer": "respond-async"})
+    assert (started.status_code, waiting.status_code, waiting.headers[REPLAYED]) == (202, 202, "true")
+    assert waiting.json() == started.json()
+
+    async with working():
+        done = await client.post("/rag/expansion/run", json=QUESTION, headers=KEY)
+
+    assert (done.status_code, done.headers[REPLAYED]) == (200, "true")
+    assert done.json()["query_id"] == started.json()["query_id"]
+
+
+@patient
+async def test_of_two_at_once_one_makes_the_answer_and_both_get_it(
+    client: httpx.AsyncClient, ask: Ask, working: Working
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    path = f"/rag/queries/{query.id}/augment/run"
+
+    async with working():
+        replies = await asyncio.gather(*(client.post(path, json={}, headers=KEY) for _ in range(3)))
+
+    assert {reply.status_code for reply in replies} == {200}
+    assert len({reply.json()["result_id"] for reply in replies}) == 1
+    assert sorted(reply.headers.get(REPLAYED, "false") for reply in replies) == ["false", "true", "true"]
+    assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 1
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_a_key_stands_for_one_request(client: httpx.AsyncClient, services: Services) -> None:
+    await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
+
+    other = await client.post("/rag/expansion/manual", json=PASTED | {"original_query": "Another?"}, headers=KEY)
+
+    assert other.status_code == 422
+    assert other.json()["type"] == "urn:ragq:problem:idempotency-key-reused"
+    assert (await client.get("/rag/queries")).json()["total"] == 1
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_a_request_that_was_refused_leaves_its_key_free(client: httpx.AsyncClient) -> None:
+    body = PASTED | {"corpus": "nowhere"}
+    refused = await client.post("/rag/expansion/manual", json=body, headers=KEY)
+    made = await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
+    assert (refused.status_code, made.status_code, REPLAYED in made.headers) == (404, 200, False)
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_what_was_deleted_since_is_not_made_again(client: httpx.AsyncClient) -> None:
+    made = await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
+    await client.delete(f"/rag/queries/{made.json()['query_id']}")
+    again = await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
+    assert again.status_code == 404
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_a_key_is_1_to_255_visible_characters(client: httpx.AsyncClient) -> None:
+    for key in (b"", b" ", b"two words", b"x" * 256, b"tea\x7f", b"caf\xe9"):
+        reply = await client.post("/rag/expansion/manual", json=PASTED, headers={"Idempotency-Key": key})
+        assert (reply.status_code, reply.json()["errors"][0]["where"]) == (422, "header.idempotency-key"), key
+    assert (await client.get("/rag/queries")).json()["total"] == 0

@@ -1,0 +1,157 @@
+"""The prompt, pasted answers, and the answers of a question over REST."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from api.services import Services
+from store import attempts
+from tests.api.rest.rag.conftest import Ask
+from tests.workers.submissions.questions import WHOLE
+
+TO_VALIDATE = WHOLE[:5]
+TO_CONSOLIDATE = WHOLE[:6]
+
+RESULT_FIELDS = {
+    *("id", "query_id", "response_text", "created_at", "updated_at"),
+    *("origin", "model", "preset", "prompt_hash", "sources", "unknown_citations"),
+}
+
+
+def slug(reply: httpx.Response) -> str:
+    kind: str = reply.json()["type"]
+    return kind.rpartition(":")[2]
+
+
+async def paste(client: httpx.AsyncClient, query_id: int, text: str, **more: Any) -> int:
+    body = {"response_text": text, **more}
+    reply = await client.post(f"/rag/queries/{query_id}/augment/manual", json=body)
+    assert reply.status_code == 200, reply.text
+    result_id: int = reply.json()["result_id"]
+    return result_id
+
+
+@pytest.mark.parametrize(("params", "shown"), [({}, 3), ({"top_n": 2}, 2), ({"top_n": 20}, 3)])
+async def test_the_prompt_shows_as_many_sources_as_are_asked_for(
+    client: httpx.AsyncClient, ask: Ask, params: dict[str, int], shown: int
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    reply = await client.get(f"/rag/queries/{query.id}/augment/prompt", params=params)
+
+    assert reply.status_code == 200
+    found = reply.json()
+    assert (found["query_id"], found["original_query"]) == (query.id, "Why is tea dark?")
+    assert (found["context_count"], found["available_context_count"]) == (shown, 3)
+    assert found["context_source"] == "consolidated"
+    assert [source["label"] for source in found["sources"]] == [f"S{number}" for number in range(1, shown + 1)]
+    assert all(f"passage {place}" in found["prompt"] for place in range(1, shown + 1))
+
+
+async def test_the_prompt_of_retrieved_chunks_says_that_it_is_one(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_VALIDATE)
+    found = (await client.get(f"/rag/queries/{query.id}/augment/prompt")).json()
+    assert (found["context_source"], found["context_count"]) == ("retrieved", 3)
+
+
+async def test_there_is_no_prompt_before_a_search(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask("expand", "embed")
+    reply = await client.get(f"/rag/queries/{query.id}/augment/prompt")
+    assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
+
+
+@pytest.mark.parametrize("top_n", ["0", "21", "x"])
+async def test_a_number_of_sources_that_cannot_be_shown_is_refused(
+    client: httpx.AsyncClient, ask: Ask, top_n: str
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    reply = await client.get(f"/rag/queries/{query.id}/augment/prompt", params={"top_n": top_n})
+    assert (reply.status_code, reply.json()["errors"][0]["where"]) == (422, "query.top_n")
+
+
+async def test_a_pasted_answer_is_saved_with_the_sources_it_was_shown(
+    client: httpx.AsyncClient, services: Services, ask: Ask
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    body = {"response_text": "Working memory is a cognitive system... [S1][S3]", "top_n": 2}
+    reply = await client.post(f"/rag/queries/{query.id}/augment/manual", json=body)
+
+    assert reply.status_code == 200
+    saved = reply.json()
+    assert saved == {
+        "query_id": query.id,
+        "result_id": saved["result_id"],
+        "success": True,
+        "message": "Response saved successfully",
+    }
+    result = (await client.get(f"/rag/queries/{query.id}/results/{saved['result_id']}")).json()
+    assert set(result) == RESULT_FIELDS
+    assert (result["response_text"], result["origin"], result["model"]) == (body["response_text"], "pasted", None)
+    assert ([source["label"] for source in result["sources"]], result["unknown_citations"]) == (["S1", "S2"], ["S3"])
+    async with services.database.connection() as connection:
+        stored = await attempts.output(connection, query.job_id, "augment")
+    assert stored is not None
+    assert stored.value["top_n"] == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"response_text": ""}, 422),
+        ({"response_text": "a\x00b"}, 422),
+        ({"response_text": 7}, 422),
+        ({"response_text": "x" * 200_001}, 422),
+        ({"text": "By oxygen."}, 422),
+        ({"response_text": "By oxygen.", "top_n": 0}, 422),
+        ({}, 422),
+        ({"response_text": "  \n "}, 400),
+    ],
+)
+async def test_an_answer_that_cannot_be_saved_is_refused(
+    client: httpx.AsyncClient, ask: Ask, body: dict[str, Any], status: int
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    reply = await client.post(f"/rag/queries/{query.id}/augment/manual", json=body)
+    assert reply.status_code == status
+    assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 0
+
+
+async def test_there_is_nothing_to_answer_before_consolidation(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_VALIDATE)
+    reply = await client.post(f"/rag/queries/{query.id}/augment/manual", json={"response_text": "By oxygen."})
+    assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
+
+
+async def test_the_answers_come_newest_first(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    first = await paste(client, query.id, "By steeping.")
+    second = await paste(client, query.id, "With water.")
+
+    listed = (await client.get(f"/rag/queries/{query.id}/results")).json()
+
+    assert (listed["query_id"], listed["total"]) == (query.id, 2)
+    assert [result["id"] for result in listed["results"]] == [second, first]
+    assert {frozenset(result) for result in listed["results"]} == {frozenset(RESULT_FIELDS)}
+    assert (await client.get("/rag/queries")).json()["queries"][0]["results_count"] == 2
+
+
+async def test_an_answer_is_deleted(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    result_id = await paste(client, query.id, "By steeping.")
+    where = f"/rag/queries/{query.id}/results/{result_id}"
+
+    assert (await client.delete(where)).status_code == 204
+
+    for method in ("GET", "DELETE"):
+        reply = await client.request(method, where)
+        assert (reply.status_code, slug(reply)) == (404, "result-missing")
+    assert (await client.get(f"/rag/queries/{query.id}/results")).json()["results"] == []
+
+
+async def test_an_answer_belongs_to_its_question(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    result_id = await paste(client, query.id, "By steeping.")
+    reply = await client.get(f"/rag/queries/{query.id + 1}/results/{result_id}")
+    assert (reply.status_code, slug(reply)) == (404, "query-missing")

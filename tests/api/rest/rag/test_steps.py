@@ -1,0 +1,422 @@
+"""The steps of a question over REST: taken, waited for, and what they come to."""
+
+import asyncio
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from api.services import Services
+from schemas.settings.preset import Preset
+from store import presets, runs
+from store.queries import StoredQuery
+from store.stages import Failure
+from tests.api.rest.rag.conftest import ANSWER, Ask, Working, patient
+from tests.workers.submissions.questions import WHOLE, chain, flaws
+from workers.app import make_app as make_broker
+
+TO_VALIDATE = WHOLE[:5]
+TO_CONSOLIDATE = WHOLE[:6]
+AT_ONCE = {"Prefer": "respond-async"}
+
+EMBED = ("embed", ("expand",), ("embed",))
+RETRIEVE = ("retrieve", ("expand", "embed"), ("retrieve", "rerank", "validate"))
+CONSOLIDATE = ("consolidate", TO_VALIDATE, ("consolidate",))
+RUN = ("augment/run", TO_CONSOLIDATE, ("augment", "generate"))
+
+
+def path(query_id: int, step: str) -> str:
+    return f"/rag/queries/{query_id}/{step}"
+
+
+async def on_its_way(client: httpx.AsyncClient, query: StoredQuery) -> asyncio.Task[httpx.Response]:
+    """A request for the step `embed`, whose job waits for a worker."""
+    waiting = asyncio.create_task(client.post(path(query.id, "embed")))
+    async with asyncio.timeout(30):
+        for _ in itertools.count():
+            if (await client.get(f"/jobs/{query.job_id}")).json()["status"] == "waiting":
+                break
+    return waiting
+
+
+def slug(reply: httpx.Response) -> str:
+    kind: str = reply.json()["type"]
+    return kind.rpartition(":")[2]
+
+
+@patient
+async def test_embed_replies_as_the_seed_and_the_code_do(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
+    query = await ask("expand")
+
+    async with working():
+        reply = await client.post(path(query.id, "embed"))
+
+    assert reply.status_code == 200
+    assert reply.json() == {
+        "query_id": query.id,
+        "run_id": query.run_id,
+        "job_id": query.job_id,
+        "success": True,
+        "message": "Query vectorized successfully",
+        "vector_status": "vec",
+        "total_embeddings": 4,
+        "original_count": 1,
+        "mqe_count": 2,
+        "hyde_count": 1,
+    }
+
+
+@patient
+async def test_retrieve_replies_as_the_seed_and_the_code_do(
+    client: httpx.AsyncClient, ask: Ask, working: Working
+) -> None:
+    query = await ask("expand", "embed")
+
+    async with working():
+        reply = await client.post(path(query.id, "retrieve"))
+
+    assert reply.status_code == 200
+    assert reply.json() == {
+        "query_id": query.id,
+        "run_id": query.run_id,
+        "job_id": query.job_id,
+        "success": True,
+        "message": "Retrieved 3 chunks",
+        "chunks_retrieved": 3,
+        "total_dense_candidates": 5,
+        "total_lexical_candidates": 1,
+        "rrf_candidates": 4,
+        "final_count": 3,
+    }
+
+
+@patient
+async def test_consolidate_replies_as_the_seed_and_the_code_do(
+    client: httpx.AsyncClient, ask: Ask, working: Working
+) -> None:
+    query = await ask(*TO_VALIDATE)
+
+    async with working():
+        reply = await client.post(path(query.id, "consolidate"))
+
+    assert reply.status_code == 200
+    assert reply.json() == {
+        "query_id": query.id,
+        "run_id": query.run_id,
+        "job_id": query.job_id,
+        "success": True,
+        "message": "Consolidated 3 chunks into 3 groups",
+        "original_count": 3,
+        "consolidated_count": 3,
+    }
+
+
+@patient
+@pytest.mark.parametrize("body", [{"top_n": 5, "use_full_model": False}, {"force": True}, {}, None])
+async def test_an_answer_replies_as_the_seed_and_the_code_do(
+    client: httpx.AsyncClient, ask: Ask, working: Working, body: dict[str, Any] | None
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    async with working():
+        reply = await client.post(path(query.id, "augment/run"), json=body)
+
+    assert reply.status_code == 200
+    answered = reply.json()
+    assert (answered["success"], answered["query_id"]) == (True, query.id)
+    assert (answered["response_text"], answered["model"]) == (ANSWER.text, "tiny")
+    assert ([source["label"] for source in answered["sources"]], answered["unknown_citations"]) == (["S1"], ["S9"])
+    read = (await client.get(path(query.id, f"results/{answered['result_id']}"))).json()
+    assert read["response_text"] == ANSWER.text
+
+
+@patient
+@pytest.mark.parametrize(
+    ("params", "body", "asked_for"),
+    [({}, None, None), ({"top_n": 2}, None, 2), ({}, {"top_n": 3}, 3), ({"top_n": 4}, {"top_n": 4}, 4)],
+)
+async def test_the_number_of_sources_reaches_the_job(
+    client: httpx.AsyncClient,
+    services: Services,
+    ask: Ask,
+    working: Working,
+    params: dict[str, int],
+    body: dict[str, int] | None,
+    asked_for: int | None,
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    async with working():
+        assert (await client.post(path(query.id, "augment/run"), params=params, json=body)).status_code == 200
+
+    async with services.database.connection() as connection:
+        job = await runs.job(connection, query.job_id)
+    assert job is not None
+    assert job["inputs"].get("top_n") == asked_for
+
+
+@pytest.mark.parametrize(
+    ("params", "body"),
+    [
+        ({"top_n": 0}, None),
+        ({"top_n": 21}, None),
+        ({"top_n": "many"}, None),
+        ({}, {"top_n": 0}),
+        ({}, {"top_n": "3"}),
+        ({}, {"force": 1}),
+        ({}, {"model": "other"}),
+        ({"top_n": 2}, {"top_n": 3}),
+    ],
+)
+async def test_what_cannot_be_asked_for_is_refused_and_nothing_runs(
+    client: httpx.AsyncClient, services: Services, ask: Ask, params: dict[str, Any], body: dict[str, Any] | None
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    reply = await client.post(path(query.id, "augment/run"), params=params, json=body)
+
+    assert reply.status_code == 422
+    async with services.database.connection() as connection:
+        assert await chain(connection, query.job_id) == dict.fromkeys(TO_CONSOLIDATE, "done")
+
+
+@pytest.mark.parametrize(("step", "done", "due"), [EMBED, RETRIEVE, CONSOLIDATE, RUN])
+async def test_without_a_worker_a_step_is_on_its_way_and_says_where(
+    client: httpx.AsyncClient,
+    services: Services,
+    ask: Ask,
+    step: str,
+    done: tuple[str, ...],
+    due: tuple[str, ...],
+) -> None:
+    query = await ask(*done)
+
+    reply = await client.post(path(query.id, step))
+
+    assert (reply.status_code, reply.headers["location"]) == (202, f"/jobs/{query.job_id}")
+    assert "preference-applied" not in reply.headers
+    started = reply.json()
+    assert set(started) == {"query_id", "run_id", "job_id", "status", "message"}
+    assert (started["job_id"], started["query_id"], started["status"]) == (query.job_id, query.id, "waiting")
+    assert (await client.get(reply.headers["location"])).json()["status"] == "waiting"
+    async with services.database.connection() as connection:
+        first, *later = due
+        waiting = {first: "ready"} | dict.fromkeys(later, "waiting")
+        assert await chain(connection, query.job_id) == dict.fromkeys(done, "done") | waiting
+
+
+@patient
+@pytest.mark.parametrize("prefer", ["respond-async", "wait=0", "wait=1"])
+async def test_a_client_may_prefer_to_wait_for_less(client: httpx.AsyncClient, ask: Ask, prefer: str) -> None:
+    query = await ask("expand")
+    reply = await client.post(path(query.id, "embed"), headers={"Prefer": prefer})
+    assert (reply.status_code, reply.headers["preference-applied"]) == (202, prefer)
+
+
+@pytest.mark.parametrize(
+    ("step", "done", "needed"),
+    [
+        ("embed", (), "expand"),
+        ("retrieve", ("expand",), "embed"),
+        ("consolidate", ("expand", "embed"), "retrieve"),
+        ("augment/run", TO_VALIDATE, "consolidate"),
+    ],
+)
+async def test_a_step_that_comes_too_early_is_a_404_that_names_the_step_before(
+    client: httpx.AsyncClient, ask: Ask, step: str, done: tuple[str, ...], needed: str
+) -> None:
+    query = await ask(*done)
+
+    reply = await client.post(path(query.id, step))
+
+    assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
+    assert f"step '{needed}' comes first" in reply.json()["detail"]
+
+
+@patient
+@pytest.mark.parametrize(
+    ("step", "done", "stage", "error", "status", "kind"),
+    [
+        ("embed", ("expand",), "embed", "EmbeddingError", 500, "step-failed"),
+        ("retrieve", ("expand", "embed"), "validate", "LLMResponseParseError", 500, "step-failed"),
+        ("consolidate", TO_VALIDATE, "consolidate", "WorkChangedError", 409, "work-changed"),
+        ("augment/run", TO_CONSOLIDATE, "generate", "LLMTimeoutError", 500, "step-failed"),
+        ("embed", ("expand",), "embed", "ErrorOfAnotherLibrary", 500, "step-failed"),
+    ],
+)
+async def test_a_stage_that_fails_while_it_is_waited_for_is_a_problem_that_says_what_to_do(
+    client: httpx.AsyncClient,
+    ask: Ask,
+    working: Working,
+    step: str,
+    done: tuple[str, ...],
+    stage: str,
+    error: str,
+    status: int,
+    kind: str,
+) -> None:
+    query = await ask(*done)
+
+    async with working(fails={stage: Failure(f"schemas.errors.{error}", "It broke.", "unknown", {"raw": "private"})}):
+        reply = await client.post(path(query.id, step))
+
+    assert (reply.status_code, slug(reply)) == (status, kind)
+    problem = reply.json()
+    assert (problem["query_id"], problem["job_id"], problem["stage"], problem["error_type"]) == (
+        query.id,
+        query.job_id,
+        stage,
+        error,
+    )
+    assert f"failed with {error}: It broke." in problem["detail"]
+    assert f"ragq retry j{query.job_id}" in problem["detail"]
+    assert "private" not in reply.text
+
+
+@patient
+async def test_a_failed_step_is_taken_again(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
+    query = await ask("expand")
+    async with working(fails={"embed": Failure("schemas.errors.EmbeddingError", "It broke.", "unknown", {})}):
+        assert (await client.post(path(query.id, "embed"))).status_code == 500
+
+    async with working():
+        reply = await client.post(path(query.id, "embed"))
+
+    assert (reply.status_code, reply.json()["vector_status"]) == (200, "vec")
+
+
+@patient
+async def test_a_step_ends_the_chain_and_makes_what_came_after_stale(
+    client: httpx.AsyncClient, services: Services, ask: Ask, working: Working
+) -> None:
+    query = await ask(*WHOLE)
+
+    async with working():
+        assert (await client.post(path(query.id, "retrieve"))).status_code == 200
+
+    found = (await client.get(f"/rag/queries/{query.id}")).json()
+    assert (found["status"], found["clean_retrieval_context"]) == ("needs_consolidation", None)
+    async with services.database.connection() as connection:
+        assert await chain(connection, query.job_id) == dict.fromkeys(TO_VALIDATE, "done")
+        assert await flaws(connection) == []
+
+
+@patient
+async def test_the_rest_of_the_chain_runs_to_the_answer(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
+    query = await ask("expand")
+
+    async with working():
+        reply = await client.post(path(query.id, "run"))
+        again = await client.post(path(query.id, "run"))
+
+    assert (reply.status_code, reply.json()["response_text"]) == (200, ANSWER.text)
+    assert (await client.get(f"/rag/queries/{query.id}")).json()["status"] == "ready"
+    assert (again.status_code, slug(again)) == (409, "nothing-to-do")
+
+
+@patient
+async def test_nobody_has_to_wait_for_the_rest_of_the_chain(
+    client: httpx.AsyncClient, ask: Ask, working: Working
+) -> None:
+    query = await ask("expand")
+    started = await client.post(path(query.id, "run"), headers=AT_ONCE)
+    assert started.status_code == 202
+
+    async with working():
+        again = await client.post(path(query.id, "run"))
+
+    assert (again.status_code, again.json()["job_id"]) == (200, started.json()["job_id"])
+    assert (await client.get(path(query.id, "results"))).json()["total"] == 1
+
+
+@patient
+@pytest.mark.parametrize(
+    ("step", "done"), [("retrieve", ("expand", "embed")), ("consolidate", TO_VALIDATE), ("augment/run", TO_CONSOLIDATE)]
+)
+async def test_another_preset_moves_the_question_to_a_run_of_its_own(
+    client: httpx.AsyncClient,
+    services: Services,
+    ask: Ask,
+    working: Working,
+    step: str,
+    done: tuple[str, ...],
+) -> None:
+    query = await ask(*done)
+    async with services.database.connection() as connection:
+        few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
+        await presets.create(connection, "Few", few)
+
+    async with working():
+        reply = await client.post(path(query.id, step), params={"config_preset": "few"})
+
+    assert reply.status_code == 200
+    assert reply.json()["run_id"] != query.run_id
+    found = (await client.get(f"/rag/queries/{query.id}")).json()
+    assert (found["preset"], found["run_id"], found["job_id"]) == (
+        "Few",
+        reply.json()["run_id"],
+        reply.json()["job_id"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "step", "done"),
+    [
+        ("POST", "retrieve", ("expand", "embed")),
+        ("POST", "consolidate", TO_VALIDATE),
+        ("POST", "augment/run", TO_CONSOLIDATE),
+        ("POST", "run", TO_CONSOLIDATE),
+        ("GET", "augment/prompt", TO_CONSOLIDATE),
+    ],
+)
+async def test_a_preset_that_is_not_there_is_a_404(
+    client: httpx.AsyncClient, ask: Ask, method: str, step: str, done: tuple[str, ...]
+) -> None:
+    query = await ask(*done)
+    reply = await client.request(method, path(query.id, step), params={"config_preset": "none"})
+    assert (reply.status_code, slug(reply)) == (404, "preset-missing")
+
+
+@patient
+@pytest.mark.parametrize(
+    ("meanwhile", "status", "kind"), [("cancelled", 409, "step-overtaken"), ("deleted", 404, "query-missing")]
+)
+async def test_what_somebody_else_does_to_the_question_meanwhile_ends_the_wait(
+    client: httpx.AsyncClient, ask: Ask, meanwhile: str, status: int, kind: str
+) -> None:
+    query = await ask("expand")
+    waiting = await on_its_way(client, query)
+
+    if meanwhile == "cancelled":
+        assert (await client.post(f"/jobs/{query.job_id}/cancel")).status_code == 200
+    else:
+        assert (await client.delete(f"/rag/queries/{query.id}")).status_code == 204
+
+    reply = await waiting
+    assert (reply.status_code, slug(reply)) == (status, kind)
+
+
+@patient
+async def test_a_paused_step_says_how_it_goes_on(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask("expand")
+    waiting = await on_its_way(client, query)
+    await client.post(f"/jobs/{query.job_id}/pause")
+
+    reply = await waiting
+
+    assert (reply.status_code, reply.json()["status"]) == (202, "paused")
+    assert f"POST /jobs/{query.job_id}/resume" in reply.json()["message"]
+
+
+async def test_with_the_broker_away_a_step_is_stored_and_waits(
+    app: FastAPI, client: httpx.AsyncClient, services: Services, ask: Ask
+) -> None:
+    query = await ask("expand")
+    app.state.services = replace(services, broker=make_broker("redis://127.0.0.1:1/0"))
+
+    reply = await client.post(path(query.id, "embed"), headers=AT_ONCE)
+
+    assert (reply.status_code, reply.json()["status"]) == (202, "waiting")
