@@ -122,6 +122,8 @@ async def _form(request: Request, served: Services, form: AskForm, *, wrong: dic
                 prompt = await _prompt(connection, form)
             except QueryValueError as error:
                 wrong.setdefault("question", f"The question {error.problem}.")
+            except Refused as error:
+                wrong.setdefault("form", str(error))
     return page(
         request,
         "ask.html.j2",

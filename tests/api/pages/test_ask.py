@@ -88,6 +88,7 @@ async def test_a_pasted_reply_becomes_the_expansion(client: httpx.AsyncClient, s
         ({"question": "Why?", "expansion": "paste", "reply": "I <cannot>"}, "cannot be used"),
         ({"question": "Why?", "corpus": "nowhere"}, "nowhere"),
         ({"question": "Why?", "preset": "nobody"}, "nobody"),
+        ({"question": "Why?", "preset": "nobody", "expansion": "paste", "reply": "I <cannot>"}, "nobody"),
     ],
 )
 async def test_what_cannot_be_used_is_said_and_what_was_typed_is_kept(
