@@ -86,15 +86,8 @@ async def test_the_list_comes_newest_first_by_pages_and_by_status(
 
 
 async def test_a_list_that_cannot_be_given_is_refused(client: httpx.AsyncClient) -> None:
-    impossible: tuple[dict[str, Any], ...] = ({"limit": 0}, {"limit": 1001}, {"before": 0}, {"before": 2**63})
-        {"limit": 0},
-        {"limit": 1001},
-        {"before": 0},
-        {"before": 2**63},
-        {"status": "x"},
-    ]
-    for params in (*impossible, {"status": "x"}):
-        assert (await client.get(QUERIES, params=params)).status_code == 422, params
+    for unusable in ("limit=0", "limit=1001", "before=0", f"before={2**63}", "status=x"):
+        assert (await client.get(f"{QUERIES}?{unusable}")).status_code == 422, unusable
 
 
 async def test_a_question_has_the_fields_of_the_seed_and_of_the_code(client: httpx.AsyncClient, ask: Ask) -> None:
