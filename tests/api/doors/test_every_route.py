@@ -9,8 +9,9 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
+from api.pages.routers import PAGES
 from store.api_tokens import Scope
-from tests.api.doors.conftest import Client, MakeToken, Revoke
+from tests.api.doors.conftest import HERE, Client, MakeToken, Revoke
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 #: The addresses that strangers may use.
@@ -90,6 +91,16 @@ async def test_a_page_of_another_origin_changes_nothing_anywhere(app: FastAPI, v
 
     assert found == dict.fromkeys(found, 403)
     assert ("POST", "/login") in found
+
+
+async def test_no_page_takes_a_form_without_its_mark(app: FastAPI, visit: Client) -> None:
+    routes = [route for router in PAGES for route in iter_route_contexts(router.routes)]
+    forms = {("POST", str(route.path)) for route in routes if "POST" in (route.methods or ())}
+    assert len(forms) >= 10
+    async with visit(Accept="text/html", Origin=f"http://{HERE}") as client:
+        found = await ask(client, app, leave_out={*addresses(app)} - forms)
+
+    assert found == dict.fromkeys(forms, 403)
 
 
 async def test_from_elsewhere_no_route_is_open(app: FastAPI, visit: Client) -> None:
