@@ -21,6 +21,7 @@ async def request_key(
             pattern=r"^[\x21-\x7e]{1,255}$",
             description="1 to 255 visible characters of your own making, a UUID say. The same request under the same "
             "key makes nothing new for 24 hours, and is answered by what was made.",
+            examples=["8e0f6a52-1b7c-4f7e-9d2b-5f3c1a60c9de"],
         ),
     ] = None,
 ) -> RequestKey | None:

@@ -60,7 +60,7 @@ async def show_job(job_id: PathId, served: Served) -> JobReply:
 async def list_attempts(
     job_id: PathId,
     served: Served,
-    stage: Annotated[str, Query(pattern="^[a-z_]{1,40}$")] | None = None,
+    stage: Annotated[str | None, Query(pattern="^[a-z_]{1,40}$", examples=["embed"])] = None,
     outputs: Outputs = False,
 ) -> AttemptsReply:
     """Every attempt of a job, or of one of its stages, oldest first. None is ever erased."""

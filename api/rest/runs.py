@@ -28,14 +28,12 @@ from workers.control import Action, control
 router = APIRouter(prefix="/runs", tags=["runs"])
 
 Kind = Literal["participant", "query", "tags", "index"]
-Limit = Annotated[int, Query(ge=1, le=1000)]
-Place = Annotated[int, Query(ge=1, le=MAX_ID)]
+Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
+Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
 
 
 @router.get("", summary="List runs", responses=problem_responses(422))
-async def list_runs(
-    served: Served, limit: Limit = 20, before: Place | None = None, kind: Kind | None = None
-) -> RunsReply:
+async def list_runs(served: Served, limit: Limit = 20, before: Place = None, kind: Kind | None = None) -> RunsReply:
     """The newest runs, newest first; with `before`, those that are older than that run."""
     async with served.database.connection() as connection:
         found = await runs.overviews(connection, limit=limit, before=before, kind=kind)
@@ -50,7 +48,7 @@ async def show_run(
     run_id: PathId,
     served: Served,
     jobs_limit: Limit = 100,
-    after: Place | None = None,
+    after: Place = None,
     status: JobStatus | None = None,
 ) -> RunReply:
     """A run and its jobs with their stages, in the order of submission; those behind job `after`, or in one state."""

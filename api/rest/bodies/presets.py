@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Path
-from pydantic import BaseModel, Field, StringConstraints, create_model
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from api.rest.bodies.base import Body, Reply, Text
 from schemas.settings.preset import Preset
@@ -36,6 +36,8 @@ def _partial(model: type[BaseModel]) -> type[Body]:
 class PresetConfig(_partial(Preset)):  # type: ignore[misc]
     """Values of a preset by group and key; those that are absent stay as they are."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"augmentation": {"top_n_contexts": 3}}]})
+
     def values(self) -> dict[str, Any]:
         """Those that are there, as `group.key`."""
         groups = self.model_dump(exclude_unset=True)
@@ -50,7 +52,7 @@ class NewPresetBody(Body):
     description: Description | None = Field(default=None, examples=["Few sources"])
     copy_of: Name | None = Field(default=None, examples=["Wide"])
     """The preset to copy; without it the default one."""
-    config: PresetConfig = Field(default_factory=PresetConfig, examples=[{"augmentation": {"top_n_contexts": 3}}])
+    config: PresetConfig = Field(default_factory=PresetConfig)
 
 
 class PresetBody(Body):
@@ -58,7 +60,7 @@ class PresetBody(Body):
 
     description: Description | None = Field(default=None, examples=["Few sources"])
     """Absent or null leaves it as it is."""
-    config: PresetConfig = Field(default_factory=PresetConfig, examples=[{"retrieval": {"dense_limit": 25}}])
+    config: PresetConfig = Field(default_factory=PresetConfig)
 
 
 class PresetReply(Reply):
@@ -66,7 +68,7 @@ class PresetReply(Reply):
 
     preset_name: str = Field(examples=["Default"])
     is_default: bool
-    description: str | None
+    description: str | None = Field(examples=["Few chunks, read closely"])
     config: Preset
     created_at: datetime
     updated_at: datetime
@@ -76,4 +78,4 @@ class PresetsReply(Reply):
     """Every preset, the default first."""
 
     presets: list[PresetReply]
-    total: int
+    total: int = Field(examples=[2])

@@ -20,9 +20,9 @@ class RunLine(Reply):
     """What was asked for; never the text of a subject."""
     version: str = Field(examples=["0.1.0"])
     """The ragq that stored it."""
-    identity: str
+    identity: str = Field(examples=["5f0c2a91"])
     """The same work has the same identity."""
-    settings_hash: str
+    settings_hash: str = Field(examples=["9b1d77e0"])
     created_at: datetime
     finished_at: datetime | None
     """When the last job that came to rest did so."""
@@ -107,7 +107,7 @@ class RunReply(Reply):
 class SettingReply(Reply):
     """A setting of a run."""
 
-    value: Any
+    value: Any = Field(examples=[0.0])
     source: str = Field(examples=["default"])
     """Where the value came from: a default, the profile, a file, the environment, an option, a preset."""
 
@@ -128,10 +128,10 @@ class JobReply(JobLine):
 class AttemptError(Reply):
     """How an attempt failed."""
 
-    type: str
-    message: str
-    category: str | None
-    details: dict[str, Any] | None = Field(repr=False)
+    type: str = Field(examples=["schemas.errors.LLMTimeoutError"])
+    message: str = Field(examples=["LLM request timed out after 600s"])
+    category: str | None = Field(examples=["llm_timeout"])
+    details: dict[str, Any] | None = Field(repr=False, examples=[None])
     """What is private: the raw reply, the exception's own words, the traceback. With `outputs=true` alone."""
 
 
@@ -141,23 +141,23 @@ class AttemptReply(Reply):
     stage: str = Field(examples=["embed"])
     number: int = Field(examples=[1])
     outcome: AttemptOutcome
-    worker_id: str
+    worker_id: str = Field(examples=["model@host:4711"])
     """`by hand` for an output that somebody gave."""
-    host: str | None
-    pid: int | None
+    host: str | None = Field(examples=["host"])
+    pid: int | None = Field(examples=[4711])
     started_at: datetime
     ended_at: datetime | None
-    seconds: float
+    seconds: float = Field(examples=[0.31])
     """Up to now while it runs."""
-    inputs: dict[str, Any] | None
+    inputs: dict[str, Any] | None = Field(examples=[{"expand": "5f0c2a91"}])
     """What it read, by ids and hashes."""
-    output: dict[str, Any] | None = Field(repr=False)
+    output: dict[str, Any] | None = Field(repr=False, examples=[None])
     """What it stored. With `outputs=true` alone: it holds text."""
-    output_hash: str | None
-    vectors: int
+    output_hash: str | None = Field(examples=["0c94be12"])
+    vectors: int = Field(examples=[5])
     """How many vectors it stored."""
-    previous_hash: str | None
-    hash: str | None
+    previous_hash: str | None = Field(examples=["77aa01c3"])
+    hash: str | None = Field(examples=["d1e240f9"])
     """The link of the chain that `ragq audit` checks."""
     error: AttemptError | None
 
@@ -165,33 +165,33 @@ class AttemptReply(Reply):
 class CallReply(Reply):
     """A call of a language model."""
 
-    purpose: str
-    model: str
+    purpose: str = Field(examples=["validate chunk 9"])
+    model: str = Field(examples=["gemma3:4b"])
     is_reused: bool
     """The answer was there already: nothing was paid."""
     is_rejected: bool
     """The reply could not be used, and is not given out again."""
-    stop_reason: str
-    prompt_tokens: int | None
-    reply_tokens: int | None
-    seconds: float
-    request: dict[str, Any] | None = Field(repr=False)
+    stop_reason: str = Field(examples=["stop"])
+    prompt_tokens: int | None = Field(examples=[412])
+    reply_tokens: int | None = Field(examples=[18])
+    seconds: float = Field(examples=[1.7])
+    request: dict[str, Any] | None = Field(repr=False, examples=[None])
     """With `outputs=true` alone."""
-    reply: str | None = Field(repr=False)
+    reply: str | None = Field(repr=False, examples=[None])
     """With `outputs=true` alone."""
 
 
 class AttemptsReply(Reply):
     """Every attempt of a job, oldest first."""
 
-    job_id: int
+    job_id: int = Field(examples=[34])
     attempts: list[AttemptReply]
 
 
 class AttemptAndCallsReply(AttemptReply):
     """An attempt with the calls of language models that it made, in order."""
 
-    job_id: int
+    job_id: int = Field(examples=[34])
     calls: list[CallReply]
 
 
@@ -208,7 +208,7 @@ class DecisionReply(Reply):
     """What a decision led to."""
 
     action: Action
-    job_ids: list[int]
+    job_ids: list[int] = Field(examples=[[34]])
     """The jobs that it changed."""
     is_sent: bool
     """The workers were told; otherwise the broker is away, and the jobs start by themselves when it is back."""

@@ -32,7 +32,9 @@ class VersionReply(Reply):
     function_tag: str = Field(examples=["query_expansion"])
     version: int = Field(examples=[1])
     title: str = Field(examples=["Query expansion"])
-    template_content: str = Field(repr=False)
+    template_content: str = Field(
+        repr=False, examples=["Write {n} ways to search for an answer to this question:\n{query}"]
+    )
     is_active: bool
     """New prompts are made by it."""
     created_at: datetime
