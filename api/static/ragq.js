@@ -72,13 +72,21 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("select[data-submits]")) event.target.form.requestSubmit();
 });
 
-// What htmx swaps in keeps the folds open that were open.
+// What htmx swaps in keeps the folds open that were open, the tables scrolled that were, and the focus on its fold.
 let open = [];
+let scrolled = [];
+let focused;
 document.addEventListener("htmx:beforeSwap", () => {
   open = [...document.querySelectorAll("details[open][id]")].map((fold) => fold.id);
+  scrolled = [...document.querySelectorAll(".scroll[id]")].map((box) => [box.id, box.scrollLeft]);
+  focused = document.activeElement?.closest("summary")?.parentElement.id;
 });
 document.addEventListener("htmx:afterSwap", () => {
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  for (const [id, left] of scrolled) document.getElementById(id)?.scrollTo({ left, behavior: "instant" });
+  if (focused && document.activeElement === document.body) {
+    document.getElementById(focused)?.querySelector("summary").focus({ preventScroll: true });
+  }
   prepare(document);
 });
 
