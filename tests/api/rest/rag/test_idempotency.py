@@ -124,6 +124,6 @@ async def test_what_was_deleted_since_is_not_made_again(client: httpx.AsyncClien
 @pytest.mark.usefixtures("corpus")
 async def test_a_key_is_1_to_255_visible_characters(client: httpx.AsyncClient) -> None:
     for key in (b"", b" ", b"two words", b"x" * 256, b"tea\x7f", b"caf\xe9"):
-        reply = await client.post("/rag/expansion/manual", json=PASTED, headers={"Idempotency-Key": key})
+        reply = await client.post("/rag/expansion/manual", json=PASTED, headers=[(b"Idempotency-Key", key)])
         assert (reply.status_code, reply.json()["errors"][0]["where"]) == (422, "header.idempotency-key"), key
     assert (await client.get("/rag/queries")).json()["total"] == 0

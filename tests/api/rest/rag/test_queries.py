@@ -12,6 +12,7 @@ from store.stages import Failure
 from tests.api.rest.rag.conftest import Ask
 from tests.workers.submissions.questions import CONTEXT, WHOLE, carry_out, chain, request, settings
 from workers.submissions import query_asked
+from workers.submissions.query_edits import found
 
 TO_CONSOLIDATE = WHOLE[:6]
 QUERIES = "/rag/queries"
@@ -39,7 +40,7 @@ async def another(services: Services, *done: str) -> StoredQuery:
     async with services.database.connection() as connection:
         asked = await query_asked.ask(connection, request("Another question?"), settings(), key=None)
         await carry_out(connection, asked.job_id, *done)
-        return await query_asked.query_edits.found(connection, asked.query_id)
+        return await found(connection, asked.query_id)
 
 
 async def read(client: httpx.AsyncClient, query_id: int) -> dict[str, Any]:
@@ -289,8 +290,9 @@ async def test_values_that_cannot_be_taken_are_refused(client: httpx.AsyncClient
 
 async def test_half_of_a_surrogate_pair_is_refused(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask("expand")
-    sent = {"content": b'{"original_query": "\\ud83d"}', "headers": {"Content-Type": "application/json"}}
-    assert (await client.patch(f"{QUERIES}/{query.id}", **sent)).status_code == 422
+    sent = b'{"original_query": "\\ud83d"}'
+    headers = {"Content-Type": "application/json"}
+    assert (await client.patch(f"{QUERIES}/{query.id}", content=sent, headers=headers)).status_code == 422
 
 
 async def test_passages_and_the_question_are_not_changed_at_once(client: httpx.AsyncClient, ask: Ask) -> None:
