@@ -1,13 +1,14 @@
 """Answers as HTML. They are markdown of a model or of somebody: nothing in them can run, load or pass for a page."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from html import escape
 from typing import Any, Final
 
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markupsafe import Markup
@@ -74,10 +75,19 @@ def _render_image(_renderer: RendererProtocol, tokens: Sequence[Token], place: i
     return escape(tokens[place].content)
 
 
-def _lower_headings(state: Any) -> None:
-    for token in state.tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"
+def _nest_headings(state: StateCore) -> None:
+    """Headings by how deep they stand under one another: an answer may begin with any level, and leave levels out."""
+    above: list[int] = []
+    for opening, closing in _headings(state.tokens):
+        level = int(opening.tag[1:])
+        above = [*(one for one in above if one < level), level]
+        opening.tag = closing.tag = f"h{min(2 + len(above), 6)}"
+
+
+def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open":
+            yield token, tokens[place + 2]
 
 
 def _markdown() -> MarkdownIt:
@@ -85,7 +95,7 @@ def _markdown() -> MarkdownIt:
     # A definition could turn every later citation into a link; indented lines of an answer are no code.
     made.disable(["reference", "code"])
     made.inline.ruler.before("link", "citation", _citation)
-    made.core.ruler.push("lower_headings", _lower_headings)
+    made.core.ruler.push("nest_headings", _nest_headings)
     made.add_render_rule("citation", _render_citation)
     made.add_render_rule("image", _render_image)
     return made
