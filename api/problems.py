@@ -3,6 +3,7 @@
 What is raised anywhere in ragq gets its status here and nowhere else. No problem holds what a client sent.
 """
 
+import traceback
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
@@ -196,5 +197,11 @@ async def _known(request: Request, error: Exception) -> Response:
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
     # Its words may hold text of a subject.
-    log.error("request_failed", error_type=type(error).__qualname__, path=request.scope.get("path"))
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    log.error(
+        "request_failed",
+        error_type=type(error).__qualname__,
+        route=getattr(request.scope.get("route"), "path", None),
+        place=f"{frame.filename}:{frame.lineno} {frame.name}",
+    )
     return respond(request, Kind(500, "failed"), "ragq failed at this request; the log of the API says where.")

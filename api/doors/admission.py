@@ -108,7 +108,7 @@ class Admission:
                     await to_login(scope, receive, send)
                     return
                 raise _stranger(request)
-            if changes and not principal.can_write and request.url.path != LOGOUT:
+            if changes and not principal.can_write and request.scope["path"] != LOGOUT:
                 raise HTTPException(403, "The token is for reading. `ragq token create NAME` makes one that writes.")
             request.state.principal = principal
         await self.app(scope, receive, send)
@@ -158,7 +158,7 @@ def _is_loopback_name(name: str) -> bool:
 
 
 def _is_for_strangers(request: Request) -> bool:
-    path = request.url.path
+    path = request.scope["path"]
     return path == LOGIN or path.startswith("/static/") or (path in FOR_STRANGERS and request.method in SAFE_METHODS)
 
 
@@ -167,7 +167,7 @@ def _login_instead(request: Request) -> RedirectResponse | None:
     if not wants_html(request.headers) or "authorization" in request.headers or "hx-request" in request.headers:
         return None
     # A form that was sent cannot be sent again after the login; the query of an address may hold words of a question.
-    return RedirectResponse(_login_address(request.url.path if request.method in SAFE_METHODS else None), 303)
+    return RedirectResponse(_login_address(request.scope["path"] if request.method in SAFE_METHODS else None), 303)
 
 
 def _stranger(request: Request) -> HTTPException:

@@ -33,3 +33,13 @@ def test_a_name_that_leads_nowhere_is_not_loopback(monkeypatch: pytest.MonkeyPat
 
 def test_localhost_is_loopback() -> None:
     assert is_loopback("localhost")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "[::1]", "::ffff:127.0.0.1"])
+def test_loopback_addresses_are_loopback(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "0", "192.168.1.7", "fe80::1", "::ffff:10.0.0.1"])
+def test_addresses_that_others_can_reach_are_not(host: str) -> None:
+    assert not is_loopback(host)

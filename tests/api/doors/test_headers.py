@@ -170,5 +170,8 @@ async def test_a_log_line_names_the_route_and_nothing_that_was_sent(
         ("request_served", "/broken", 500),
     ]
     assert "secret" not in str([line for line in lines if line["event"] == "request_served"])
+    [failed] = [line for line in lines if line["event"] == "request_failed"]
+    assert (failed["error_type"], failed["route"]) == ("ValueError", "/broken")
+    assert failed["place"].startswith(__file__)
     assert token not in str(lines)
     assert "participant" not in str(lines)
