@@ -1,9 +1,9 @@
 """What bodies and parameters have in common."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
 #: The largest number that the database can give.
 MAX_ID: Final = 2**63 - 1
@@ -22,8 +22,20 @@ class Body(BaseModel):
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _a_number_without_a_fraction_is_whole(cls, given: Any) -> Any:
+        # JSON has one kind of number: 14.0 is 14.
+        return {name: _whole(value) for name, value in given.items()} if isinstance(given, dict) else given
+
 
 class Reply(BaseModel):
     """What goes out; read from the values of the store by their names."""
 
     model_config = ConfigDict(from_attributes=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return [_whole(part) for part in value] if isinstance(value, list) else value
