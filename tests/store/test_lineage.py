@@ -4,11 +4,11 @@ from typing import Any
 
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.chat import ChatCall, ChatReply, Message
-from store import ledger
+from store import ledger, runs
 from store.database import Connection, Database
 from store.lineage import job_trace
 from tests.store.query_runs import store_corpus, store_query_run
-from tests.store.scored import TIMED_OUT, store_scored_run
+from tests.store.scored import TIMED_OUT, failing, store_scored_run, take
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="judge this"),), timeout_s=1, purpose="judge")
 REPLY = ChatReply(
@@ -83,3 +83,24 @@ async def _job_of(connection: Connection, run_id: int) -> int:
 
 async def _attempts_of(connection: Connection, job_id: int) -> list[int]:
     return [row["id"] for row in await connection.fetch("SELECT id FROM stage_attempt WHERE job_id = $1", job_id)]
+
+
+async def test_more_attempts_take_no_more_statements(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
+        job_id = await _job_of(connection, run_id)
+        before = await _statements(connection, job_id)
+        for number in range(2, 9):
+            await runs.retry(connection, job_id=job_id)
+            await take(connection, job_id, "score", failing(TIMED_OUT))
+            trace = await job_trace(connection, job_id)
+            assert trace is not None
+            assert len(trace.attempts) == number + 1
+        assert await _statements(connection, job_id) == before
+
+
+async def _statements(connection: Connection, job_id: int) -> int:
+    asked: list[str] = []
+    with connection.query_logger(lambda record: asked.append(record.query)):
+        await job_trace(connection, job_id)
+    return len(asked)
