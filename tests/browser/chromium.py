@@ -1,5 +1,6 @@
 """The browser of the machine, and what goes wrong in it."""
 
+import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,12 +31,13 @@ document.addEventListener("securitypolicyviolation", (event) =>
 
 
 @asynccontextmanager
-async def visiting(browser: Browser, url: str, **options: Any) -> AsyncIterator[Page]:
+async def visiting(browser: Browser, url: str, *, forgiven: str = "", **options: Any) -> AsyncIterator[Page]:
     """A page of a new visitor to a site, whose relative addresses are the site's.
 
     When the block ends without an error of its own, it fails for whatever went wrong in the browser meanwhile: errors
     on the console, scripts that failed, dialogs, violations of the content security policy, missing parts of pages,
-    and requests to other hosts. `options` are those of a browser context.
+    and requests to other hosts; unless the regular expression `forgiven` matches what went wrong. `options` are those
+    of a browser context.
     """
     troubles: list[str] = []
     context = await browser.new_context(base_url=url, **options)
@@ -50,7 +52,8 @@ async def visiting(browser: Browser, url: str, **options: Any) -> AsyncIterator[
         yield await context.new_page()
     finally:
         await context.close()
-    assert troubles == []
+    troubles = [trouble for trouble in troubles if not (forgiven and re.match(forgiven, trouble))]
+    assert not troubles, "\n".join(troubles)
 
 
 def _said(message: ConsoleMessage) -> list[str]:

@@ -1,18 +1,19 @@
 """A browser, and sites for it to visit."""
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeAlias
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.acceptance.conftest import Install, install, ollama
-from tests.browser.chromium import EXECUTABLE, FLAGS, visiting
-from tests.browser.furniture import furnish
-from tests.browser.site import Site, start_site
-from tests.scripted_ollama import ScriptedOllama
+from tests.browser.chromium import EXECUTABLE, FLAGS, TIMEOUT_MS, visiting
+from tests.browser.furniture import ANSWER, EXPANSION, furnish
+from tests.browser.site import Office, Site, start_site
+from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
 
 __all__ = ["install", "ollama"]
 
@@ -25,6 +26,7 @@ async def browser() -> AsyncIterator[Browser]:
     """The browser of the machine; without one the test is skipped."""
     if EXECUTABLE is None:
         pytest.skip("needs a chromium on the path")
+    expect.set_options(timeout=TIMEOUT_MS)
     async with async_playwright() as playwright:
         launched = await playwright.chromium.launch(executable_path=EXECUTABLE, args=list(FLAGS))
         yield launched
@@ -59,9 +61,24 @@ def shown(install: Install, furnished_template: str) -> Iterator[Site]:
 
 
 @pytest.fixture
-def office(install: Install, furnished_template: str) -> Iterator[Site]:
-    """A furnished site with a worker, for one test that changes it."""
+def desk(install: Install, furnished_template: str) -> Iterator[Site]:
+    """A furnished site where nothing works, for one test that changes it."""
+    with install(furnished_template) as installation:
+        yield start_site(installation)
+
+
+@pytest.fixture
+def writer(ollama: ScriptedOllama) -> ScriptedModel:
+    """The model that expands questions and answers them in an office."""
+    return ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
+
+
+@pytest.fixture
+def office(install: Install, furnished_template: str, writer: ScriptedModel) -> Iterator[Office]:
+    """A furnished site with a worker, for one test that changes it. A death costs a second there."""
     with install(furnished_template) as installation:
         installation.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
-        installation.start_worker()
-        yield start_site(installation)
+        installation.settings |= {"RAGQ_QUERY_MODEL": writer.name}
+        worker = installation.start_worker()
+        site = start_site(installation)
+        yield Office(site.installation, site.process, site.url, worker)

@@ -5,17 +5,23 @@ from pathlib import Path
 from typing import Final
 
 from tests.acceptance.harness import Installation
-from tests.acceptance.shelf import QUESTION, SHORT, write_shelf
+from tests.acceptance.shelf import QUESTION, write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 from tests.acceptance.wardrobe import write_wardrobe
 from tests.scripted_ollama import ACCEPT, REJECT, Say, ScriptedOllama
 
+UNFIT: Final = "workers.tasks,tests.acceptance.unfit_for_questions"
 EXPANSION: Final = {
     "queries": ["oxidation of catechins in tea leaves", "why tea leaves go brown"],
     "hyde_answer": "Enzymes in the bruised leaf join oxygen to the catechins and turn them into darker molecules.",
     "intent": "MECHANISM",
     "entities": ["black tea", "catechins"],
 }
+PRESET: Final = "Short works"
+VALUES: Final = (
+    *("retrieval.min_word_count=0", "retrieval.min_char_count=0"),
+    *("consolidation.min_content_length=0", "expansion.n=2"),
+)
 ANSWER: Final = """\
 ## Oxidation
 
@@ -31,16 +37,19 @@ Longer steeping draws more tannin [S2]. Nothing is said about milk [S9].
 
 def furnish(installation: Installation, ollama: ScriptedOllama, folder: Path) -> None:
     """Fill an empty installation: works, participants, phrases, and runs of every kind in every state."""
-    installation.start_worker()
+    worker = installation.start_worker()
     _fill(installation, folder)
     _ask(installation, ollama, folder)
     _score(installation, ollama, folder)
     _tag(installation, folder)
+    worker.stop()
+    _leave_work_undone(installation)
 
 
 def _fill(installation: Installation, folder: Path) -> None:
     data = write_files(folder / "data", small_files())
     for arguments in (
+        ("preset", "create", PRESET, "--description", "For works of a few lines.", *VALUES),
         ("import", "works", str(write_shelf(folder / "shelf")), "--corpus", "default", "--wait"),
         ("import", "participants", str(data)),
         ("index", "references", "--split", "paper-train"),
@@ -60,7 +69,7 @@ def _ask(installation: Installation, ollama: ScriptedOllama, folder: Path) -> No
     babbler = ollama.model(lambda prompt: Say("I would rather talk about the weather."))
     lenient = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
     unread = ("--set", "validation.enabled=true", "--set", f"validation.model={babbler.name}")
-    written = ("--set", f"RAGQ_QUERY_MODEL={writer.name}", "--set", "expansion.n=2")
+    written = ("--set", f"RAGQ_QUERY_MODEL={writer.name}")
     pasted = ("--expansion", str(expansion))
     arch = "What keeps the stones of an arch together?"
     for question, options in (
@@ -70,7 +79,7 @@ def _ask(installation: Installation, ollama: ScriptedOllama, folder: Path) -> No
         ("How long should tea steep?", ("--no-expand", "--until", "validate")),
         (QUESTION, (*written, *lenient, "--until", "generate")),
     ):
-        run_id = installation.submit("--query", question, "--corpus", "default", *SHORT, *options)
+        run_id = installation.submit("--query", question, "--corpus", "default", "--preset", PRESET, *options)
         states = installation.wait_for(run_id)
         assert states == ({"failed": 1} if question == arch else {"succeeded": 1}), installation.logs
     (asked,) = [line for line in installation.ragq("query", "list", "--json").json if line["status"] == "ready"][:1]
@@ -95,3 +104,12 @@ def _tag(installation: Installation, folder: Path) -> None:
     phrases.write_text(json.dumps(["tee", "winter wear", "blue pants"]) + "\n")
     run_id = installation.submit("--phrases", str(phrases), "--vocabulary", "wardrobe", "--until", "validate")
     assert installation.wait_for(run_id) == {"succeeded": 1}, installation.logs
+
+
+def _leave_work_undone(installation: Installation) -> None:
+    ask = ("--corpus", "default", "--no-expand", "--preset", PRESET, "--query")
+    run_id = installation.submit(*ask, "What holds the deck of a long bridge?", "--until", "validate")
+    worker = installation.start_worker(include=UNFIT, stages=("expand", "embed"))
+    assert installation.wait_for(run_id) == {"failed": 1}
+    worker.stop()
+    installation.submit(*ask, "Which clocks need no weight?", "--until", "generate", "--set", "RAGQ_QUERY_MODEL=away")

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from stack.ports import LOOPBACK, free_port
+from stack.processes import api_command
 from tests.acceptance.harness import START_TIMEOUT_S, Installation, StartedProcess
 
 
@@ -18,6 +19,11 @@ class Site:
     installation: Installation
     process: StartedProcess
     url: str
+
+    def start_again(self) -> None:
+        """Kill the server, and start another at the same address."""
+        self.process.kill()
+        start_site(self.installation, port=int(self.url.rpartition(":")[2]))
 
     async def rows(self, query: str, *arguments: Any) -> list[dict[str, Any]]:
         """The rows of a query, as the installation reads them."""
@@ -32,10 +38,18 @@ class Site:
         await asyncio.to_thread(self.installation.wait_until, query, *arguments)
 
 
-def start_site(installation: Installation) -> Site:
-    """The server of `ragq api`, on a free port."""
-    port = free_port()
-    process = installation.start("uvicorn", "--factory", "api.main:app", f"--host={LOOPBACK}", f"--port={port}")
+@dataclass(frozen=True)
+class Office(Site):
+    """A site where somebody works."""
+
+    worker: StartedProcess
+
+
+def start_site(installation: Installation, *, port: int | None = None) -> Site:
+    """The server of `ragq api`, on a free port if none is given."""
+    port = free_port() if port is None else port
+    _, _, program, *arguments = api_command()
+    process = installation.start(program, *arguments, RAGQ_API_PORT=str(port))
     url = f"http://{LOOPBACK}:{port}"
     deadline = time.monotonic() + START_TIMEOUT_S
     while not _answers(url):
@@ -46,6 +60,6 @@ def start_site(installation: Installation) -> Site:
 
 def _answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/static/style.css", timeout=30).is_success
+        return httpx.get(f"{url}/healthz", timeout=30).is_success
     except httpx.TransportError:
         return False

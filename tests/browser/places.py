@@ -1,0 +1,51 @@
+"""The addresses of a furnished site."""
+
+from typing import Final
+
+from tests.browser.site import Site
+
+#: Every page, in every state that the furniture has, by a name for the test's id and the picture's file.
+PAGES: Final = {
+    "questions": "/rag",
+    "new-question": "/rag/new?q=Why+is+green+tea+green%3F",
+    "question": "/rag/{answered}",
+    "question-embedded": "/rag/{embedded}",
+    "question-failed": "/rag/{failed}",
+    "inspect": "/rag/{answered}/inspect",
+    "answers": "/rag/{answered}/results",
+    "answer": "/rag/{answered}/results/{answer}",
+    "runs": "/runs",
+    "run": "/runs/{scored_run}",
+    "run-failed": "/runs/{failed_run}",
+    "job-question": "/jobs/{answered_job}",
+    "job-participant": "/jobs/{scored_job}",
+    "job-phrases": "/jobs/{tagged_job}",
+    "job-index": "/jobs/{indexed_job}",
+    "job-failed": "/jobs/{failed_job}",
+    "missing": "/rag/99999",
+}
+
+IDS: Final = """
+WITH of_query AS (
+    SELECT q.id, q.job_id, j.run_id, j.status,
+           (SELECT max(r.id) FROM results AS r WHERE r.query_id = q.id AND r.origin = 'model') AS answer
+    FROM queries AS q JOIN job AS j ON j.id = q.job_id
+)
+SELECT (SELECT id FROM of_query WHERE answer IS NOT NULL) AS answered,
+       (SELECT job_id FROM of_query WHERE answer IS NOT NULL) AS answered_job,
+       (SELECT answer FROM of_query WHERE answer IS NOT NULL) AS answer,
+       (SELECT min(id) FROM of_query WHERE status = 'failed') AS failed,
+       (SELECT min(job_id) FROM of_query WHERE status = 'failed') AS failed_job,
+       (SELECT min(run_id) FROM of_query WHERE status = 'failed') AS failed_run,
+       (SELECT min(id) FROM of_query) AS embedded,
+       (SELECT max(id) FROM run WHERE kind = 'participant') AS scored_run,
+       (SELECT min(id) FROM job WHERE mode = 'few_shot') AS scored_job,
+       (SELECT max(id) FROM job WHERE kind = 'tags') AS tagged_job,
+       (SELECT min(id) FROM job WHERE mode = 'references') AS indexed_job
+"""
+
+
+async def addresses(site: Site) -> dict[str, str]:
+    """The address of every page of a furnished site, by the names of `PAGES`."""
+    (ids,) = await site.rows(IDS)
+    return {name: pattern.format(**ids) for name, pattern in PAGES.items()}

@@ -1,0 +1,124 @@
+"""What goes wrong is seen on the pages, and put right from them."""
+
+import asyncio
+from typing import Final
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.acceptance.shelf import QUESTION
+from tests.browser.conftest import Visit
+from tests.browser.furniture import PRESET
+from tests.browser.site import Office
+from tests.scripted_ollama import ACCEPT, Say, ScriptedModel, ScriptedOllama
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+UNREAD: Final = """
+SELECT r.id, r.settings -> 'validation.model' ->> 'value' AS model
+FROM run AS r JOIN job AS j ON j.run_id = r.id JOIN stage_run AS s ON s.job_id = j.id
+WHERE s.status = 'failed' AND s.stage = 'validate'
+"""
+
+#: What htmx says of a server that is not there.
+AWAY: Final = r"console: (\[object Event\]|htmx:)"
+
+STAYS: Final = "window.stays = true"
+
+
+async def ask(page: Page, preset: str) -> None:
+    """Ask the question of the shelf as it is, up to the answer; its page is there then."""
+    await page.goto("/rag/new")
+    await page.get_by_label("Question", exact=True).fill(QUESTION)
+    await page.get_by_label("Preset").select_option(preset)
+    await page.get_by_label("Search for the question as it is").check()
+    await page.get_by_role("button", name="Ask").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
+    await page.evaluate(STAYS)
+
+
+async def was_not_loaded_again(page: Page) -> bool:
+    """The page is the one that was there all the time."""
+    stays: bool = await page.evaluate("window.stays === true")
+    return stays
+
+
+async def test_a_failed_validation_is_seen_and_retried_from_the_page(
+    visit: Visit, office: Office, ollama: ScriptedOllama
+) -> None:
+    judge = ollama.model(lambda prompt: Say("I would accept this."))
+    values = ("validation.enabled=true", f"validation.model={judge.name}")
+    made = await asyncio.to_thread(office.installation.ragq, "preset", "create", "Judged", "--from", PRESET, *values)
+    assert made.exit_code == 0, made.stderr
+    async with visit(office) as page:
+        await ask(page, "Judged")
+        await expect(page.locator("#state .problem")).to_contain_text("Stage validate failed: The model's reply cannot")
+        assert await was_not_loaded_again(page)
+
+        await page.get_by_role("link", name="What was tried").click()
+        await page.locator("summary", has_text="What was really said").click()
+        await expect(page.get_by_text("I would accept this.").first).to_be_visible()
+
+        judge.answer = lambda prompt: Say(ACCEPT)
+        await page.get_by_role("link", name="Its question").click()
+        await page.evaluate(STAYS)
+        await page.get_by_role("button", name="Retry").click()
+        await expect(page.locator("#state .step", has_text="generate")).to_contain_text("done")
+        await expect(page.locator("#state .step", has_text="validate")).to_contain_text("attempt 2")
+        await expect(page.locator("#state .problem")).to_have_count(0)
+
+
+async def test_a_run_is_retried_from_its_page(visit: Visit, office: Office, ollama: ScriptedOllama) -> None:
+    ((run_id, model),) = [tuple(row.values()) for row in await office.rows(UNREAD)]
+    ollama.models[model].answer = lambda prompt: Say(ACCEPT)
+    async with visit(office) as page:
+        await page.goto(f"/runs/{run_id}")
+        await expect(page.locator(".row", has_text="Stage validate, attempt 1")).to_be_visible()
+        await page.get_by_role("button", name="Retry j").click()
+
+        await expect(page.locator("#live .badge", has_text="succeeded")).to_be_visible()
+        await expect(page.locator(".progress-line")).to_contain_text("At rest")
+    async with visit(office) as page:
+        await page.goto("/rag?status=vec_err")
+        row = page.locator(".row", has_text="What holds the deck of a long bridge?")
+        await row.get_by_role("button", name="Retry").click()
+        await expect(row.locator(".badge")).to_contain_text("needs consolidation")
+
+
+async def test_a_page_goes_on_by_itself_after_its_worker_was_killed(
+    visit: Visit, office: Office, writer: ScriptedModel
+) -> None:
+    writer.answer = lambda prompt: Say(delay_s=600)
+    async with visit(office) as page:
+        await ask(page, PRESET)
+        generate = page.locator("#state .step", has_text="generate")
+        await expect(generate).to_contain_text("running")
+        run = await page.context.new_page()
+        await run.goto(await page.locator('.facts a[href^="/runs/"]').get_attribute("href") or "")
+        cell = run.locator("td.cell", has_text="running")
+        await expect(cell).to_be_visible()
+        await run.evaluate(STAYS)
+
+        office.worker.kill()
+        writer.answer = lambda prompt: Say("It is the air [S1].")
+        await asyncio.to_thread(office.installation.start_worker)
+
+        await expect(generate).to_contain_text("done")
+        await expect(generate).to_contain_text("attempt 2")
+        await expect(run.locator("#live .badge", has_text="succeeded")).to_be_visible()
+        assert await was_not_loaded_again(page) and await was_not_loaded_again(run)
+
+
+async def test_a_page_finds_its_server_again(visit: Visit, office: Office) -> None:
+    async with visit(office, forgiven=AWAY) as page:
+        await page.goto("/rag")
+        await page.evaluate(STAYS)
+        row = page.locator(".row", has_text="Does the weight of a pendulum change its swing?")
+        await expect(row.get_by_role("button", name="Retrieve")).to_be_visible()
+
+        await asyncio.to_thread(office.start_again)
+        query_id = await office.value("SELECT min(id) FROM queries")
+        await asyncio.to_thread(office.installation.ragq, "query", "run", str(query_id), "--until", "consolidate")
+
+        await expect(row.locator(".badge")).to_contain_text("ready")
+        assert await was_not_loaded_again(page)
