@@ -84,6 +84,8 @@ class QueryItem(Reply):
 class QueryList(Reply):
     """Questions, newest first."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"queries": [LINE_EXAMPLE], "total": 10}]})
+
     queries: list[QueryItem]
     total: int
     """How many there are in that status, on every page."""
@@ -147,6 +149,7 @@ class QueryDetail(QueryItem):
             "examples": [
                 LINE_EXAMPLE
                 | {
+                    "job_status": "failed",
                     "expanded_queries": [
                         "What is the definition of working memory?",
                         "How does working memory function?",
@@ -158,7 +161,13 @@ class QueryDetail(QueryItem):
                     "available_context_count": 1,
                     "corpus": "default",
                     "preset": "Default",
-                    "error": None,
+                    "error": {
+                        "stage": "generate",
+                        "attempt": 1,
+                        "type": "schemas.errors.LLMTimeoutError",
+                        "message": "LLM request timed out after 600s",
+                        "category": "llm_timeout",
+                    },
                 }
             ]
         }
