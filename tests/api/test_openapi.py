@@ -1,0 +1,184 @@
+"""The description of the API: whoever reads it alone knows what to send and what comes back."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import httpx
+import jsonschema
+import pytest
+from fastapi import FastAPI
+
+from api import problems
+from api.app import make_app
+from api.services import Services
+
+NAME = re.compile(r"[a-z]+(_[a-z]+)*")
+SILENT = "no example"
+
+
+class Operation(NamedTuple):
+    """One method of one path."""
+
+    method: str
+    path: str
+    described: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.method.upper()} {self.path}"
+
+
+@pytest.fixture
+def described(app: FastAPI) -> dict[str, Any]:
+    """What `/openapi.json` holds."""
+    return app.openapi()
+
+
+@pytest.fixture
+def operations(described: dict[str, Any]) -> list[Operation]:
+    """Every operation of the API."""
+    return [Operation(method, path, one) for path, item in described["paths"].items() for method, one in item.items()]
+
+
+async def test_it_is_served_and_the_same_in_every_process(
+    services: Services, client: httpx.AsyncClient, described: dict[str, Any]
+) -> None:
+    served = (await client.get("/openapi.json")).text
+    assert json.loads(served) == described
+    assert json.dumps(make_app(services).openapi()) == json.dumps(described)
+
+
+def test_every_operation_has_a_summary_and_one_tag_that_is_explained(
+    described: dict[str, Any], operations: list[Operation]
+) -> None:
+    explained = {tag["name"]: tag["description"] for tag in described["tags"]}
+    assert operations
+    assert [str(one) for one in operations if not one.described.get("summary")] == []
+    assert [str(one) for one in operations if len(one.described.get("tags", [])) != 1] == []
+    assert {tag for one in operations for tag in one.described["tags"]} == set(explained)
+    assert all(explained.values())
+
+
+def test_every_operation_has_a_name_of_plain_words_of_its_own(operations: list[Operation]) -> None:
+    names = Counter(one.described["operationId"] for one in operations)
+    assert {name: times for name, times in names.items() if times > 1 or not NAME.fullmatch(name)} == {}
+
+
+def test_every_body_and_every_reply_has_an_example(operations: list[Operation], described: dict[str, Any]) -> None:
+    silent = {
+        where: [place for example in examples for place in _silent(example)]
+        for where, _, examples in _contents(operations, described)
+    }
+    assert silent
+    assert {where: places for where, places in silent.items() if places} == {}
+
+
+def test_examples_are_what_their_schemas_ask_for(operations: list[Operation], described: dict[str, Any]) -> None:
+    wrong = [
+        f"{where}: {error.json_path} {error.message}"
+        for where, schema, examples in _contents(operations, described)
+        for example in examples
+        for error in _validator(schema, described).iter_errors(example)
+    ]
+    assert wrong == []
+
+
+def test_every_parameter_has_an_example_or_says_its_values(operations: list[Operation]) -> None:
+    parameters = {
+        f"{one}: {parameter['name']}": parameter
+        for one in operations
+        for parameter in one.described.get("parameters", [])
+    }
+    silent = [
+        name
+        for name, parameter in parameters.items()
+        if not ({"examples", "example"} & {*parameter, *parameter["schema"]} or _says_its_values(parameter["schema"]))
+    ]
+    assert silent == []
+
+
+def test_every_failure_is_a_problem(operations: list[Operation]) -> None:
+    """But that work cannot be done is what `/readyz` was asked."""
+    wrong = [
+        f"{one}: {status}"
+        for one in operations
+        for status, reply in one.described["responses"].items()
+        if status >= "400" and one.path != "/readyz" and list(reply.get("content", {})) != [problems.MEDIA_TYPE]
+    ]
+    assert wrong == []
+
+
+def test_what_can_be_refused_says_so(operations: list[Operation]) -> None:
+    """Whatever takes an id or a value may be told that it cannot be used."""
+    asked = [one for one in operations if one.described.get("parameters") or "requestBody" in one.described]
+    assert [str(one) for one in asked if "422" not in one.described["responses"]] == []
+
+
+def test_every_reference_leads_somewhere(described: dict[str, Any]) -> None:
+    components = described["components"]["schemas"]
+    assert set(_references(described)) <= {f"#/components/schemas/{name}" for name in components}
+
+
+def _contents(
+    operations: list[Operation], described: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Any], list[Any]]]:
+    """What goes in and out as JSON: where, its schema, and its examples."""
+    for one in operations:
+        for name, part in {"body": one.described.get("requestBody", {}), **one.described["responses"]}.items():
+            content = part.get("content", {}).get("application/json")
+            if content is not None:
+                named = [example["value"] for example in content.get("examples", {}).values()]
+                yield f"{one}: {name}", content["schema"], named or [_shown(content["schema"], described)]
+
+
+def _shown(schema: dict[str, Any], described: dict[str, Any]) -> Any:
+    """The example of a schema, put together from those of its parts as pages about an API do; or what lacks one."""
+    if "$ref" in schema:
+        return _shown(described["components"]["schemas"][schema["$ref"].rpartition("/")[2]], described)
+    if given := schema.get("examples") or schema.get("enum"):
+        return given[0]
+    for name in ("const", "default"):
+        if name in schema:
+            return schema[name]
+    if "anyOf" in schema:
+        return _shown(schema["anyOf"][0], described)
+    if "properties" in schema:
+        return {name: _shown(part, described) for name, part in schema["properties"].items()}
+    kinds: dict[str, Any] = {"object": {}, "boolean": True, "array": []}
+    if schema.get("format") == "date-time":
+        return "2026-01-01T12:00:00Z"
+    if "items" in schema:
+        return [_shown(schema["items"], described)]
+    return kinds.get(schema.get("type", ""), SILENT)
+
+
+def _silent(example: Any, place: str = "") -> Iterator[str]:
+    """Where an example is missing."""
+    if example == SILENT:
+        yield place or "."
+    parts = example.items() if isinstance(example, dict) else enumerate(example) if isinstance(example, list) else ()
+    for name, part in parts:
+        yield from _silent(part, f"{place}.{name}")
+
+
+def _validator(schema: dict[str, Any], described: dict[str, Any]) -> jsonschema.Draft202012Validator:
+    whole = {**schema, "components": described["components"]}
+    return jsonschema.Draft202012Validator(whole, format_checker=jsonschema.FormatChecker())
+
+
+def _says_its_values(schema: dict[str, Any]) -> bool:
+    choices = [schema, *schema.get("anyOf", [])]
+    return any({"enum", "const", "$ref", "default"} & set(one) or one.get("type") == "boolean" for one in choices)
+
+
+def _references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        if isinstance(part.get("$ref"), str):
+            yield part["$ref"]
+        for value in part.values():
+            yield from _references(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _references(value)
