@@ -38,6 +38,8 @@ async def test_a_participant_is_followed_from_scores_back_to_quotes(client: http
         assert text in said
     assert "accept" in said and "reject" in said
     assert "(1 quote left out: not in the transcript)" in said
+    assert set(re.findall(r'href="#references-(\w+)"', page.text)) == {"Sleep"}
+    assert 'id="references-Sleep"' in page.text
 
 
 async def test_a_question_is_followed_from_its_answer_back_to_its_words(
