@@ -72,21 +72,31 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("select[data-submits]")) event.target.form.requestSubmit();
 });
 
-// What htmx swaps in keeps the folds open that were open, the tables scrolled that were, and the focus on its fold.
+// What htmx swaps in keeps the folds open that were open, the tables scrolled that were, and the focus where it was.
+const focusable = "a[href], button, summary, input, select, textarea";
 let open = [];
 let scrolled = [];
 let focused;
+function whereFocusIs() {
+  const element = document.activeElement;
+  const host = element?.closest("[id]");
+  if (!host) return undefined;
+  return { id: host.id, place: [...host.querySelectorAll(focusable)].indexOf(element), text: element.textContent };
+}
+function focusAgain({ id, place, text }) {
+  const host = document.getElementById(id);
+  const element = place < 0 ? host : host?.querySelectorAll(focusable)[place];
+  if (element?.textContent === text) element.focus({ preventScroll: true });
+}
 document.addEventListener("htmx:beforeSwap", () => {
   open = [...document.querySelectorAll("details[open][id]")].map((fold) => fold.id);
   scrolled = [...document.querySelectorAll(".scroll[id]")].map((box) => [box.id, box.scrollLeft]);
-  focused = document.activeElement?.closest("summary")?.parentElement.id;
+  focused = whereFocusIs();
 });
 document.addEventListener("htmx:afterSwap", () => {
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   for (const [id, left] of scrolled) document.getElementById(id)?.scrollTo({ left, behavior: "instant" });
-  if (focused && document.activeElement === document.body) {
-    document.getElementById(focused)?.querySelector("summary").focus({ preventScroll: true });
-  }
+  if (focused && document.activeElement === document.body) focusAgain(focused);
   prepare(document);
 });
 
