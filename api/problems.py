@@ -70,6 +70,19 @@ KINDS: Final[dict[type[BaseException], Kind]] = {
 UNAVAILABLE: Final = Kind(503, "database-away")
 INVALID: Final = Kind(422, "request-invalid")
 
+#: Of the doors and the router. The standard library's phrases are not the same in every version of Python.
+PLAIN: Final[dict[int, str]] = {
+    400: "bad-request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    413: "content-too-large",
+    421: "misdirected-request",
+    429: "too-many-requests",
+    503: "too-many-streams",
+}
+
 
 class InvalidField(BaseModel):
     """A part of a request that cannot be used."""
@@ -179,7 +192,7 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, UnicodeDecodeError):
         return respond(request, INVALID, "The body is not text in UTF-8, which JSON is.")
-    slug = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
+    slug = PLAIN.get(error.status_code, f"status-{error.status_code}")
     headers = None if error.headers is None else dict(error.headers)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # Starlette names those of the route that it met first.
