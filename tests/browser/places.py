@@ -16,6 +16,7 @@ PAGES: Final = {
     "answer": "/rag/{answered}/results/{answer}",
     "runs": "/runs",
     "run": "/runs/{scored_run}",
+    "plots": "/runs/{scored_run}/plots",
     "run-failed": "/runs/{failed_run}",
     "job-question": "/jobs/{answered_job}",
     "job-participant": "/jobs/{scored_job}",

@@ -1,0 +1,114 @@
+"""Other words in place of every text that a furnished database holds."""
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
+from typing import Any, Final
+
+from tests.acceptance.harness import Installation
+
+#: Texts of outputs, inputs and error details, by the key that they stand under. (Intents, decisions and the like are
+#: words of ours.)
+TEXTS: Final = frozenset(
+    {
+        *("queries", "hyde_answer", "entities"),
+        *("title", "content", "enriched_content", "heading_breadcrumbs", "heading_chain", "prompt", "unknown", "cited"),
+        *("quotes", "block", "messages", "reason", "evidence"),
+        *("phrase", "lookup", "normalized", "oov_terms", "tag", "alias_token", "sources", "phrases"),
+        *("model", "validator", "ranker", "extractor", "words", "frames", "raw_response"),
+        *("corpus", "preset", "split", "vocabulary", "participants"),
+    }
+)
+#: What ragq itself wrote beside them.
+NEVER: Final = frozenset({"label", "role"})
+#: Under `text` stands a text in these stages; elsewhere it says which text of the question is meant.
+TEXT_STAGES: Final = frozenset({"chunk", "generate"})
+
+#: Columns that hold one line, and columns that hold many.
+LINES: Final = {
+    "queries": ("external_id",),
+    "results": ("model", "preset"),
+    "run": ("profile", "version"),
+    "job": ("subject",),
+    "corpus": ("name", "model"),
+    "works": ("title", "authors", "source_path"),
+    "chunks": ("heading_breadcrumbs",),
+    "stage_attempt": ("worker_id", "error_category"),
+    "rag_config": ("preset_name",),
+    "prompt_templates": ("title",),
+    "llm_call": ("model",),
+}
+LONG: Final = {
+    "queries": ("original_query",),
+    "results": ("response_text",),
+    "job": ("note",),
+    "works": ("abstract",),
+    "chunks": ("content",),
+    "reference_chunk": ("text",),
+    "rag_config": ("description",),
+    "stage_attempt": ("error_message",),
+    "llm_call": ("reply",),
+}
+OBJECTS: Final = {
+    "results": ("sources", "unknown_citations"),
+    "run": ("request",),
+    "job": ("inputs",),
+    "stage_attempt": ("output", "error_details"),
+    "llm_call": ("request",),
+}
+
+
+class Poison:
+    """Words in turn, so that each is used as often as any other."""
+
+    def __init__(self, words: Sequence[str], *, in_long: int) -> None:
+        self._words: Iterator[str] = cycle(words)
+        self._in_long = in_long
+
+    def line(self) -> str:
+        """One of the words."""
+        return next(self._words)
+
+    def long(self) -> str:
+        """Several of them, as paragraphs."""
+        return "\n\n".join(islice(self._words, self._in_long))
+
+    def into(self, value: Any, *, everywhere: bool = False, text_too: bool = False) -> Any:
+        """A JSON value with every string replaced that stands under a key of TEXTS, or wherever it stands."""
+        if isinstance(value, dict):
+            return {
+                key: of
+                if key in NEVER
+                else self.into(
+                    of, everywhere=everywhere or key in TEXTS or (text_too and key == "text"), text_too=text_too
+                )
+                for key, of in value.items()
+            }
+        if isinstance(value, list):
+            return [self.into(one, everywhere=everywhere, text_too=text_too) for one in value]
+        return self.long() if everywhere and isinstance(value, str) else value
+
+
+def pour(installation: Installation, poison: Poison) -> None:
+    """Replace what a furnished database holds. Nothing of it fits together any more; it can only be looked at."""
+    installation.rows("UPDATE job SET note = ''")
+    for table in sorted({*LINES, *LONG, *OBJECTS}):
+        lines, long, objects = (columns.get(table, ()) for columns in (LINES, LONG, OBJECTS))
+        columns = [*lines, *long, *objects]
+        assignments = ", ".join(f"{column} = ${place}" for place, column in enumerate(columns, start=2))
+        for row in installation.rows(f"SELECT * FROM {table}"):
+            words = [
+                *(row[column] if _stays(row, column) else poison.line() for column in lines),
+                *(row[column] if _stays(row, column) else poison.long() for column in long),
+                *(_poisoned(row, column, poison) for column in objects),
+            ]
+            installation.rows(f"UPDATE {table} SET {assignments} WHERE id = $1", row["id"], *words)
+
+
+def _poisoned(row: dict[str, Any], column: str, poison: Poison) -> Any:
+    is_text_everywhere = column in ("unknown_citations", "error_details")
+    return poison.into(row[column], everywhere=is_text_everywhere, text_too=row.get("stage") in TEXT_STAGES)
+
+
+def _stays(row: dict[str, Any], column: str) -> bool:
+    is_number = column == "subject" and row["kind"] == "participant"
+    return row[column] is None or is_number

@@ -1,0 +1,83 @@
+"""Nothing that somebody wrote runs, becomes an element, or sends a browser anywhere, even without a content policy."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pytest
+
+from tests.acceptance.conftest import Install
+from tests.browser.conftest import Visit
+from tests.browser.payloads import MARKDOWN, SCRIPTS
+from tests.browser.places import addresses
+from tests.browser.poison import Poison, pour
+from tests.browser.site import Site, start_site
+from tests.data import public_data
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+#: What no page of ours has: elements and attributes that texts brought with them, and addresses that run something.
+INTRUDERS: Final = """
+() => {
+  for (const folded of document.querySelectorAll("details")) folded.open = true;
+  const addresses = new Set(["href", "xlink:href", "src", "srcset", "action", "formaction", "data", "poster"]);
+  const runs = (attribute) =>
+    /^(on|hx-on|data-hx-)|^(intruder|style|srcdoc)$/.test(attribute.name) ||
+    (addresses.has(attribute.name) && !/^(https?|mailto):$/.test(new URL(attribute.value, location).protocol));
+  const ours = (script) => script.src.startsWith(`${location.origin}/static/`);
+  return [
+    ...[...document.querySelectorAll("*")].filter((element) => [...element.attributes].some(runs)),
+    ...document.querySelectorAll("iframe, object, embed, base, style, math, meta[http-equiv]"),
+    ...[...document.scripts].filter((script) => !ours(script)),
+    ...(window.ran === undefined ? [] : [document.documentElement]),
+  ].map((element) => element.outerHTML.slice(0, 200));
+}
+"""
+
+
+def naughty_strings() -> list[str]:
+    """Strings that broke something somewhere."""
+    strings = json.loads((public_data("naughty_strings") / "blns.json").read_text())
+    return [string for string in strings if string]
+
+
+def plain(text: str) -> str:
+    """A text without its spaces, of which pages show fewer."""
+    return "".join(text.split())
+
+
+@pytest.fixture(params=["scripts", "naughty strings"])
+def words(request: pytest.FixtureRequest) -> Sequence[str]:
+    """What is put in place of every text."""
+    return SCRIPTS if request.param == "scripts" else naughty_strings()
+
+
+@pytest.fixture
+def poisoned(words: Sequence[str], install: Install, furnished_template: str) -> Iterator[Site]:
+    """A site where other words stand in place of every text."""
+    with install(furnished_template) as installation:
+        pour(installation, Poison(words, in_long=60))
+        yield start_site(installation)
+
+
+async def test_no_text_becomes_part_of_a_page(words: Sequence[str], visit: Visit, poisoned: Site) -> None:
+    found, shown = {}, ""
+    async with visit(poisoned, bypass_csp=True) as page:
+        for name, address in (await addresses(poisoned)).items():
+            reply = await page.goto(address)
+            assert reply is not None and reply.status == (404 if name == "missing" else 200)
+            found[name] = await page.evaluate(INTRUDERS)
+            shown += await page.evaluate("document.body.textContent")
+
+    assert {name: intruders for name, intruders in found.items() if intruders} == {}
+    said = plain(shown)
+    assert [word for word in words if plain(word) not in said] == []
+
+
+async def test_no_answer_becomes_part_of_a_page(visit: Visit, desk: Site) -> None:
+    where = (await addresses(desk))["answer"]
+    async with visit(desk, bypass_csp=True) as page:
+        for text in MARKDOWN:
+            await desk.rows("UPDATE results SET response_text = $1", text)
+            await page.goto(where)
+            assert (text, await page.evaluate(INTRUDERS)) == (text, [])
