@@ -1,9 +1,11 @@
 """One of everything that the pages show, made by the real command line and a real worker."""
 
 import json
+import zlib
 from pathlib import Path
 from typing import Final
 
+from schemas.values.phq8 import PHQ8Item
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
@@ -87,8 +89,7 @@ def _ask(installation: Installation, ollama: ScriptedOllama, folder: Path) -> No
 
 
 def _score(installation: Installation, ollama: ScriptedOllama, folder: Path) -> None:
-    scored = json.dumps({item: {"score": 1, "confidence": 2} for item in evidence_of({316: 8})["316"]})
-    model = ollama.model(lambda prompt: Say(scored if "<transcript>" in prompt else ACCEPT))
+    model = ollama.model(lambda prompt: Say(_scores(prompt) if "<transcript>" in prompt else ACCEPT))
     evidence = folder / "evidence.json"
     evidence.write_text(json.dumps(evidence_of({316: 2, 319: 3, 330: 1})))
     names = ("MODEL_JUDGE_MODEL", "MODEL_QUANTITATIVE_MODEL")
@@ -113,3 +114,9 @@ def _leave_work_undone(installation: Installation) -> None:
     assert installation.wait_for(run_id) == {"failed": 1}
     worker.stop()
     installation.submit(*ask, "Which clocks need no weight?", "--until", "generate", "--set", "RAGQ_QUERY_MODEL=away")
+
+
+def _scores(prompt: str) -> str:
+    """Scores that differ from prompt to prompt, and are the same for the same prompt."""
+    drawn = {item.evidence_key: zlib.crc32(f"{item} {prompt}".encode()) for item in PHQ8Item}
+    return json.dumps({key: {"score": (0, 1, 2, 3, "N/A")[n % 5], "confidence": 1 + n % 3} for key, n in drawn.items()})

@@ -3,11 +3,12 @@
 from typing import Any, Final
 
 import pytest
-from playwright.async_api import Page
+from playwright.async_api import Page, expect
 
 from tests.browser.conftest import Visit
+from tests.browser.furniture import PRESET
 from tests.browser.places import PAGES, addresses
-from tests.browser.site import Site
+from tests.browser.site import Office, Site
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -35,6 +36,16 @@ USABLE: Final = """
   .filter((element) => !element.disabled && element.tabIndex >= 0)
   .filter((element) => element.type !== "radio" || element.checked)
   .map((element) => [...document.querySelectorAll("*")].indexOf(element))
+"""
+
+LABEL: Final = """
+() => {
+  const element = document.activeElement;
+  return [...(element.labels ?? []), element].map((part) => part.textContent.replace(/\\s+/g, " ").trim());
+}
+"""
+EXPANDED: Final = """
+SELECT a.output FROM queries AS q JOIN stage_attempt AS a ON a.job_id = q.job_id WHERE q.id = $1 AND a.stage = 'expand'
 """
 
 
@@ -73,3 +84,53 @@ async def test_the_first_stop_leads_past_the_navigation(visit: Visit, shown: Sit
         await page.keyboard.press("Tab")
 
         assert await page.evaluate("document.activeElement.closest('main') !== null")
+
+
+async def is_on(page: Page, label: str) -> bool:
+    """The focus is on what has a label, or one that ends like this."""
+    return any(said.endswith(label) for said in await page.evaluate(LABEL))
+
+
+async def tab_to(page: Page, label: str) -> None:
+    """Go on with the tabulator to what has a label."""
+    for _ in range(MOST_STOPS):
+        await page.keyboard.press("Tab")
+        if await is_on(page, label):
+            return
+    raise AssertionError(f"The focus does not come to {label!r}.")
+
+
+async def test_a_question_is_asked_and_its_passages_are_put_into_order_by_keys_alone(
+    visit: Visit, office: Office
+) -> None:
+    async with visit(office) as page:
+        keys = page.keyboard
+        await page.goto("/rag")
+        await tab_to(page, "New question")
+        await keys.press("Enter")
+        await page.wait_for_url("**/rag/new")
+        await tab_to(page, "Question")
+        await keys.type("Why is tea dark?")
+        await tab_to(page, "Preset")
+        await keys.type(PRESET)
+        await tab_to(page, "Let the model write it")
+        await keys.press("ArrowUp")
+        await tab_to(page, "Run everything, up to the answer")
+        await tab_to(page, "Ask")
+        await keys.press("Enter")
+        await expect(page.locator("#state .step", has_text="generate")).to_contain_text("done")
+        expand = await office.value(EXPANDED, await office.value("SELECT max(id) FROM queries"))
+        assert expand["origin"] == "none"
+
+        await tab_to(page, "Inspect")
+        await keys.press("Enter")
+        await expect(page.locator(".passage").nth(1)).to_be_visible()
+        titles = await page.locator(".passage h3").all_inner_texts()
+        await tab_to(page, "Down with passage 1")
+        await keys.press("Enter")
+        assert await is_on(page, "Down with passage 1")
+        await expect(page.locator("#moved")).to_have_text("Now in place 2. Not saved yet.")
+        await tab_to(page, "Save the passages")
+        await keys.press("Space")
+        await expect(page.get_by_role("status").first).to_contain_text("The passages are saved")
+        assert await page.locator(".passage h3").all_inner_texts() == [titles[1], titles[0], *titles[2:]]

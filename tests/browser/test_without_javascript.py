@@ -1,12 +1,15 @@
 """Every page can be read, and what its forms do is done, without JavaScript."""
 
+import asyncio
 from typing import Final
 
 import pytest
+from playwright.async_api import Locator, Page, expect
 
 from tests.browser.conftest import Visit
+from tests.browser.furniture import PRESET
 from tests.browser.places import PAGES, addresses
-from tests.browser.site import Site
+from tests.browser.site import Office, Site
 
 #: The words of a page without what only scripts do: times in the reader's zone, copying, counting.
 SAID: Final = """
@@ -31,3 +34,52 @@ async def test_a_page_says_the_same_without_javascript(name: str, visit: Visit, 
             said.append(await page.evaluate(SAID))
 
     assert said[0] == said[1]
+
+
+async def load_until(page: Page, shown: Locator) -> None:
+    """Load the page again and again until it shows something."""
+    while not await shown.is_visible():
+        await asyncio.sleep(0.1)
+        await page.reload()
+
+
+async def test_forms_do_what_they_say_without_javascript(visit: Visit, office: Office) -> None:
+    async with visit(office, java_script_enabled=False) as page:
+        all_the_rest = page.get_by_role("button", name="Run all")
+        answered = page.locator(".step.good", has_text="generate")
+        await page.goto("/rag/new")
+        await page.get_by_label("Question", exact=True).fill("Why is tea dark?")
+        await page.get_by_label("Preset").select_option(PRESET)
+        await page.get_by_label("Search for the question as it is").check()
+        await page.get_by_label("Stop after the expansion").check()
+        await page.get_by_role("button", name="Ask").click()
+        await load_until(page, all_the_rest)
+        await all_the_rest.click()
+        await load_until(page, answered)
+
+        await page.get_by_role("link", name="Inspect").click()
+        await page.get_by_label("Search phrases").fill("tannin")
+        await page.get_by_role("button", name="Save the expansion").click()
+        await expect(page.get_by_role("status")).to_contain_text("embed the question next")
+        await all_the_rest.click()
+        await load_until(page, answered)
+        titles = await page.locator(".passage h3").all_inner_texts()
+        await page.get_by_role("button", name="Down with passage 1").click()
+        await expect(page.get_by_role("status").first).to_have_text("The order is not saved yet.")
+        await page.get_by_role("button", name="Save the passages").click()
+        assert await page.locator(".passage h3").all_inner_texts() == [titles[1], titles[0], *titles[2:]]
+
+        await page.get_by_role("link", name="Prompt and answer").click()
+        await page.get_by_label("Sources in the prompt").select_option("1")
+        await page.get_by_role("button", name="Show").click()
+        await page.get_by_role("button", name="Answer from 1 source").click()
+        await page.wait_for_url("**/results/*")
+        await expect(page.locator("li.passage")).to_have_count(1)
+
+        await page.get_by_role("link", name="Back to the prompt").click()
+        await page.get_by_label("Answer", exact=True).fill("It is *the air* [S1].")
+        await page.get_by_role("button", name="Save the answer").click()
+        await expect(page.locator(".answer em")).to_have_text("the air")
+        await page.locator("summary", has_text="Delete").click()
+        await page.get_by_role("button", name="Delete answer").click()
+        await expect(page.locator(".row")).to_have_count(3)
