@@ -37,6 +37,8 @@ class RagqSettings(SettingsGroup):
     """Ask for the log-probabilities of the tokens of each scoring reply, and keep what they say about its certainty."""
     query_model: str = ""
     """Language model that expands and answers questions; empty takes MODEL_QUANTITATIVE_MODEL."""
+    query_light_model: str = ""
+    """Language model for whoever asks for the light one; empty takes the model that answers all others."""
     query_temperature: float = Field(default=0.2, ge=0.0, le=2.0)
     """Sampling temperature of expansions and answers."""
     corpus_batch_chunks: int = Field(default=64, ge=1, le=1024)

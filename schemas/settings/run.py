@@ -58,6 +58,11 @@ class RunSettings(BaseModel):
         """The model that expands and answers questions: RAGQ_QUERY_MODEL, or MODEL_QUANTITATIVE_MODEL."""
         return self.ragq.query_model or self.model.quantitative_model
 
+    @property
+    def query_light_model(self) -> str:
+        """The model for questions that ask for the light one: RAGQ_QUERY_LIGHT_MODEL, or the one that others get."""
+        return self.ragq.query_light_model or self.query_model
+
     def values(self) -> dict[str, bool | int | float | str]:
         """Every value under its environment name, in the order of RUN_SETTINGS."""
         groups = self.model_dump(mode="json")

@@ -72,6 +72,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_HNSW_FROM_CHUNKS": 20000,
     "RAGQ_QUERY_MAX_TOKENS": 0,
     "RAGQ_QUERY_MODEL": "",
+    "RAGQ_QUERY_LIGHT_MODEL": "",
     "RAGQ_QUERY_TEMPERATURE": 0.2,
     "RAGQ_RETRIES": 0,
 }
@@ -186,7 +187,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "c882cc7661bcf387573c16aabcb7ab8151b25d47d4beeec1db0050b01a213fa2"
+    assert settings_hash(RunSettings()) == "ea7f3e79a7bc9cd2836f20b71190495f9c734aca08125c9483b905ee7cefb7ab"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
@@ -201,3 +202,18 @@ def test_the_scoring_model_answers_questions_for_an_empty_query_model() -> None:
     models = ModelSettings(quantitative_model="scorer")
     assert RunSettings(model=models).query_model == "scorer"
     assert RunSettings(model=models, ragq=RagqSettings(query_model="own")).query_model == "own"
+
+
+def test_the_model_of_all_questions_answers_for_an_empty_light_model() -> None:
+    assert RunSettings(ragq=RagqSettings(query_model="own")).query_light_model == "own"
+    assert RunSettings(ragq=RagqSettings(query_model="own", query_light_model="quick")).query_light_model == "quick"
+
+
+def test_a_run_from_before_the_light_model_has_none() -> None:
+    older = {
+        name: {"value": value, "source": "default"}
+        for name, value in RunSettings(ragq=RagqSettings(query_model="own")).values().items()
+        if name != "RAGQ_QUERY_LIGHT_MODEL"
+    }
+
+    assert RunSettings.from_snapshot(older).query_light_model == "own"
