@@ -3,6 +3,7 @@
 A chain is a list of stage names. Each stage is one Celery task on the queue of its name, whatever the kind of job.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from schemas.errors import Refused
@@ -38,3 +39,9 @@ def stages_of(kind: str, mode: str, *, until: str | None = None) -> tuple[str, .
     if until not in stages:
         raise Refused(f"A {kind} job in mode {mode} has no stage '{until}'. Its stages: {', '.join(stages)}.")
     return stages[: stages.index(until) + 1]
+
+
+def in_order(kind: str, stages: Collection[str]) -> list[str]:
+    """Stages of a kind of job, whatever the modes they were met in, as the chain has them that has them all."""
+    chain = min((one for (of, _), one in PIPELINES.items() if of == kind and set(stages) <= set(one)), key=len)
+    return [stage for stage in chain if stage in stages]

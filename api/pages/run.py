@@ -20,6 +20,7 @@ from store.run_view import RunView, run_view
 from store.runs import Target
 from store.stage_times import StageTimes, stage_times
 from workers.control import Action
+from workers.pipelines import in_order
 
 PAGE_JOBS: Final = 50
 
@@ -64,7 +65,7 @@ async def run_page(
         chosen={name: one for name, one in view.settings.items() if is_chosen(one["source"])},
         settings=view.settings,
         jobs=view.jobs,
-        stages=list(dict.fromkeys(stage.stage for job in view.jobs for stage in job.stages)),
+        stages=in_order(overview.kind, {stage.stage for job in view.jobs for stage in job.stages}),
         run=found.state,
         times=found.times,
         slowest=max((times.p95 for times in found.times), default=0.0),
@@ -96,7 +97,8 @@ async def _read(connection: Connection, run_id: int, status: JobStatus | None, p
         return None
     place = {job_id: number for number, job_id in enumerate(job_ids)}
     view.jobs.sort(key=lambda job: place[job.job_id])
-    return Found(view, state, await stage_times(connection, run_id))
+    times = {one.stage: one for one in await stage_times(connection, run_id)}
+    return Found(view, state, [times[stage] for stage in in_order(view.overview.kind, times)])
 
 
 def _address(run_id: int, state: JobStatus | None, part: int) -> str:
