@@ -4,6 +4,7 @@ import re
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import Depends, Header
+from pydantic import WithJsonSchema
 
 from api.services import Served
 
@@ -50,10 +51,9 @@ async def patience(
     services: Served,
     prefer: Annotated[
         list[str] | None,
-        Header(
-            description="`respond-async` answers 202 at once; `wait=N` waits N seconds at most (RFC 7240).",
-            examples=["respond-async", "wait=5"],
-        ),
+        # On the wire a header is one text, however often it is sent.
+        WithJsonSchema({"type": "string", "examples": ["respond-async", "wait=5"]}),
+        Header(description="`respond-async` answers 202 at once; `wait=N` waits N seconds at most (RFC 7240)."),
     ] = None,
 ) -> Patience:
     """How long a request waits for its job: as it prefers, and no longer than the settings allow."""

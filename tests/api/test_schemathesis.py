@@ -1,0 +1,125 @@
+"""Schemathesis reads the description of the API and asks for whatever it promises, and for what it forbids."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.acceptance.conftest import Install, install, ollama
+from tests.api.listening import Listening, listening
+from tests.browser.conftest import furnished_template
+
+__all__ = ["furnished_template", "install", "ollama"]
+
+SEED: Final = 1
+#: For each operation, beside its own examples and what lies at the edges of its schema.
+MOST_EXAMPLES: Final = 3
+
+#: Most of what it asks for is there: names and numbers of things that the furniture of the tests has.
+CONFIG: Final = """
+# One is enough to see what the events of a stream are.
+max-stream-events = 1
+
+[dictionaries.numbers]
+values = [1, 2, 3, 4, 5, 6, 7, 8]
+
+[dictionaries.presets]
+values = ["Default", "Wide", "default"]
+
+[dictionaries.stages]
+values = ["expand", "embed", "retrieve", "rerank"]
+
+[parameters]
+"path.query_id" = { dictionary = "numbers", probability = 0.8 }
+"path.result_id" = { dictionary = "numbers", probability = 0.8 }
+"path.run_id" = { dictionary = "numbers", probability = 0.8 }
+"path.job_id" = { dictionary = "numbers", probability = 0.8 }
+"path.number" = { dictionary = "numbers", probability = 0.8 }
+"path.version" = { dictionary = "numbers", probability = 0.8 }
+"path.name" = { dictionary = "presets", probability = 0.8 }
+"path.stage" = { dictionary = "stages", probability = 0.8 }
+"query.config_preset" = { dictionary = "presets", probability = 0.8 }
+
+# What no schema can say, and what is answered then.
+
+# No worker is there.
+[[operations]]
+include-path = "/readyz"
+checks.not_a_server_error.expected-statuses = ["2xx", "4xx", "503"]
+
+# It is the default preset.
+[[operations]]
+include-operation-id = "delete_preset"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
+
+# Values of a preset depend on each other.
+[[operations]]
+include-operation-id = ["change_preset", "create_preset"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+
+# A template has the placeholders of its tag.
+[[operations]]
+include-operation-id = "add_version"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "422"]
+
+# A pasted reply is a text that holds one JSON object.
+[[operations]]
+include-operation-id = "save_manual_expansion"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
+
+# One number of sources stands in the query, another in the body.
+[[operations]]
+include-operation-id = "run_augmented_prompt"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+
+# Passages that stay are those that are there.
+[[operations]]
+include-operation-id = "change_query"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+"""
+
+#: A key stands for one request: with the same in each, all but the first would be refused for it.
+HOOKS: Final = """
+import re
+from uuid import uuid4
+
+import schemathesis
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    for name in case.headers or ():
+        if name.lower() == "idempotency-key" and re.fullmatch("[!-~]{1,255}", str(case.headers[name])):
+            case.headers[name] = uuid4().hex
+"""
+
+
+@pytest.fixture
+def furnished(install: Install, furnished_template: str) -> Iterator[Listening]:
+    """The API over a furnished database, where nobody works and nobody waits for long."""
+    with install(furnished_template) as installation, listening(installation, wait_s=0.05) as served:
+        yield served
+
+
+def test_the_api_does_what_its_description_says(furnished: Listening, tmp_path: Path) -> None:
+    config = tmp_path / "schemathesis.toml"
+    config.write_text(CONFIG)
+    (tmp_path / "hooks.py").write_text(HOOKS)
+    ran = subprocess.run(
+        [
+            *(str(Path(sys.executable).with_name("schemathesis")), f"--config-file={config}"),
+            *("run", f"{furnished.url}/openapi.json", "--checks=all", f"--seed={SEED}", "--no-color"),
+            *(f"--max-examples={MOST_EXAMPLES}", "--generation-database=none", "--request-timeout=30"),
+            *("--continue-on-failure", "--suppress-health-check=all"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
