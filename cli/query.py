@@ -180,7 +180,8 @@ def edit_command(
 @_QUERY
 @click.option("--from", "start", metavar="STAGE", help="Do this stage and those after it again.")
 @click.option("--until", metavar="STAGE", help="Go on to this stage; without it to the end.")
-def run_command(query_id: int, start: str | None, until: str | None) -> None:
+@click.option("--light", is_flag=True, help="Let the run's RAGQ_QUERY_LIGHT_MODEL expand and answer.")
+def run_command(query_id: int, start: str | None, until: str | None, light: bool) -> None:
     """Let a question that was stopped early go on, or do stages of it again.
 
     `--from generate` asks for another answer; the others stay.
@@ -189,8 +190,9 @@ def run_command(query_id: int, start: str | None, until: str | None) -> None:
     Example:
         ragq query run 7
         ragq query run 7 --from retrieve
+        ragq query run 7 --from generate --light
     """
-    _go_on(query_id, lambda c, q: query_edits.run_again(c, q, start=start, until=until))
+    _go_on(query_id, lambda c, q: query_edits.run_again(c, q, start=start, until=until, light=light))
 
 
 @query.command("answer")

@@ -14,6 +14,11 @@ UPDATE job SET inputs = CASE WHEN $2::integer IS NULL THEN inputs - 'top_n'
 WHERE id = $1
 """
 
+ASK_FOR_LIGHT_MODEL = """
+UPDATE job SET inputs = CASE WHEN $2 THEN inputs || '{"light_model": true}'::jsonb ELSE inputs - 'light_model' END
+WHERE id = $1
+"""
+
 
 async def hold(connection: Connection, query_id: int) -> StoredQuery | None:
     """The question as it is now, held until the transaction ends; None when it is gone."""
@@ -30,6 +35,11 @@ async def sources(connection: Connection, job_id: int) -> int | None:
 async def ask_for_sources(connection: Connection, job_id: int, top_n: int | None) -> None:
     """Let the next prompt show so many sources; None leaves it to the preset."""
     await connection.execute(ASK_FOR_SOURCES, job_id, top_n)
+
+
+async def ask_for_light_model(connection: Connection, job_id: int, light: bool) -> None:
+    """Let the light model expand and answer from now on, or the model of all questions."""
+    await connection.execute(ASK_FOR_LIGHT_MODEL, job_id, light)
 
 
 async def move(connection: Connection, query_id: int, job_id: int) -> None:

@@ -3,7 +3,7 @@
 from schemas.values.queries import Origin
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
 from stages.queries.templates import TemplateTag
-from workers.queries.reading import question, template
+from workers.queries.reading import asked_model, question, template
 from workers.work import Result, Work
 
 
@@ -22,7 +22,7 @@ async def expand_of_query(work: Work) -> Result:
             n=work.preset.expansion.n,
             template=asked_by.text,
             chat=work.chat,
-            model=work.settings.query_model,
+            model=asked_model(work),
             timeout_s=work.settings.ollama.timeout_seconds,
             temperature=work.settings.ragq.query_temperature,
             max_tokens=work.settings.ragq.query_max_tokens or None,

@@ -4,7 +4,7 @@ from schemas.values.queries import AugmentedPrompt
 from stages.queries.generate import generate_answer, pasted_answer
 from store import queries
 from store.database import Connection
-from workers.queries.reading import question
+from workers.queries.reading import asked_model, question
 from workers.work import Result, Work
 
 
@@ -19,7 +19,7 @@ async def generate_of_query(work: Work) -> Result:
         answer = await generate_answer(
             augmented,
             chat=work.chat,
-            model=work.settings.query_model,
+            model=asked_model(work),
             timeout_s=work.settings.ollama.timeout_seconds,
             temperature=work.settings.ragq.query_temperature,
             max_tokens=work.settings.ragq.query_max_tokens or None,

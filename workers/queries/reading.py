@@ -26,6 +26,14 @@ async def template(work: Work, tag: TemplateTag) -> StoredTemplate:
     return await work.database.steadily(lambda connection: templates.get(connection, tag, version))
 
 
+def asked_model(work: Work) -> str:
+    """The model that expands or answers: the light one where it was asked for, which is noted, or that of the run."""
+    if not work.claim.inputs.get("light_model"):
+        return work.settings.query_model
+    work.read["model"] = work.settings.query_light_model
+    return work.settings.query_light_model
+
+
 def chunk_search(work: Work) -> PostgresChunkSearch:
     """The search over chunks, with the preset's parameters of BM25."""
     preset = work.preset.retrieval

@@ -40,6 +40,8 @@ class QueryRequest:
     """The reply of a model of one's own, for a single question."""
     response: str | None = None
     """The answer of a model of one's own, for a single question."""
+    light: bool = False
+    """The light model expands, where the run has one, and answers unless the model of the run is asked for later."""
     until: str | None = None
     """The last stage to run; None runs all."""
 
@@ -68,6 +70,8 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         "expansion": expansion,
         "response": request.response,
     }
+    if request.light:
+        inputs["light_model"] = True
     jobs = [
         NewJob(
             mode="answer",

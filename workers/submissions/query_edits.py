@@ -104,10 +104,13 @@ async def paste_answer(connection: Connection, query: StoredQuery, text: str) ->
     )
 
 
-async def run_again(connection: Connection, query: StoredQuery, *, start: str | None, until: str | None) -> None:
+async def run_again(
+    connection: Connection, query: StoredQuery, *, start: str | None, until: str | None, light: bool = False
+) -> None:
     """Let the question go on: again from a stage, or from where it stands, to a stage or to the end of the chain.
 
-    Raises Refused when the chain is at its end already and no stage is named.
+    With `light` the light model of its run expands and answers. Raises Refused when the chain is at its end already
+    and no stage is named.
     """
     async with connection.transaction():
         added = await edits.lengthen(connection, query.job_id, stages_of("query", "answer", until=until))
@@ -115,6 +118,7 @@ async def run_again(connection: Connection, query: StoredQuery, *, start: str | 
             await edits.redo(connection, query.job_id, start)
         elif not added:
             raise Refused(f"Query {query.id} has every stage up to there; name the first to do again with --from.")
+        await query_jobs.ask_for_light_model(connection, query.job_id, light)
 
 
 async def _give(

@@ -49,12 +49,14 @@ async def take_step(
     through: Step | None = None,
     preset: str | None = None,
     top_n: int | None = None,
+    light: bool = False,
 ) -> StoredQuery:
     """Let the stages of a step run, again where they ran before, and the chain end after them.
 
     With `through` the steps after it run too, up to that one, and the chain ends after that.
-    `top_n` is the number of sources in the prompt, 1 to 20; None takes the preset's. With `preset` the question moves
-    to a run of that preset, unless it is in one. The returned question names the job to set off and to wait for.
+    `top_n` is the number of sources in the prompt, 1 to 20; None takes the preset's. With `light` the light model of
+    the run expands or answers, until the next step. With `preset` the question moves to a run of that preset, unless
+    it is in one. The returned question names the job to set off and to wait for.
 
     Raises StepNotReadyError while an earlier step is not done, StageRunningError, QueryMissingError, QueryValueError
     for another `top_n`, and what a move raises.
@@ -65,7 +67,7 @@ async def take_step(
         missing = next((stage for stage in stages_of("query", "answer", until=first)[:-1] if stage not in done), None)
         if missing is not None:
             raise StepNotReadyError(query.id, step, _step_of(missing))
-        return await _run(connection, query, first, last, preset, top_n)
+        return await _run(connection, query, first, last, preset, top_n, light)
 
 
 async def run_rest(
@@ -87,7 +89,7 @@ async def run_rest(
             preset is not None or top_n != await query_jobs.sources(connection, query.job_id)
         ):
             missing = "augment"
-        return await _run(connection, query, missing, whole[-1], preset, top_n)
+        return await _run(connection, query, missing, whole[-1], preset, top_n, light=False)
 
 
 async def _hold(connection: Connection, query: StoredQuery) -> tuple[StoredQuery, set[str]]:
@@ -98,7 +100,13 @@ async def _hold(connection: Connection, query: StoredQuery) -> tuple[StoredQuery
 
 
 async def _run(
-    connection: Connection, query: StoredQuery, first: str, last: str, preset: str | None, top_n: int | None
+    connection: Connection,
+    query: StoredQuery,
+    first: str,
+    last: str,
+    preset: str | None,
+    top_n: int | None,
+    light: bool,
 ) -> StoredQuery:
     if top_n is not None and not 1 <= top_n <= MAX_SOURCES:
         raise QueryValueError("top_n", f"is {top_n}; choose from 1 to {MAX_SOURCES}")
@@ -106,6 +114,7 @@ async def _run(
     if preset is not None:
         query = await with_preset(connection, query, preset, chain=chain, first=first)
     await query_jobs.ask_for_sources(connection, query.job_id, top_n)
+    await query_jobs.ask_for_light_model(connection, query.job_id, light)
     await edits.lengthen(connection, query.job_id, chain)
     await edits.end_after(connection, query.job_id, last)
     await edits.redo(connection, query.job_id, first)

@@ -1,6 +1,8 @@
 """Questions that are asked without any worker, and stages of them carried out with outputs of the real shapes."""
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,6 +35,7 @@ from workers.submissions.queries import QueryRequest
 from workers.submissions.query_asked import ask, one_question
 from workers.submissions.query_edits import found
 
+NOTHING_SET: Final[Mapping[str, str]] = MappingProxyType({})
 WHOLE = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
 
 EXPANSION = Expansion(
@@ -123,9 +126,9 @@ OUTPUTS: dict[str, dict[str, Any]] = {
 VECTORS = np.array([[1, 0], [0, 1], [1, 1], [1, 2]], dtype=np.float32)
 
 
-def settings() -> EffectiveSettings:
+def settings(environment: Mapping[str, str] = NOTHING_SET) -> EffectiveSettings:
     """The settings of a new run."""
-    return resolve(profile="demo", environment={})
+    return resolve(profile="demo", environment=environment)
 
 
 def request(text: str = "Why is tea dark?", **wanted: Any) -> QueryRequest:
@@ -138,10 +141,16 @@ async def store_small_corpus(connection: Connection) -> None:
     await store_corpus(connection, [SearchableChunk(1, "tea", np.ones(2, dtype=np.float32))])
 
 
-async def a_question(connection: Connection, *done: str, text: str = "Why is tea dark?", **wanted: Any) -> StoredQuery:
+async def a_question(
+    connection: Connection,
+    *done: str,
+    text: str = "Why is tea dark?",
+    environment: Mapping[str, str] = NOTHING_SET,
+    **wanted: Any,
+) -> StoredQuery:
     """A question, asked, with these stages carried out."""
     await store_small_corpus(connection)
-    asked = await ask(connection, request(text, **wanted), settings(), key=None)
+    asked = await ask(connection, request(text, **wanted), settings(environment), key=None)
     await carry_out(connection, asked.job_id, *done)
     return await found(connection, asked.query_id)
 

@@ -1,5 +1,7 @@
 """A question, taken through its chain step by step."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
 from schemas.errors import (
@@ -30,6 +32,7 @@ from tests.workers.submissions.questions import (
 )
 from workers.submissions.queries import QueryRequest, plan_queries
 from workers.submissions.query_asked import answer
+from workers.submissions.query_edits import run_again
 from workers.submissions.query_steps import Step, run_rest, take_step
 from workers.submissions.submit import keep
 
@@ -42,6 +45,12 @@ async def sources_asked_for(connection: Connection, query: StoredQuery) -> objec
     job = await runs.job(connection, query.job_id)
     assert job is not None
     return job["inputs"].get("top_n")
+
+
+async def is_light_model_asked_for(connection: Connection, query: StoredQuery) -> bool:
+    job = await runs.job(connection, query.job_id)
+    assert job is not None
+    return "light_model" in job["inputs"]
 
 
 async def preset_wide(connection: Connection) -> None:
@@ -204,6 +213,48 @@ async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(datab
 
         await take_step(connection, query, Step.ANSWER)
         assert await sources_asked_for(connection, query) is None
+
+
+@pytest.mark.parametrize(
+    "next_step",
+    [
+        lambda connection, query: take_step(connection, query, Step.ANSWER),
+        run_rest,
+        lambda connection, query: run_again(connection, query, start="generate", until=None),
+    ],
+)
+async def test_the_light_model_is_asked_for_until_the_next_step(
+    database: Database, next_step: Callable[[Connection, StoredQuery], Awaitable[object]]
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_CONSOLIDATE)
+
+        await take_step(connection, query, Step.ANSWER, light=True)
+        await carry_out(connection, query.job_id, "augment")
+        assert await is_light_model_asked_for(connection, query)
+
+        await next_step(connection, query)
+        assert not await is_light_model_asked_for(connection, query)
+
+
+async def test_an_answer_again_can_be_by_the_light_model(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await run_again(connection, query, start="generate", until=None, light=True)
+
+        assert await is_light_model_asked_for(connection, query)
+
+
+async def test_a_move_to_another_preset_takes_the_light_model_along(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_CONSOLIDATE)
+        await preset_wide(connection)
+
+        moved = await take_step(connection, query, Step.ANSWER, preset="Broad", light=True)
+
+        assert await is_light_model_asked_for(connection, moved)
+        assert not await is_light_model_asked_for(connection, query)
 
 
 @pytest.mark.parametrize("top_n", [0, 21])
