@@ -20,15 +20,16 @@ _TAGS: Final = {
     *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
 }
 _SCHEMES: Final = {"http", "https", "mailto"}
-_OWN_LINK: Final = re.compile(r"#source-S[1-9]\d*")
+_OWN_LINK: Final = re.compile(r"(/rag/\d+/results/\d+)?#source-S[1-9]\d*")
 
 
-def answer_html(answer: str, labels: Collection[str]) -> Markup:
-    """An answer, with each cited label a link to the source of this page, `#source-S1`; others are marked as unknown.
+def answer_html(answer: str, labels: Collection[str], *, sources_at: str = "") -> Markup:
+    """An answer, with each cited label a link to its source, `#source-S1`; others are marked as unknown.
 
-    HTML in the answer is shown as text, images as their descriptions. Its headings start at the third level.
+    The sources stand on the same page, or on that of the answer, whose path is `sources_at`. HTML in the answer is
+    shown as text, images as their descriptions. Its headings start at the third level.
     """
-    rendered: str = _MARKDOWN.render(answer, {"labels": frozenset(labels)})
+    rendered: str = _MARKDOWN.render(answer, {"labels": frozenset(labels), "sources_at": sources_at})
     clean = nh3.clean(
         rendered,
         tags=_TAGS,
@@ -42,7 +43,7 @@ def answer_html(answer: str, labels: Collection[str]) -> Markup:
 
 
 def _attribute(tag: str, attribute: str, value: str) -> str | None:
-    """Links lead out of ragq, or to a source on the same page."""
+    """Links lead out of ragq, or to a source of an answer."""
     if (tag, attribute) != ("a", "href") or _OWN_LINK.fullmatch(value):
         return value
     return value if value.partition(":")[0].lower() in _SCHEMES else None
@@ -61,13 +62,14 @@ def _citation(state: StateInline, silent: bool) -> bool:
 
 
 def _render_citation(_renderer: RendererProtocol, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
-    parts = (_render_label(label, env["labels"]) for label in LABEL.findall(tokens[place].content))
+    labels = LABEL.findall(tokens[place].content)
+    parts = (_render_label(label, env["labels"], escape(env["sources_at"])) for label in labels)
     return f'<span class="cites">[{", ".join(parts)}]</span>'
 
 
-def _render_label(label: str, labels: Collection[str]) -> str:
+def _render_label(label: str, labels: Collection[str], sources_at: str) -> str:
     if label in labels:
-        return f'<a class="cite" href="#source-{label}">{label}</a>'
+        return f'<a class="cite" href="{sources_at}#source-{label}">{label}</a>'
     return f'<span class="cite-unknown">{label} (not in the prompt)</span>'
 
 

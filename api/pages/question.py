@@ -4,6 +4,7 @@ from secrets import token_urlsafe
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Form, Query, Request
+from markupsafe import Markup
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
@@ -161,7 +162,7 @@ def _page(
         "next": next_step(line, shown.progress),
         "can_run_all": can_run_all(line),
         "size": None if shown.prompt is None else text_size(shown.prompt.prompt),
-        "newest": answer_html(results[0].response_text, ()) if answers and results else None,
+        "newest": _shown_answer(results[0]) if answers and results else None,
         "question": line.original_query if question is None else question,
         "pasted": pasted,
         "once": once or token_urlsafe(16),
@@ -171,6 +172,11 @@ def _page(
         "most": MAX_SOURCES,
     }
     return page(request, "question.html.j2", status=422 if wrong else 200, **values)
+
+
+def _shown_answer(result: StoredResult) -> Markup:
+    labels = {source["label"] for source in result.sources}
+    return answer_html(result.response_text, labels, sources_at=f"/rag/{result.query_id}/results/{result.id}")
 
 
 def _lead_to(request: Request, path: str) -> Response:

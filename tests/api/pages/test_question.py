@@ -179,11 +179,14 @@ async def test_answers_can_be_shown_instead_of_the_prompt(
     client: httpx.AsyncClient, services: Services, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
-    await send(client, shown, f"/rag/{ready.id}/pasted", response_text="**Oxygen** did it.")
+    await send(client, shown, f"/rag/{ready.id}/pasted", response_text="**Oxygen** did it [S1].")
+    async with services.database.connection() as connection:
+        (result,) = await queries.results(connection, ready.id)
 
     shown = await see(client, f"/rag/{ready.id}", show="answers")
 
-    assert "<strong>Oxygen</strong> did it." in shown.text
+    assert "<strong>Oxygen</strong> did it" in shown.text
+    assert f'href="/rag/{ready.id}/results/{result.id}#source-S1"' in shown.text
     assert 'id="prompt"' not in shown.text
 
 
