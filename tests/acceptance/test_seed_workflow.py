@@ -25,6 +25,9 @@ EXPANSION = {
 }
 ANSWER = "Oxygen darkens the catechins [S1]. Steel does not [S9]."
 
+LIGHT_EXPANSION = EXPANSION | {"queries": ["why leaves brown"]}
+LIGHT_ANSWER = "Oxygen [S1]."
+
 #: The works of the shelf are short: nothing is filtered or dropped for its length.
 SHORT = {
     "retrieval": {"min_word_count": 0, "min_char_count": 0},
@@ -55,13 +58,25 @@ def writer(ollama: ScriptedOllama) -> ScriptedModel:
 
 
 @pytest.fixture
-async def client(shelved: Installation, writer: ScriptedModel) -> AsyncIterator[httpx.AsyncClient]:
+def light_writer(ollama: ScriptedOllama) -> ScriptedModel:
+    """The one that is asked in its place by whoever wants no full model."""
+    return ollama.model(lambda prompt: Say(LIGHT_ANSWER if "Source:" in prompt else json.dumps(LIGHT_EXPANSION)))
+
+
+@pytest.fixture
+async def client(
+    shelved: Installation, writer: ScriptedModel, light_writer: ScriptedModel
+) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the API over the servers of the installation, with a preset that suits the shelf."""
     services = Services(
         settings=ProcessSettings(),
         database=Database(shelved.database_url, pool_size=4),
         broker=make_broker(shelved.redis_url),
-        environment={"RAGQ_PROFILE": "demo", "RAGQ_QUERY_MODEL": writer.name},
+        environment={
+            "RAGQ_PROFILE": "demo",
+            "RAGQ_QUERY_MODEL": writer.name,
+            "RAGQ_QUERY_LIGHT_MODEL": light_writer.name,
+        },
     )
     transport = httpx.ASGITransport(make_app(services))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as connected:
@@ -77,7 +92,9 @@ async def ok(reply: httpx.Response) -> Any:
 
 
 @pytest.mark.usefixtures("asked")
-async def test_b8_field_names_of_the_seed_and_of_the_code_are_both_accepted(client: httpx.AsyncClient) -> None:
+async def test_b8_field_names_of_the_seed_and_of_the_code_are_both_accepted(
+    client: httpx.AsyncClient, writer: ScriptedModel, light_writer: ScriptedModel
+) -> None:
     """The eight steps of the seed's workflow, once with the names of its document and once with those of its code."""
     pasted = json.dumps(EXPANSION)
     replies = {"steel": "Steel does not [S1].", "oxygen": "Oxygen does [S1]."}
@@ -112,7 +129,8 @@ async def test_b8_field_names_of_the_seed_and_of_the_code_are_both_accepted(clie
     assert "[S1] Source: On Tea" in prompt["prompt"]
     run_document = await ok(await client.post(f"{where}/augment/run", json={"top_n": 2, "use_full_model": False}))
     run_code = await ok(await client.post(f"{where}/augment/run", params={"top_n": 2}, json={"force": True}))
-    assert {run_document["response_text"], run_code["response_text"]} == {ANSWER}
+    assert (run_document["response_text"], run_document["model"]) == (LIGHT_ANSWER, light_writer.name)
+    assert (run_code["response_text"], run_code["model"]) == (ANSWER, writer.name)
     assert run_document["sources"][0]["title"] == "On Tea"
     saved_document = await ok(
         await client.post(f"{where}/augment/manual", json={"response_text": replies["oxygen"], "top_n": 2})
@@ -123,7 +141,7 @@ async def test_b8_field_names_of_the_seed_and_of_the_code_are_both_accepted(clie
     made = [run_document, run_code, saved_document, saved_code]
     assert [result["id"] for result in results["results"]] == [one["result_id"] for one in reversed(made)]
     one = await ok(await client.get(f"{where}/results/{run_document['result_id']}"))
-    assert (one["query_id"], one["response_text"]) == (by_document["query_id"], ANSWER)
+    assert (one["query_id"], one["response_text"]) == (by_document["query_id"], LIGHT_ANSWER)
     lines = {line["id"]: line for line in (await ok(await client.get("/rag/queries")))["queries"]}
     line = lines[by_document["query_id"]]
     assert (line["status"], line["vector_status"], line["results_count"]) == ("ready", "vec", 4)
@@ -147,6 +165,26 @@ async def test_the_prompt_that_was_shown_is_the_one_that_is_asked(
     assert writer.prompts[-1].endswith(shown["prompt"])
     for text in (QUESTION, ANSWER, str(EXPANSION["hyde_answer"])):
         assert text not in asked.logs
+
+
+@pytest.mark.usefixtures("asked")
+async def test_the_light_model_expands_and_its_calls_are_paid_for_by_themselves(
+    client: httpx.AsyncClient, writer: ScriptedModel, light_writer: ScriptedModel
+) -> None:
+    replies = [
+        await ok(await client.post("/rag/expansion/run", json=ASKED | {"query": QUESTION, "use_full_model": full}))
+        for full in (True, False, False)
+    ]
+
+    assert [reply["expanded_queries"] for reply in replies] == [
+        EXPANSION["queries"],
+        LIGHT_EXPANSION["queries"],
+        LIGHT_EXPANSION["queries"],
+    ]
+    assert (writer.calls, light_writer.calls) == (1, 1)
+    attempt = await ok(await client.get(f"/jobs/{replies[1]['job_id']}/attempts/expand/1"))
+    assert attempt["inputs"]["model"] == light_writer.name
+    assert [call["model"] for call in attempt["calls"]] == [light_writer.name]
 
 
 @pytest.mark.usefixtures("asked")

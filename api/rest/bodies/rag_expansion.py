@@ -67,7 +67,7 @@ class ExpansionRequest(Asked):
     n: Annotated[int, Field(ge=1, le=10)] | None = None
     """Search phrases to ask for; without it as many as the preset says."""
     use_full_model: bool | None = None
-    """Accepted and without effect: one model expands, RAGQ_QUERY_MODEL."""
+    """False lets RAGQ_QUERY_LIGHT_MODEL expand, where it is set; true, or nothing, RAGQ_QUERY_MODEL."""
 
 
 class PastedExpansion(Asked):

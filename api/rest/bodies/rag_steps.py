@@ -145,7 +145,8 @@ class AnswerRequest(Body):
     top_n: TopN | None = None
     """How many sources the prompt shows; without it as many as the preset says."""
     use_full_model: bool | None = None
-    """Accepted and without effect: one model answers, RAGQ_QUERY_MODEL; `model` of the reply names it."""
+    """False lets RAGQ_QUERY_LIGHT_MODEL of the run answer; true, or nothing, RAGQ_QUERY_MODEL. A run without a light
+    model has one for both. `model` of the reply names who answered."""
     force: bool | None = None
     """Accepted and without effect: each request makes another answer, and those there are stay."""
 

@@ -79,10 +79,12 @@ async def run_augmented_prompt(
 
     `top_n` may stand in the query or in the body.
     """
-    sources = _one_number(top_n, None if body is None else body.top_n)
+    asked = body or AnswerRequest()
+    sources = _one_number(top_n, asked.top_n)
+    light = asked.use_full_model is False
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await take_step(connection, query, Step.ANSWER, preset=config_preset, top_n=sources)
+        return await take_step(connection, query, Step.ANSWER, preset=config_preset, top_n=sources, light=light)
 
     return await _answer(served, query_id, take, patience, key, response)
 

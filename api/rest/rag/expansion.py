@@ -55,6 +55,7 @@ async def run_expansion(
         preset=body.config_preset,
         preset_values={} if body.n is None else {"expansion.n": str(body.n)},
         until="expand",
+        light=body.use_full_model is False,
     )
     async with served.database.connection() as connection:
         stored = await ask(connection, request, served.run_settings(), key=key)

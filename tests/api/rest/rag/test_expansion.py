@@ -85,6 +85,21 @@ async def test_a_question_is_asked_and_expanded(
         assert await chain(connection, expanded["job_id"]) == {"expand": "done"}
 
 
+@pytest.mark.parametrize(
+    ("body", "light"),
+    [({"use_full_model": False}, True), ({"use_full_model": True}, None), ({"use_full_model": None}, None), ({}, None)],
+)
+async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
+    client: httpx.AsyncClient, services: Services, body: dict[str, Any], light: bool | None
+) -> None:
+    reply = await client.post(RUN, json=SMALL | body | {"query": QUESTION})
+
+    async with services.database.connection() as connection:
+        job = await runs.job(connection, reply.json()["job_id"])
+    assert job is not None
+    assert job["inputs"].get("light_model") is light
+
+
 async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.AsyncClient) -> None:
     reply = await client.post(RUN, json=SMALL | {"query": QUESTION})
 

@@ -158,6 +158,36 @@ async def test_the_number_of_sources_reaches_the_job(
     assert job["inputs"].get("top_n") == asked_for
 
 
+@patient
+@pytest.mark.parametrize(
+    ("body", "light"),
+    [
+        ({"use_full_model": False}, True),
+        ({"use_full_model": True}, None),
+        ({"use_full_model": None}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
+    client: httpx.AsyncClient,
+    services: Services,
+    ask: Ask,
+    working: Working,
+    body: dict[str, bool | None] | None,
+    light: bool | None,
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    async with working():
+        assert (await client.post(path(query.id, "augment/run"), json=body)).status_code == 200
+
+    async with services.database.connection() as connection:
+        job = await runs.job(connection, query.job_id)
+    assert job is not None
+    assert job["inputs"].get("light_model") is light
+
+
 @pytest.mark.parametrize(
     ("params", "body"),
     [
@@ -167,6 +197,7 @@ async def test_the_number_of_sources_reaches_the_job(
         ({}, {"top_n": 0}),
         ({}, {"top_n": "3"}),
         ({}, {"force": 1}),
+        ({}, {"use_full_model": "no"}),
         ({}, {"model": "other"}),
         ({"top_n": 2}, {"top_n": 3}),
     ],
