@@ -19,10 +19,12 @@ from api.rest.bodies.base import MAX_ID, PathId
 from api.routes import PageRoute
 from api.services import Served, Services
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
+from schemas.settings.frozen import thaw
+from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
 from stages.queries.query_file import MAX_CHARS
 from stages.texts.size import text_size
-from store import job_progress, queries
+from store import job_progress, queries, runs
 from store.database import Connection
 from store.job_progress import JobProgress
 from store.queries import StoredResult
@@ -56,6 +58,8 @@ class Shown(NamedTuple):
     results: list[StoredResult]
     prompt: AugmentedPrompt | None
     """None before a search is stored."""
+    settings: RunSettings | None
+    """What was frozen into the run; None like the prompt."""
 
 
 @router.get("/rag/{query_id:int}")
@@ -77,13 +81,16 @@ async def question_page(
 
 @router.post("/rag/{query_id:int}/answer", dependencies=[Depends(csrf)])
 async def ask_model(
-    served: Served, query_id: PathId, top_n: Annotated[int | None, Form(ge=1, le=MAX_SOURCES)] = None
+    served: Served,
+    query_id: PathId,
+    top_n: Annotated[int | None, Form(ge=1, le=MAX_SOURCES)] = None,
+    light: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Ask the model, with so many sources in its prompt. Each time it is another answer."""
+    """Ask the model, or the light one, with so many sources in its prompt. Each time it is another answer."""
     async with served.database.connection() as connection:
         asked = await found(connection, query_id)
         newest = max((result.id for result in await queries.results(connection, query_id)), default=0)
-        query = await take_step(connection, asked, Step.ANSWER, top_n=top_n)
+        query = await take_step(connection, asked, Step.ANSWER, top_n=top_n, light=light)
     await set_off(served.broker, served.database, query.job_id)
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
@@ -136,6 +143,7 @@ async def _read(served: Services, query_id: int, top_n: int | None) -> Shown:
             progress=progress[view.line.job_id],
             results=await queries.results(connection, query_id),
             prompt=await _prompt(connection, view, top_n),
+            settings=await _settings(connection, view),
         )
 
 
@@ -143,6 +151,12 @@ async def _prompt(connection: Connection, view: QueryView, top_n: int | None) ->
     if view.retrieved is None:
         return None
     return await preview(connection, await found(connection, view.line.id), top_n=top_n)
+
+
+async def _settings(connection: Connection, view: QueryView) -> RunSettings | None:
+    if view.retrieved is None:
+        return None
+    return thaw(await runs.settings(connection, view.line.run_id)).run
 
 
 def _page(

@@ -61,6 +61,47 @@ async def test_the_number_of_sources_is_honoured_by_prompt_and_answer(
         assert list(await chain(connection, ready.job_id)) == list(WHOLE)
 
 
+@pytest.mark.parametrize(("chosen", "light"), [("own", None), ("quick", True)])
+async def test_a_run_with_a_light_model_lets_choose_who_answers(
+    client: httpx.AsyncClient, services: Services, chosen: str, light: bool | None
+) -> None:
+    models = {"RAGQ_QUERY_MODEL": "own", "RAGQ_QUERY_LIGHT_MODEL": "quick"}
+    async with services.database.connection() as connection:
+        query = await a_question(connection, *READY, until="consolidate", environment=models)
+    shown = await see(client, f"/rag/{query.id}", top_n=2)
+
+    wanted = form(shown, f"/rag/{query.id}/answer", f"Answer from 2 sources with {chosen}")
+    reply = await client.post(wanted.action, headers=HTML, data=wanted)
+
+    assert reply.status_code == 303
+    asked_for = await inputs_of(services, query)
+    assert (asked_for["top_n"], asked_for.get("light_model")) == (2, light)
+
+
+@pytest.mark.parametrize("models", [{}, {"RAGQ_QUERY_MODEL": "own", "RAGQ_QUERY_LIGHT_MODEL": "own"}])
+async def test_a_run_with_one_model_offers_no_choice(
+    client: httpx.AsyncClient, services: Services, models: dict[str, str]
+) -> None:
+    async with services.database.connection() as connection:
+        query = await a_question(connection, *READY, until="consolidate", environment=models)
+
+    shown = await see(client, f"/rag/{query.id}")
+
+    answers = [of.label.strip() for of in forms(shown) if of.action == f"/rag/{query.id}/answer"]
+    assert answers == ["Answer from 3 sources"]
+
+
+async def test_a_run_from_before_the_light_model_offers_no_choice(
+    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+) -> None:
+    async with services.database.connection() as connection:
+        await connection.execute("UPDATE run SET settings = settings - 'RAGQ_QUERY_LIGHT_MODEL'")
+
+    shown = await see(client, f"/rag/{ready.id}")
+
+    assert form(shown, f"/rag/{ready.id}/answer", "Answer from 3 sources")
+
+
 async def test_the_prompt_comes_with_its_size_and_where_its_sources_are_from(
     client: httpx.AsyncClient, ready: StoredQuery
 ) -> None:
