@@ -111,6 +111,23 @@ def test_a_model_expands_and_answers_and_the_same_submission_finds_its_run(
     assert len(shown(asked, run_id)["answers"]) == 2
 
 
+def test_another_answer_can_be_by_the_light_model(
+    asked: Installation, writer: ScriptedModel, ollama: ScriptedOllama
+) -> None:
+    quick = ollama.model(lambda prompt: Say("Oxygen [S1]."))
+    run_id = ask(asked, "--no-expand", "--set", f"RAGQ_QUERY_LIGHT_MODEL={quick.name}", model=writer.name)
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+    again = ("query", "run", str(shown(asked, run_id)["id"]), "--from", "generate")
+
+    for light in (["--light"], []):
+        assert asked.ragq(*again, *light).exit_code == 0
+        assert asked.wait_for(run_id) == {"succeeded": 1}
+
+    answers = shown(asked, run_id)["answers"]
+    assert [answer["model"] for answer in answers] == [writer.name, quick.name, writer.name]
+    assert asked.ragq("audit", f"r{run_id}").exit_code == 0
+
+
 def test_without_expansion_the_question_alone_is_searched_for(asked: Installation) -> None:
     run_id = ask(asked, "--no-expand", until="rerank")
 
