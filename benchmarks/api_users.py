@@ -170,7 +170,11 @@ async def write_one(user: User, until: float, pause_s: float, *, twice: bool) ->
 async def _make(user: User, *, twice: bool) -> int | None:
     """A new question. None when something went wrong."""
     key = f"{user.random.getrandbits(128):032x}"
-    body = {"original_query": f"Why does leaf {key} turn dark?", "response_text": json.dumps(_REPLY)}
+    body = {
+        "original_query": f"Why does leaf {key} turn dark?",
+        "response_text": json.dumps(_REPLY),
+        "config_preset": "Wide",
+    }
     made = await asyncio.gather(
         *(
             user.ask(
