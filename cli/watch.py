@@ -77,18 +77,25 @@ async def read(connection: Connection, run_id: int) -> RunView:
 
 
 async def _until_rest(connection: Connection, run_id: int, screen: Console) -> RunView:
-    view = await read(connection, run_id)
+    view, is_at_rest = await look(connection, run_id)
     started = time.monotonic()
     with Live(console=screen, auto_refresh=False, transient=True) as live:
-        while view.overview.open_jobs or await index_runs.is_publication_due(connection, run_id):
+        while not is_at_rest:
             elapsed_s = time.monotonic() - started
             status = _status(await progress(connection, run_id), elapsed_s)
             is_alone = elapsed_s > _LONELY_AFTER_S and not await workers.seen(connection, within_s=_SEEN_WITHIN_S)
             if screen.is_terminal:
                 live.update(Group(run_table(view), status, *([_ALONE] if is_alone else [])), refresh=True)
             await asyncio.sleep(_POLL_S)
-            view = await read(connection, run_id)
+            view, is_at_rest = await look(connection, run_id)
     return view
+
+
+async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:
+    """The run, and whether it has come to rest, at one moment: the reaper may let a job publish in the next."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        view = await read(connection, run_id)
+        return view, not (view.overview.open_jobs or await index_runs.is_publication_due(connection, run_id))
 
 
 def _status(found: Progress, elapsed_s: float) -> Text:

@@ -23,11 +23,13 @@ class RunState:
 
 async def run_state(connection: Connection, run_id: int) -> RunState | None:
     """How a run stands; None when there is none of that number."""
-    overview = await runs.overview(connection, run_id)
-    if overview is None:
-        return None
-    progress = await stage_times.progress(connection, run_id)
-    is_at_rest = not overview.open_jobs and not await index_runs.is_publication_due(connection, run_id)
+    # All of it at one moment: in the next, a run that only has to be published may have a job that goes on again.
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        overview = await runs.overview(connection, run_id)
+        if overview is None:
+            return None
+        progress = await stage_times.progress(connection, run_id)
+        is_at_rest = not overview.open_jobs and not await index_runs.is_publication_due(connection, run_id)
     return RunState(
         run_id=run_id,
         states=overview.states,

@@ -4,10 +4,15 @@ from collections.abc import Callable
 from threading import Timer
 from typing import Any
 
-from store import runs, stages
-from store.database import Connection
+import pytest
+
+from cli import watch
+from store import index_runs, runs, stages
+from store.database import Connection, Database
+from store.run_view import RunView
 from tests.cli.conftest import Ragq
 from tests.store.conftest import new_run
+from tests.store.test_index_runs import fail, planned, succeed
 
 
 async def carry_out(connection: Connection, job_id: int) -> None:
@@ -26,3 +31,24 @@ def test_a_run_is_followed_to_its_end(ragq: Ragq, stored: Callable[..., Any]) ->
     later.join()
     assert watched.exit_code == 0
     assert '"succeeded": 1' in watched.stdout
+
+
+async def test_a_publication_that_begins_meanwhile_is_waited_for(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The jobs and what is due are read at one moment, however a reaper comes between."""
+    async with database.connection() as connection, database.connection() as reaper:
+        run_id, (good, bad) = await planned(connection, 304, 313)
+        await succeed(connection, run_id, good)
+        await fail(connection, bad)
+        read = watch.read
+
+        async def overtaken(connection: Connection, run_id: int) -> RunView:
+            view = await read(connection, run_id)
+            assert await index_runs.publish_again(reaper) == [good]
+            return view
+
+        monkeypatch.setattr(watch, "read", overtaken)
+        view, is_at_rest = await watch.look(connection, run_id)
+
+    assert (view.overview.open_jobs, is_at_rest) == (0, False)

@@ -11,6 +11,8 @@ from store import index_runs, references, runs, stages
 from store.database import Connection, Database
 from store.index_runs import Published
 from store.references import StoredIndex
+from store.run_state import run_state
+from store.runs import RunOverview
 from store.stages import Claim, Failure
 from tests.store.reference_indexes import PLAN, index_run
 
@@ -203,3 +205,25 @@ async def test_of_reapers_at_the_same_moment_one_starts_the_publication(database
             return await index_runs.publish_again(connection)
 
     assert sorted(await asyncio.gather(*(reap() for _ in range(4)))) == [[], [], [], [good]]
+
+
+async def test_a_run_that_is_only_to_be_published_rests_at_no_moment(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever watches reads jobs and publication together: a reaper may come between two statements."""
+    async with database.connection() as connection, database.connection() as reaper:
+        run_id, (good, bad) = await planned(connection, 304, 313)
+        await succeed(connection, run_id, good)
+        await fail(connection, bad)
+        overview = runs.overview
+
+        async def overtaken(connection: Connection, run_id: int) -> RunOverview | None:
+            found = await overview(connection, run_id)
+            assert await index_runs.publish_again(reaper) == [good]
+            return found
+
+        monkeypatch.setattr(runs, "overview", overtaken)
+        state = await run_state(connection, run_id)
+
+    assert state is not None
+    assert (state.states, state.is_at_rest) == ({JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}, False)
