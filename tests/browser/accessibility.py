@@ -9,9 +9,13 @@ from playwright.async_api import Page
 OPTIONS: Final = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
 
 
-async def findings(page: Page) -> list[str]:
-    """Every violation of a page as it stands: its gravity, the rule, and the element."""
-    found = await Axe().run(page, options=OPTIONS)
+#: What another scheme of colours may break.
+OF_COLOURS: Final = {"resultTypes": ["violations"], "runOnly": ["color-contrast", "link-in-text-block"]}
+
+
+async def findings(page: Page, *, of_colours: bool = False) -> list[str]:
+    """Every violation of a page as it stands, or those that colours make: its gravity, the rule, and the element."""
+    found = await Axe().run(page, options=OF_COLOURS if of_colours else OPTIONS)
     return [
         f"{violation['impact']} {violation['id']}: {node['html'][:200]} ({node['failureSummary']})"
         for violation in found.response["violations"]

@@ -67,15 +67,15 @@ def desk(install: Install, furnished_template: str) -> Iterator[Site]:
         yield start_site(installation)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def writer(ollama: ScriptedOllama) -> ScriptedModel:
     """The model that expands questions and answers them in an office."""
     return ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def office(install: Install, furnished_template: str, writer: ScriptedModel) -> Iterator[Office]:
-    """A furnished site with a worker, for one test that changes it. A death costs a second there."""
+    """A furnished site with a worker, for the tests of one file. A death costs a second there."""
     with install(furnished_template) as installation:
         installation.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
         installation.settings |= {"RAGQ_QUERY_MODEL": writer.name}

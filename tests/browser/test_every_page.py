@@ -1,6 +1,6 @@
 """Every page in light, dark and narrow: readable by everybody, and no wider than the window.
 
-The pictures stay in the folder `pictures` of pytest's base folder; docs/images/README.md says how they get there.
+The pictures stay in the folder `pictures` of pytest's base folder; tests/browser/pictures.py takes some to docs/images.
 """
 
 from pathlib import Path
@@ -23,7 +23,6 @@ LOOKS: Final[dict[str, tuple[Literal["light", "dark"], tuple[int, int]]]] = {
     "light": ("light", WIDE),
     "dark": ("dark", WIDE),
     "narrow": ("light", NARROW),
-    "night": ("dark", NARROW),
 }
 
 OVERFLOW: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -39,14 +38,14 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_a_page_is_accessible_in_every_look(name: str, visit: Visit, shown: Site, pictures: Path) -> None:
     address = (await addresses(shown))[name]
     found = {}
-    async with visit(shown) as page:
+    async with visit(shown, reduced_motion="reduce") as page:
+        reply = await page.goto(address)
+        assert reply is not None and reply.status == (404 if name == "missing" else 200)
         for look, (scheme, (width, height)) in LOOKS.items():
             await page.set_viewport_size({"width": width, "height": height})
-            await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            reply = await page.goto(address)
-            assert reply is not None and reply.status == (404 if name == "missing" else 200)
+            await page.emulate_media(color_scheme=scheme)
             await page.screenshot(path=pictures / f"{name}-{look}.png", full_page=True)
-            found[look] = [*await findings(page), *await _overflow(page)]
+            found[look] = [*await findings(page, of_colours=look == "dark"), *await _overflow(page)]
         await page.set_viewport_size({"width": NARROWEST[0], "height": NARROWEST[1]})
         found["narrowest"] = await _overflow(page)
 

@@ -6,7 +6,6 @@ from typing import Final
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.acceptance.shelf import QUESTION
 from tests.browser.conftest import Visit
 from tests.browser.furniture import PRESET
 from tests.browser.site import Office
@@ -26,14 +25,14 @@ AWAY: Final = r"console: (\[object Event\]|htmx:)"
 STAYS: Final = "window.stays = true"
 
 
-async def ask(page: Page, preset: str) -> None:
-    """Ask the question of the shelf as it is, up to the answer; its page is there then."""
+async def ask(page: Page, question: str, preset: str) -> None:
+    """Ask a question as it is, up to the answer; its page is there then."""
     await page.goto("/rag/new")
-    await page.get_by_label("Question", exact=True).fill(QUESTION)
+    await page.get_by_label("Question", exact=True).fill(question)
     await page.get_by_label("Preset").select_option(preset)
     await page.get_by_label("Search for the question as it is").check()
     await page.get_by_role("button", name="Ask").click()
-    await expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
+    await expect(page.get_by_role("heading", level=1)).to_have_text(question)
     await page.evaluate(STAYS)
 
 
@@ -51,7 +50,7 @@ async def test_a_failed_validation_is_seen_and_retried_from_the_page(
     made = await asyncio.to_thread(office.installation.ragq, "preset", "create", "Judged", "--from", PRESET, *values)
     assert made.exit_code == 0, made.stderr
     async with visit(office) as page:
-        await ask(page, "Judged")
+        await ask(page, "Why does tea turn dark?", "Judged")
         await expect(page.locator("#state .problem")).to_contain_text("Stage validate failed: The model's reply cannot")
         assert await was_not_loaded_again(page)
 
@@ -90,7 +89,7 @@ async def test_a_page_goes_on_by_itself_after_its_worker_was_killed(
 ) -> None:
     writer.answer = lambda prompt: Say(delay_s=600)
     async with visit(office) as page:
-        await ask(page, PRESET)
+        await ask(page, "How does a leaf turn brown?", PRESET)
         generate = page.locator("#state .step", has_text="generate")
         await expect(generate).to_contain_text("running")
         run = await page.context.new_page()

@@ -126,6 +126,10 @@ async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office
         await expect(page.locator("#source-S7")).to_have_count(0)
         await expect(page.locator(".cite-unknown")).to_contain_text("S7")
 
+        await page.get_by_role("link", name="Back to the prompt").click()
+        await page.get_by_role("link", name=re.compile("Answers")).click()
+        await page.get_by_role("link", name="S1", exact=True).click()
+        await expect(page.locator("#source-S1")).to_be_in_viewport()
         await page.get_by_role("link", name=re.compile("Results 4")).click()
         excerpts = await page.locator(".row p.clamp").all_inner_texts()
         assert excerpts[0] == PASTED
