@@ -25,7 +25,21 @@ GiveEvidence: TypeAlias = Callable[[Mapping[int, int]], tuple[str, ...]]
 """Gives the options that submit participants with quotes for so many items each."""
 
 _numbers = itertools.count(1)
-_BROKERS = 16
+#: Databases of the broker that no installation uses: two on one would take each other's messages. The first is for others.
+_free_brokers = list(range(1, 16))
+
+
+@contextmanager
+def broker_of_its_own(valkey: ValkeyServer) -> Iterator[str]:
+    """The URL of an empty database of the broker, which nobody else gets meanwhile."""
+    number = _free_brokers.pop(0)
+    url = f"{valkey.url.rsplit('/', 1)[0]}/{number}"
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+    try:
+        yield url
+    finally:
+        _free_brokers.append(number)
 
 
 @pytest.fixture(scope="session")
@@ -49,15 +63,12 @@ def install(
 
     @contextmanager
     def made(template: str) -> Iterator[Installation]:
-        number = next(_numbers)
-        name = f"installation_{number}"
-        broker = f"{valkey.url.rsplit('/', 1)[0]}/{number % _BROKERS}"
-        administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
-        with redis.Redis.from_url(broker) as client:
-            client.flushdb()
-        folder = tmp_path_factory.mktemp("installation")
-        with Installation(url_of(postgres, name), broker, ollama.port, folder) as installation:
-            yield installation
+        name = f"installation_{next(_numbers)}"
+        with broker_of_its_own(valkey) as broker:
+            administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
+            folder = tmp_path_factory.mktemp("installation")
+            with Installation(url_of(postgres, name), broker, ollama.port, folder) as installation:
+                yield installation
 
     return made
 
