@@ -25,7 +25,7 @@ GiveEvidence: TypeAlias = Callable[[Mapping[int, int]], tuple[str, ...]]
 """Gives the options that submit participants with quotes for so many items each."""
 
 _numbers = itertools.count(1)
-#: Databases of the broker that no installation uses: two on one would take each other's messages. The first is for others.
+#: Databases of the broker that no installation uses: two on one would take each other's messages. The first is spare.
 _free_brokers = list(range(1, 16))
 
 
