@@ -50,21 +50,11 @@ async def progress(connection: Connection, job_ids: Sequence[int]) -> dict[int, 
     stages: dict[int, list[StageView]] = {job_id: [] for job_id in job_ids}
     for row in await connection.fetch(STAGES, list(job_ids)):
         stages[row["job_id"]].append(_stage(row))
-    errors = {row["job_id"]: _error(row) for row in await connection.fetch(ERRORS, list(job_ids))}
+    errors = {row["job_id"]: ErrorView.of_attempt(row) for row in await connection.fetch(ERRORS, list(job_ids))}
     return {job_id: JobProgress(stages=of, error=errors.get(job_id)) for job_id, of in stages.items()}
 
 
 def _stage(row: Mapping[str, Any]) -> StageView:
     return StageView(
         stage=row["stage"], status=StageStatus(row["status"]), attempts=row["attempts"], seconds=row["seconds"]
-    )
-
-
-def _error(row: Mapping[str, Any]) -> ErrorView:
-    return ErrorView(
-        stage=row["stage"],
-        attempt=row["number"],
-        type=row["error_type"],
-        message=row["error_message"],
-        category=row["error_category"],
     )

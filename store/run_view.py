@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.phq8 import PHQ8Item
@@ -56,6 +56,17 @@ class ErrorView:
     type: str
     message: str
     category: str
+
+    @classmethod
+    def of_attempt(cls, row: Mapping[str, Any]) -> Self:
+        """The error in a row of `stage_attempt`."""
+        return cls(
+            stage=row["stage"],
+            attempt=row["number"],
+            type=row["error_type"],
+            message=row["error_message"],
+            category=row["error_category"],
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +139,7 @@ async def job_view(connection: Connection, job_id: int) -> JobView | None:
 
 async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
     validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
-    errors = {row["job_id"]: _error(row) for row in await connection.fetch(ERRORS, run_id, job_ids)}
+    errors = {row["job_id"]: ErrorView.of_attempt(row) for row in await connection.fetch(ERRORS, run_id, job_ids)}
     calls = await ledger.counts(connection, run_id, job_ids=job_ids)
     rows_by_job: dict[int, list[dict[str, Any]]] = {}
     for row in await runs.grid(connection, run_id, job_ids=job_ids):
@@ -174,13 +185,3 @@ def _job(
 
 def _refused(verdicts: list[dict[str, Any]]) -> int:
     return sum(verdict["decision"] != "accept" for verdict in verdicts)
-
-
-def _error(row: Mapping[str, Any]) -> ErrorView:
-    return ErrorView(
-        stage=row["stage"],
-        attempt=row["number"],
-        type=row["error_type"],
-        message=row["error_message"],
-        category=row["error_category"],
-    )
