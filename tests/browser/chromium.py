@@ -21,6 +21,9 @@ FLAGS: Final = (
 )
 TIMEOUT_MS: Final = 30_000
 
+#: What htmx says on the console of a server that went away.
+LOST_CONNECTION: Final = r"console: (\[object Event\]|htmx:)"
+
 # A refused reply is told to the console too; what matters of it stands in `_replied`.
 _OF_A_REPLY = "Failed to load resource"
 

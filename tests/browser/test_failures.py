@@ -6,6 +6,7 @@ from typing import Final
 import pytest
 from playwright.async_api import Page, expect
 
+from tests.browser.chromium import LOST_CONNECTION
 from tests.browser.conftest import Visit
 from tests.browser.furniture import PRESET
 from tests.browser.site import Office
@@ -18,9 +19,6 @@ SELECT r.id, r.settings -> 'validation.model' ->> 'value' AS model
 FROM run AS r JOIN job AS j ON j.run_id = r.id JOIN stage_run AS s ON s.job_id = j.id
 WHERE s.status = 'failed' AND s.stage = 'validate'
 """
-
-#: What htmx says of a server that is not there.
-AWAY: Final = r"console: (\[object Event\]|htmx:)"
 
 STAYS: Final = "window.stays = true"
 
@@ -109,7 +107,7 @@ async def test_a_page_goes_on_by_itself_after_its_worker_was_killed(
 
 
 async def test_a_page_finds_its_server_again(visit: Visit, office: Office) -> None:
-    async with visit(office, forgiven=AWAY) as page:
+    async with visit(office, forgiven=LOST_CONNECTION) as page:
         await page.goto("/rag")
         await page.evaluate(STAYS)
         row = page.locator(".row", has_text="Does the weight of a pendulum change its swing?")

@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Page, expect
 
+from tests.browser.chromium import LOST_CONNECTION
 from tests.browser.conftest import Visit
 from tests.browser.furniture import PRESET
 from tests.browser.places import PAGES, addresses
@@ -63,7 +64,9 @@ async def stops(page: Page) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", PAGES)
 async def test_the_focus_comes_to_everything_in_order_and_is_seen(name: str, visit: Visit, shown: Site) -> None:
-    async with visit(shown, reduced_motion="reduce") as page:
+    async with visit(shown, reduced_motion="reduce", forgiven=LOST_CONNECTION) as page:
+        # Elements are counted; none of them is to be replaced meanwhile.
+        await page.route("**/events", lambda route: route.fulfill(content_type="text/event-stream", body=""))
         await page.goto((await addresses(shown))[name])
 
         found = await stops(page)
@@ -134,3 +137,23 @@ async def test_a_question_is_asked_and_its_passages_are_put_into_order_by_keys_a
         await keys.press("Space")
         await expect(page.get_by_role("status").first).to_contain_text("The passages are saved")
         assert await page.locator(".passage h3").all_inner_texts() == [titles[1], titles[0], *titles[2:]]
+
+
+@pytest.mark.parametrize(
+    ("name", "label"), [("questions", "How long should tea steep?"), ("run-failed", "j7"), ("job-failed", "validate 1")]
+)
+async def test_the_focus_stays_where_it_is_when_a_page_shows_what_changed(
+    name: str, label: str, visit: Visit, desk: Site
+) -> None:
+    failed = await desk.value("SELECT min(id) FROM job WHERE kind = 'query' AND status = 'failed'")
+    async with visit(desk) as page:
+        await page.goto((await addresses(desk))[name])
+        await tab_to(page, label)
+
+        # Until the page listens, nobody tells it.
+        while not await page.locator(".badge", has_text="cancelled").count():
+            await desk.rows("UPDATE job SET status = 'paused' WHERE id = $1", failed)
+            await desk.rows("UPDATE job SET status = 'cancelled' WHERE id = $1", failed)
+            await page.wait_for_timeout(200)
+
+        assert await is_on(page, label)
