@@ -1,4 +1,4 @@
-"""What people decide about runs and jobs: that they go on, wait or end. The same for the command line, REST and pages."""
+"""What people decide about runs and jobs: that they go on, wait or end. Commands, REST and pages decide alike."""
 
 import asyncio
 from enum import StrEnum
