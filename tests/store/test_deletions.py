@@ -29,9 +29,6 @@ from workers.submissions.query_steps import Step, take_step
 from workers.submissions.submit import keep
 
 MARK = "quetzal"
-
-HOLDS = 'SELECT EXISTS (SELECT FROM "{}" WHERE "{}"::text LIKE $1)'
-
 COLUMNS = """
 SELECT table_name, column_name FROM information_schema.columns
 WHERE table_schema = 'public' AND data_type IN ('text', 'character varying', 'jsonb', 'json', 'ARRAY')
@@ -77,9 +74,10 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
         settings(),
         key=None,
     )
+    query = await found(connection, asked.query_id)
+    await take_step(connection, query, Step.EXPAND, through=Step.ANSWER)
     await call_a_model(connection, asked.job_id, "expand", f"What is a {MARK}?")
     await carry_out(connection, asked.job_id, *WHOLE[1:])
-    query = await found(connection, asked.query_id)
     await answer(connection, query, f"A {MARK}, said by hand.", key=None)
     await patch(connection, query, QueryPatch(hyde_answer=f"The {MARK} is a bird."))
     await take_step(connection, query, Step.EMBED)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
 import redis
 
 from stack.ports import free_port
@@ -18,11 +19,17 @@ from workers.app import KEY_PREFIX, make_app
 StoreRun = Callable[..., Awaitable[Stored]]
 
 
+@pytest.fixture(autouse=True)
+def _empty(valkey: ValkeyServer) -> None:
+    """Nothing waits that another test has sent."""
+    with redis.Redis.from_url(valkey.url) as client:
+        client.flushdb()
+
+
 def messages(valkey: ValkeyServer, queue: str) -> list[dict[str, Any]]:
-    """The messages that wait in a queue, first one first, taken out of it."""
+    """The messages that wait in a queue, first one first."""
     with redis.Redis.from_url(valkey.url) as client:
         held = client.lrange(f"{KEY_PREFIX}{queue}", 0, -1)
-        client.flushdb()
     found = [json.loads(message) for message in reversed(held)]
     return [message | {"body": json.loads(base64.b64decode(message["body"]))} for message in found]
 
