@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from schemas.errors import QueryMissingError
 from schemas.values.queries import ConsolidatedContext, EmbeddedQuery, Expansion, RetrievedChunks, ValidatedChunks
 from store import job_progress, queries
 from store.database import Connection
@@ -69,3 +70,11 @@ async def query_view(connection: Connection, query_id: int) -> QueryView | None:
         consolidated=ConsolidatedContext.model_validate(stored["consolidate"]) if "consolidate" in stored else None,
         error=error,
     )
+
+
+async def existing_view(connection: Connection, query_id: int) -> QueryView:
+    """A question. Raises QueryMissingError."""
+    view = await query_view(connection, query_id)
+    if view is None:
+        raise QueryMissingError(query_id)
+    return view

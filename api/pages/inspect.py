@@ -18,7 +18,7 @@ from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRun
 from schemas.values.queries import ContextGroup, Intent, RerankedChunks
 from store import attempts, job_progress, works
 from store.job_progress import JobProgress
-from store.query_view import QueryView, query_view
+from store.query_view import QueryView, existing_view
 from workers.submissions.query_edits import found
 from workers.submissions.query_patch import UNCHANGED, QueryPatch, Unchanged, patch
 
@@ -161,9 +161,7 @@ async def _read(served: Services, query_id: int) -> Shown:
         served.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        view = await query_view(connection, query_id)
-        if view is None:
-            raise QueryMissingError(query_id)
+        view = await existing_view(connection, query_id)
         job_id = view.line.job_id
         progress = await job_progress.progress(connection, [job_id])
         reranked = await attempts.output(connection, job_id, "rerank")

@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Form, Path, Request
+from fastapi import APIRouter, Form, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
 from api.doors.csrf import CheckedForm
 from api.pages.deciding import Note, Told, decide, possible
 from api.pages.rendering import page
+from api.rest.bodies.base import MAX_ID, PathId
 from api.routes import PageRoute
 from api.services import Served
 from schemas.errors import JobMissingError
@@ -20,8 +21,6 @@ from stages.reports.waterfall import waterfall
 from store.lineage import JobTrace, StageTrace, job_trace
 from store.runs import Target
 from workers.control import Action
-
-JobId = Annotated[int, Path(ge=1, lt=2**63)]
 
 #: What the stages of a kind store, where a page shows more of it than its fields.
 OUTPUTS: Final[dict[tuple[str, str], type[Value]]] = {
@@ -46,7 +45,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @router.get("/jobs/{job_id}")
-async def job_page(request: Request, served: Served, job_id: JobId, told: Told) -> Response:
+async def job_page(request: Request, served: Served, job_id: PathId, told: Told) -> Response:
     """The job as it stands."""
     async with served.database.connection() as connection:
         job = await job_trace(connection, job_id)
@@ -72,10 +71,10 @@ async def job_page(request: Request, served: Served, job_id: JobId, told: Told) 
 async def decide_about_job(
     served: Served,
     _form: CheckedForm,
-    job_id: JobId,
+    job_id: PathId,
     action: Action,
     note: Note = "",
-    back_to_run: Annotated[int | None, Form(ge=1, lt=2**63)] = None,
+    back_to_run: Annotated[int | None, Form(ge=1, le=MAX_ID)] = None,
 ) -> Response:
     """Retry, pause, resume or cancel a job, and go back to its page, or to that of its run."""
     back_to = f"/jobs/{job_id}" if back_to_run is None else f"/runs/{back_to_run}"

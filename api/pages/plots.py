@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from api.pages.rendering import page
-from api.pages.run import RunId
+from api.rest.bodies.base import PathId
 from api.routes import PageRoute
 from api.services import Served, Services
 from schemas.errors import Refused, RunMissingError
@@ -67,13 +67,13 @@ _kept = KeptPlots()
 
 
 @pages.get("/runs/{run_id}/plots")
-async def plots_page(request: Request, served: Served, run_id: RunId) -> Response:
+async def plots_page(request: Request, served: Served, run_id: PathId) -> Response:
     """Every plot that the run's report has something for."""
     return page(request, "plots.html.j2", run_id=run_id, plots=await _plots(served, run_id))
 
 
 @images.get("/runs/{run_id}/plots/{name}.svg")
-async def plot(served: Served, run_id: RunId, name: Annotated[str, Path(pattern="^[a-z0-9-]{1,100}$")]) -> Response:
+async def plot(served: Served, run_id: PathId, name: Annotated[str, Path(pattern="^[a-z0-9-]{1,100}$")]) -> Response:
     """One plot as an image."""
     for found in await _plots(served, run_id):
         if found.name == name:

@@ -28,7 +28,7 @@ from store import job_progress, queries, runs
 from store.database import Connection
 from store.job_progress import JobProgress
 from store.queries import StoredResult
-from store.query_view import QueryView, query_view
+from store.query_view import QueryView, existing_view
 from workers.dispatch import set_off
 from workers.queries.prompt import preview
 from workers.submissions.query_asked import answer
@@ -134,9 +134,7 @@ async def _read(served: Services, query_id: int, top_n: int | None) -> Shown:
         served.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        view = await query_view(connection, query_id)
-        if view is None:
-            raise QueryMissingError(query_id)
+        view = await existing_view(connection, query_id)
         progress = await job_progress.progress(connection, [view.line.job_id])
         return Shown(
             view=view,

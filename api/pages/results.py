@@ -11,12 +11,11 @@ from api.pages.rendering import page
 from api.rest.bodies.base import PathId
 from api.routes import PageRoute
 from api.services import Served
-from schemas.errors import QueryMissingError, ResultMissingError
 from schemas.values.queries import Source
 from stages.queries.citations import citations
 from stages.queries.prompt_sources import SourceText, source_texts
 from store import answer_prompts, deletions, queries
-from store.query_view import query_view
+from store.query_view import existing_view
 from workers.submissions.query_edits import found
 
 #: Characters of an answer that the list shows.
@@ -38,9 +37,7 @@ class ShownSource(NamedTuple):
 async def results_page(request: Request, served: Served, query_id: PathId) -> Response:
     """The answers, newest first."""
     async with served.database.connection() as connection:
-        view = await query_view(connection, query_id)
-        if view is None:
-            raise QueryMissingError(query_id)
+        view = await existing_view(connection, query_id)
         results = await queries.results(connection, query_id)
     return page(request, "results.html.j2", line=view.line, view=view, results=results, excerpt=EXCERPT)
 
@@ -49,13 +46,8 @@ async def results_page(request: Request, served: Served, query_id: PathId) -> Re
 async def result_page(request: Request, served: Served, query_id: PathId, result_id: PathId) -> Response:
     """One answer, and what its prompt showed of each source."""
     async with served.database.connection() as connection:
-        view = await query_view(connection, query_id)
-        if view is None:
-            raise QueryMissingError(query_id)
-        results = {result.id: result for result in await queries.results(connection, query_id)}
-        if result_id not in results:
-            raise ResultMissingError(query_id, result_id)
-        result = results[result_id]
+        view = await existing_view(connection, query_id)
+        result = await queries.result(connection, query_id, result_id)
         prompt = await answer_prompts.prompt(connection, view.line.job_id, result.prompt_hash)
     sources = [Source.model_validate(source) for source in result.sources]
     labels = [source.label for source in sources]

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any, Final, NamedTuple
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from api.doors.csrf import CheckedForm
 from api.pages.deciding import Note, Told, decide, possible
 from api.pages.rendering import page
+from api.rest.bodies.base import PathId
 from api.routes import PageRoute
 from api.services import Served
 from schemas.errors import RunMissingError
@@ -27,8 +28,6 @@ PAGE_JOBS: Final = 50
 #: Kinds of runs that have a report.
 REPORTED: Final = ("participant", "query")
 
-RunId = Annotated[int, Path(ge=1, lt=2**63)]
-
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
@@ -44,7 +43,7 @@ class Found(NamedTuple):
 async def run_page(
     request: Request,
     served: Served,
-    run_id: RunId,
+    run_id: PathId,
     told: Told,
     state: JobStatus | None = None,
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
@@ -82,7 +81,7 @@ async def run_page(
 
 @router.post("/runs/{run_id}/{action}")
 async def decide_about_run(
-    served: Served, _form: CheckedForm, run_id: RunId, action: Action, note: Note = ""
+    served: Served, _form: CheckedForm, run_id: PathId, action: Action, note: Note = ""
 ) -> Response:
     """Retry, pause, resume or cancel the jobs of a run."""
     return await decide(served, Target(run_id, None), action, note, back_to=f"/runs/{run_id}")

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from api.pages.rendering import page
+from api.rest.bodies.base import MAX_ID
 from api.routes import PageRoute
 from api.services import Served
 from stages.reports.run_words import asked_for
@@ -22,7 +23,7 @@ async def runs_page(
     request: Request,
     served: Served,
     kind: Literal["", "participant", "query", "tags", "index"] = "",
-    before: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
+    before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
 ) -> Response:
     """The newest runs, of one kind where one is named, or those below a number."""
     async with served.database.connection() as connection:

@@ -11,11 +11,11 @@ from api.rest.rag.choices import places_of
 from api.rest.rag.shown import detail_of, item_of, passages
 from api.rest.strict import StrictRoute
 from api.services import Served
-from schemas.errors import QueryMissingError, StepNotReadyError
+from schemas.errors import StepNotReadyError
 from schemas.values.queries import ConsolidatedContext
 from store import attempts, deletions, queries
 from store.database import Connection
-from store.query_view import query_view
+from store.query_view import existing_view
 from workers.submissions import query_patch
 from workers.submissions.query_edits import found, held
 from workers.submissions.query_patch import UNCHANGED
@@ -83,10 +83,7 @@ async def delete_query(query_id: PathId, served: Served) -> None:
 
 
 async def _detail(connection: Connection, query_id: int) -> QueryDetail:
-    view = await query_view(connection, query_id)
-    if view is None:
-        raise QueryMissingError(query_id)
-    return detail_of(view)
+    return detail_of(await existing_view(connection, query_id))
 
 
 async def _places(connection: Connection, query_id: int, job_id: int, choices: list[PassageChoice]) -> list[int]:
