@@ -21,6 +21,7 @@ COPY schemas/ schemas/
 COPY stack/ stack/
 COPY stages/ stages/
 COPY store/ store/
+COPY services/ services/
 COPY workers/ workers/
 RUN pip install -c constraints.txt .
 

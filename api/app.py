@@ -9,11 +9,11 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from api import problems
-from api.doors.install import install
+from api.context import Services
 from api.pages.routers import PAGES
 from api.request_times import RequestTimes
 from api.rest.routers import ROUTERS, TAGS
-from api.services import Services
+from api.security.install import install
 
 
 def make_app(services: Services) -> FastAPI:

@@ -5,8 +5,8 @@ from typing import Annotated, Final
 
 from fastapi import Depends, Header, Request
 
-from api.doors.admission import Admitted
-from store.idempotency import RequestKey
+from api.security.admission import Admitted
+from store.access.idempotency import RequestKey
 
 #: Set on a reply that tells of what was made before.
 REPLAYED: Final = {"Idempotency-Replayed": "true"}

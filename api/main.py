@@ -5,7 +5,7 @@ import os
 from fastapi import FastAPI
 
 from api.app import make_app
-from api.services import Services
+from api.context import Services
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import connections

@@ -8,11 +8,11 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
+from schemas.chains import PIPELINES, STAGES
 from schemas.statuses import JobStatus
-from store.attempt_totals import AttemptTotals, Totals
 from store.database import Database
-from store.queue_figures import QueueFigures, queue_figures
-from workers.pipelines import PIPELINES, STAGES
+from store.runs.attempt_totals import AttemptTotals, Totals
+from store.runs.queue_figures import QueueFigures, queue_figures
 
 #: Seconds of a stage; model calls take minutes.
 STAGE_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)

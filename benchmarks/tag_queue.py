@@ -23,15 +23,16 @@ from benchmarks.servers import Servers, servers
 from schemas.settings.resolve import resolve
 from schemas.statuses import JobStatus
 from schemas.values.tags import PhraseSet, Vocabulary
+from services.submit import submit
+from services.tags import TagsRequest, plan_tags
 from stack.endings import end
 from stack.processes import WORKER_CONCURRENCY, WORKER_STAGES, worker_command
 from stages.files.problems import accept
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
-from store import runs, vocabularies
 from store.database import Connection, Database
+from store.runs import runs
+from store.vocabularies import vocabularies
 from workers.app import make_app
-from workers.submissions.submit import submit
-from workers.submissions.tags import TagsRequest, plan_tags
 
 PHRASES = 5
 """Phrases of a set, which heads are added to. Half of the words are tokens of the vocabulary, half are unknown."""

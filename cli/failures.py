@@ -10,9 +10,9 @@ from cli.session import with_database
 from schemas.errors import RunMissingError
 from schemas.values.failures import Failure, FailureList
 from stages.reports.failures import failure_list
-from store import scored_runs
 from store.database import Connection
-from store.troubles import troubles
+from store.runs import scored_runs
+from store.runs.failures import troubles
 
 _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 

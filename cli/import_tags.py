@@ -11,8 +11,8 @@ from schemas.values.tags import Vocabulary
 from stages.files.problems import ProblemsFound
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 from stages.texts.plain_ids import is_plain_id
-from store import vocabularies
 from store.database import Connection
+from store.vocabularies import vocabularies
 
 
 @click.command("tags")

@@ -14,11 +14,11 @@ from cli.watch import follow
 from cli.work_files import find_files, read_works
 from schemas.errors import DuplicateWorkError
 from schemas.settings.resolve import EffectiveSettings
-from store import corpora, works
+from services.corpora import corpus_for_import, plan_corpus
+from services.submit import Submitted, submit
+from store.corpora import corpora, works
+from store.corpora.works import NewWork, Outcome
 from store.database import Connection
-from store.works import NewWork, Outcome
-from workers.submissions.corpora import corpus_for_import, plan_corpus
-from workers.submissions.submit import Submitted, submit
 
 DEFAULT_CORPUS = "default"
 

@@ -10,13 +10,14 @@ from cli.settings_options import effective_settings, settings_options
 from cli.submit import tell
 from cli.watch import follow, follow_to_rest
 from schemas.statuses import JobStatus
+from services.chunk_scores import PlannedScores, plan_chunk_scores
+from services.references import plan_references
+from services.submit import Submitted, submit
 from stages.participants.splits import TRAINING_SPLITS
-from store import index_runs, references, runs
 from store.database import Connection
-from store.references import StoredIndex
-from workers.submissions.chunk_scores import PlannedScores, plan_chunk_scores
-from workers.submissions.references import plan_references
-from workers.submissions.submit import Submitted, submit
+from store.references import index_runs, references
+from store.references.references import StoredIndex
+from store.runs import runs
 
 #: The exit codes of the generators that few-shot studies used, so that scripts around them can stay.
 NOT_PUBLISHED = 1

@@ -12,11 +12,11 @@ from cli.submit import tell
 from cli.watch import follow
 from schemas.errors import Refused
 from schemas.values.tags import VectorLayout
-from store import runs
+from services.submit import Submitted, submit
+from services.tags import vocabulary_of_name
+from services.vocabularies import GivenVectors, plan_vocabulary
 from store.database import Connection
-from workers.submissions.submit import Submitted, submit
-from workers.submissions.tags import vocabulary_of_name
-from workers.submissions.vocabularies import GivenVectors, plan_vocabulary
+from store.runs import runs
 
 SEED = 7
 

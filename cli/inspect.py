@@ -13,8 +13,8 @@ from cli.ids import JOB
 from cli.output import coloured, console, print_json
 from cli.session import with_database
 from schemas.errors import JobMissingError, Refused
-from store import attempts, ledger, runs
 from store.database import Connection
+from store.runs import attempts, ledger, runs
 
 
 @click.command()

@@ -11,9 +11,9 @@ from cli.session import with_database
 from cli.settings_options import Assignment
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.words import value_in_words
-from store import presets
 from store.database import Connection
-from store.presets import StoredPreset
+from store.questions import presets
+from store.questions.presets import StoredPreset
 
 _ORIGIN = "command line"
 

@@ -13,12 +13,13 @@ from cli.session import application, with_database
 from cli.submit_queries import read_reply
 from schemas.errors import Refused
 from schemas.values.queries import Intent
-from store import attempts, queries, runs
+from services.questions import edits as query_edits
+from services.questions.edits import ExpansionEdit, found
 from store.database import Connection
-from store.queries import StoredQuery
-from workers import dispatch
-from workers.submissions import query_edits
-from workers.submissions.query_edits import ExpansionEdit, found
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import attempts, runs
+from workers.messages import send
 
 Given = TypeVar("Given")
 
@@ -222,7 +223,7 @@ def _go_on(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[
         job = await runs.job(connection, asked.job_id)
         assert job is not None
         if job["status"] != "paused":
-            dispatch.send(app, await runs.routes(connection, [asked.job_id]))
+            send(app, await runs.routes(connection, [asked.job_id]))
         return f"j{asked.job_id} {job['status']}"
 
     click.echo(with_database(carry_out))

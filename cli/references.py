@@ -12,11 +12,11 @@ from cli.output import print_json
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
 from schemas.settings.layers import ENV_FILE, merged
+from services.artifacts import Imported, export_artifact, import_artifact, training_splits
 from stages.participants.artifacts.names import ArtifactFile, index_name, vectors_path
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.splits import TRAINING_SPLITS
 from store.database import Connection
-from workers.submissions.artifacts import Imported, export_artifact, import_artifact, training_splits
 
 
 @click.group("references", context_settings={"help_option_names": ["-h", "--help"]})

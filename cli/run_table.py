@@ -9,7 +9,7 @@ from rich.text import Text
 from cli.output import coloured
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.run_words import is_chosen, notices
-from store.run_view import JobView, RunView, StageView
+from store.runs.run_view import JobView, RunView, StageView
 
 _MARKS = {
     StageStatus.WAITING: ("·", "dim"),

@@ -9,7 +9,7 @@ from cli.run_table import print_run
 from cli.session import with_database
 from cli.watch import read
 from stages.reports.run_words import asked_for
-from store import runs as stored_runs
+from store.runs import runs as stored_runs
 
 
 @click.command()

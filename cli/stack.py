@@ -118,9 +118,9 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
     Example:
       ragq worker --stages embed,rerank --concurrency 32
     """
+    from schemas.chains import STAGES
     from stack.connections import connections
     from stack.processes import worker_command
-    from workers.pipelines import STAGES
 
     chosen = [stage.strip() for stage in stages.split(",")] if stages else list(STAGES)
     if unknown := [stage for stage in chosen if stage not in STAGES]:

@@ -15,10 +15,10 @@ from cli.submit_queries import queries_planner, split_assignments
 from cli.submit_tags import tags_planner
 from cli.tags import follow_tags, shape_options
 from cli.watch import follow
+from services.planned import Planner
+from services.submit import Submitted
+from services.submit import submit as submit_run
 from store.database import Connection
-from workers.submissions.planned import Planner
-from workers.submissions.submit import Submitted
-from workers.submissions.submit import submit as submit_run
 
 
 class Kind(NamedTuple):

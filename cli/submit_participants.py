@@ -9,9 +9,9 @@ import click
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.phq8 import AssessmentMode
+from services.participants import ParticipantRequest, plan_participants
+from services.planned import Planned, Planner
 from store.database import Connection
-from workers.submissions.participants import ParticipantRequest, plan_participants
-from workers.submissions.planned import Planned, Planner
 
 
 class ParticipantIds(click.ParamType[tuple[int, ...]]):

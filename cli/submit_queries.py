@@ -8,12 +8,12 @@ from schemas.errors import Refused
 from schemas.settings.preset import is_preset_name
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet, SubmittedQuery
+from services.planned import Planned, Planner
+from services.questions.ask import SINGLE
+from services.questions.submission import QueryRequest, plan_queries
 from stages.queries.query_file import MAX_CHARS
 from stages.queries.query_set import read_query_set
 from store.database import Connection
-from workers.submissions.planned import Planned, Planner
-from workers.submissions.queries import QueryRequest, plan_queries
-from workers.submissions.query_asked import SINGLE
 
 
 def queries_planner(

@@ -7,12 +7,12 @@ import click
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.tags import PhraseSet
+from services.planned import Planned, Planner
+from services.tags import TagsRequest, plan_tags
 from stages.files.problems import ProblemsFound
 from stages.tags.phrase_file import parse_phrase_sets
 from stages.texts.storable import can_be_stored
 from store.database import Connection
-from workers.submissions.planned import Planned, Planner
-from workers.submissions.tags import TagsRequest, plan_tags
 
 
 def tags_planner(

@@ -16,9 +16,9 @@ from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.tags import Candidate, PhraseReport
 from stages.tags.candidates import shaped
-from store import tag_runs
-from store.runs import Target
-from store.tag_runs import TagsResult
+from store.runs.runs import Target
+from store.vocabularies import tag_runs
+from store.vocabularies.tag_runs import TagsResult
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

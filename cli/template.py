@@ -10,9 +10,9 @@ from cli.output import console, print_json
 from cli.session import with_database
 from schemas.errors import Refused
 from stages.queries.templates import TemplateTag
-from store import templates
 from store.database import Connection
-from store.templates import StoredTemplate
+from store.questions import templates
+from store.questions.templates import StoredTemplate
 
 _TAG = click.Choice([tag.value for tag in TemplateTag])
 

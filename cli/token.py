@@ -8,8 +8,8 @@ from rich.text import Text
 
 from cli.output import console, notices, print_json
 from cli.session import with_database
-from store import api_tokens
-from store.api_tokens import Scope
+from store.access import api_tokens
+from store.access.api_tokens import Scope
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

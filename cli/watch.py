@@ -14,10 +14,11 @@ from cli.run_table import print_run, run_table, spell
 from cli.session import with_database
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
-from store import index_runs, workers
 from store.database import Connection
-from store.run_view import RunView, run_view
-from store.stage_times import Progress, progress
+from store.references import index_runs
+from store.runs import workers
+from store.runs.run_view import RunView, run_view
+from store.runs.stage_times import Progress, progress
 
 _POLL_S = 0.5
 _SEEN_WITHIN_S = 10.0

@@ -6,8 +6,8 @@ from weakref import WeakValueDictionary
 from schemas.values.chat import ChatCall, ChatReply
 from stages.ports import ChatModel
 from stages.texts.storable import storable
-from store import ledger
 from store.database import RESULT_PATIENCE_SECONDS, Database
+from store.runs import ledger
 
 
 class CallsUnderWay:

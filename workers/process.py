@@ -16,12 +16,12 @@ from celery import Celery
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, connections
-from store import workers
 from store.database import Database
-from workers.frame import Frame
+from store.runs import workers
 from workers.leases import Leases
 from workers.loop import LoopThread, essential
 from workers.reaper import Reaper
+from workers.runner import Frame
 from workers.wiring import Wiring
 
 log = structlog.get_logger(__name__)

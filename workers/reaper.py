@@ -13,17 +13,19 @@ from typing import Final
 import structlog
 from celery import Celery
 
-from store import index_runs, runs, stages
+from schemas.chains import STAGES
 from store.database import DATABASE_ERRORS, Connection, Database
-from store.runs import Route
-from workers import broker, dispatch
+from store.references import index_runs
+from store.runs import runs, stages
+from store.runs.runs import Route
+from workers import broker
 from workers.app import KEY_PREFIX
-from workers.pipelines import STAGES
+from workers.messages import BROKER_ERRORS, send
 
 log = structlog.get_logger(__name__)
 
 #: What the database and the broker say when they cannot serve a sweep; the next one may fare better.
-AWAY: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, *dispatch.BROKER_ERRORS)
+AWAY: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, *BROKER_ERRORS)
 
 
 class Reaper:
@@ -66,7 +68,7 @@ class Reaper:
         depths = await asyncio.to_thread(broker.depths, self._app.conf.broker_url, KEY_PREFIX, STAGES)
         async with self._database.connection() as connection:
             routes = await self._overdue(connection, depths)
-        return await asyncio.to_thread(dispatch.send, self._app, routes) if routes else 0
+        return await asyncio.to_thread(send, self._app, routes) if routes else 0
 
     async def _take_back(self, connection: Connection) -> None:
         for expired in await stages.expire(connection, max_interruptions=self._max_interruptions):

@@ -7,7 +7,7 @@ from celery.app import app_or_default
 from celery.exceptions import Ignore
 
 from workers import process
-from workers.frame import Ending
+from workers.runner import Ending
 from workers.work import Result, StageFunction, Work
 
 #: Every stage that has a task, with its functions.

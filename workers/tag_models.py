@@ -6,8 +6,8 @@ from typing import NamedTuple
 from schemas.errors import VocabularyModelsError
 from stages.tags.context import ContextModel
 from stages.tags.ports import TokenVectors
-from store import vocabularies
 from store.database import Connection, Database
+from store.vocabularies import vocabularies
 
 
 class LoadedModels(NamedTuple):

@@ -9,7 +9,7 @@ from schemas.settings.run import RunSettings
 from stages.model_aliases import resolved_model
 from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, TokenEmbedder
 from store.database import Database
-from store.references import PostgresReferenceSearch
+from store.references.references import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
 from workers.ledger_chat import CallsUnderWay
 from workers.tag_models import TagModels

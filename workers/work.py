@@ -14,10 +14,11 @@ from schemas.values.base import Value
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, TokenEmbedder
-from store import attempts, interviews, references
 from store.database import Connection, Database
-from store.interviews import StoredTranscript
-from store.stages import Claim
+from store.references import interviews, references
+from store.references.interviews import StoredTranscript
+from store.runs import attempts
+from store.runs.stages import Claim
 from workers.ledger_chat import LedgerChat
 from workers.tag_models import TagModels
 from workers.wiring import Wiring

@@ -8,23 +8,24 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
-from api.doors.admission import Admitted, Principal
-from api.doors.csrf import csrf
+from api.context import Served, Services
 from api.pages.once import form_key
 from api.pages.rendering import page
 from api.pages.typed import Typed
 from api.rest.bodies.base import Text
 from api.routes import PageRoute
-from api.services import Served, Services
+from api.security.admission import Admitted, Principal
+from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
+from services.dispatch import set_off
+from services.questions.ask import Asked, ask, one_question
+from services.questions.submission import QueryRequest
 from stages.queries.expand import expansion_prompt, pasted_expansion
 from stages.queries.query_file import MAX_CHARS
 from stages.queries.templates import TemplateTag
-from store import corpora, presets, templates
+from store.corpora import corpora
 from store.database import Connection
-from workers.dispatch import set_off
-from workers.submissions.queries import QueryRequest
-from workers.submissions.query_asked import Asked, ask, one_question
+from store.questions import presets, templates
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

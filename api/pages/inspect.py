@@ -7,20 +7,21 @@ from fastapi import APIRouter, Depends, Form, Request
 from pydantic import BaseModel, Field, model_validator
 from starlette.responses import RedirectResponse, Response
 
-from api.doors.csrf import csrf
+from api.context import Served, Services
 from api.pages.next_steps import can_run_all, next_step
 from api.pages.rendering import page
 from api.pages.typed import Typed
 from api.rest.bodies.base import PathId
 from api.routes import PageRoute
-from api.services import Served, Services
+from api.security.csrf import csrf
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.queries import ContextGroup, Intent, RerankedChunks
-from store import attempts, job_progress, works
-from store.job_progress import JobProgress
-from store.query_view import QueryView, existing_view
-from workers.submissions.query_edits import found
-from workers.submissions.query_patch import UNCHANGED, QueryPatch, Unchanged, patch
+from services.questions.edits import found
+from services.questions.patch import UNCHANGED, QueryPatch, Unchanged, patch
+from store.corpora import works
+from store.questions.query_view import QueryView, existing_view
+from store.runs import attempts, job_progress
+from store.runs.job_progress import JobProgress
 
 Value = TypeVar("Value")
 

@@ -6,21 +6,21 @@ from fastapi import APIRouter, Form, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from api.doors.csrf import CheckedForm
-from api.pages.deciding import Note, Told, decide, possible
+from api.context import Served
+from api.pages.actions import Note, Told, decide, possible
 from api.pages.rendering import page
 from api.rest.bodies.base import MAX_ID, PathId
 from api.routes import PageRoute
-from api.services import Served
+from api.security.csrf import CheckedForm
 from schemas.errors import JobMissingError
 from schemas.values import participants, queries
 from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ParticipantScores
+from services.control import Action
 from stages.reports.waterfall import waterfall
-from store.lineage import JobTrace, StageTrace, job_trace
-from store.runs import Target
-from workers.control import Action
+from store.runs.lineage import JobTrace, StageTrace, job_trace
+from store.runs.runs import Target
 
 #: What the stages of a kind store, where a page shows more of it than its fields.
 OUTPUTS: Final[dict[tuple[str, str], type[Value]]] = {

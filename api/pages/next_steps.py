@@ -3,10 +3,10 @@
 from typing import Final, NamedTuple
 
 from schemas.statuses import JobStatus
-from store.job_progress import JobProgress
-from store.queries import QueryLine
-from workers.control import Action
-from workers.submissions.query_steps import Step
+from services.control import Action
+from services.questions.steps import Step
+from store.questions.queries import QueryLine
+from store.runs.job_progress import JobProgress
 
 
 class Next(NamedTuple):

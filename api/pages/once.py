@@ -4,8 +4,8 @@ from hashlib import sha256
 
 from pydantic import BaseModel
 
-from api.doors.admission import Principal
-from store.idempotency import RequestKey
+from api.security.admission import Principal
+from store.access.idempotency import RequestKey
 
 
 def form_key(principal: Principal, once: str, what: str, form: BaseModel) -> RequestKey:

@@ -11,10 +11,10 @@ from fastapi import APIRouter, HTTPException, Path, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
+from api.context import Served, Services
 from api.pages.rendering import page
 from api.rest.bodies.base import PathId
 from api.routes import PageRoute
-from api.services import Served, Services
 from schemas.errors import Refused, RunMissingError
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Measures
@@ -23,8 +23,8 @@ from schemas.values.scored_runs import ScoredRun
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
 from stages.texts.hashes import short_hash
-from store.reported_runs import reported_run
-from store.run_state import run_state
+from store.runs.reported_runs import reported_run
+from store.runs.run_state import run_state
 
 KEPT_RUNS: Final = 8
 
@@ -95,8 +95,8 @@ async def _plots(served: Services, run_id: int) -> list[Plot]:
 
 def _drawn(run: ScoredRun | QueryRun) -> Iterator[tuple[str, str]]:
     # Drawing takes a second to load.
-    from stages.reports.plots import retrieval, scored
-    from stages.reports.plots.svg import as_file
+    from services.plots import retrieval, scored
+    from services.plots.svg import as_file
 
     found: Iterator[tuple[str, Markup]]
     if isinstance(run, QueryRun):

@@ -8,8 +8,7 @@ from markupsafe import Markup
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
-from api.doors.admission import Admitted
-from api.doors.csrf import csrf
+from api.context import Served, Services
 from api.pages.markdown import answer_html
 from api.pages.next_steps import can_run_all, next_step
 from api.pages.once import form_key
@@ -17,24 +16,26 @@ from api.pages.rendering import page
 from api.pages.typed import Typed
 from api.rest.bodies.base import MAX_ID, PathId
 from api.routes import PageRoute
-from api.services import Served, Services
+from api.security.admission import Admitted
+from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
 from schemas.settings.frozen import thaw
 from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
+from services.dispatch import set_off
+from services.questions.ask import answer
+from services.questions.edits import found
+from services.questions.patch import QueryPatch, patch
+from services.questions.prompt import preview
+from services.questions.steps import MAX_SOURCES, Step, take_step
 from stages.queries.query_file import MAX_CHARS
 from stages.texts.size import text_size
-from store import job_progress, queries, runs
 from store.database import Connection
-from store.job_progress import JobProgress
-from store.queries import StoredResult
-from store.query_view import QueryView, existing_view
-from workers.dispatch import set_off
-from workers.queries.prompt import preview
-from workers.submissions.query_asked import answer
-from workers.submissions.query_edits import found
-from workers.submissions.query_patch import QueryPatch, patch
-from workers.submissions.query_steps import MAX_SOURCES, Step, take_step
+from store.questions import queries
+from store.questions.queries import StoredResult
+from store.questions.query_view import QueryView, existing_view
+from store.runs import job_progress, runs
+from store.runs.job_progress import JobProgress
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

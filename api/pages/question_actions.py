@@ -6,16 +6,16 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form
 from starlette.responses import RedirectResponse, Response
 
-from api.doors.csrf import csrf
+from api.context import Served
 from api.rest.bodies.base import PathId
 from api.routes import PageRoute
-from api.services import Served
-from store import deletions
-from store.runs import Target
-from workers.control import Action, control
-from workers.dispatch import set_off
-from workers.submissions.query_edits import found
-from workers.submissions.query_steps import Step, run_rest, take_step
+from api.security.csrf import csrf
+from services.control import Action, control
+from services.dispatch import set_off
+from services.questions.edits import found
+from services.questions.steps import Step, run_rest, take_step
+from store.questions import deletions
+from store.runs.runs import Target
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
 

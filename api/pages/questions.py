@@ -6,13 +6,15 @@ from typing import Annotated, Final, NamedTuple
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
+from api.context import Served
 from api.pages.next_steps import Next, can_run_all, next_step
 from api.pages.rendering import page
 from api.routes import PageRoute
-from api.services import Served
-from store import corpora, job_progress, queries
-from store.job_progress import JobProgress
-from store.queries import QueryLine
+from store.corpora import corpora
+from store.questions import queries
+from store.questions.queries import QueryLine
+from store.runs import job_progress
+from store.runs.job_progress import JobProgress
 
 PAGE_ROWS: Final = 25
 

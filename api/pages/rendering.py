@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.templating import Jinja2Templates
 
-from api.doors.csrf import csrf_field
+from api.security.csrf import csrf_field
 from schemas.settings.words import value_in_words
 
 

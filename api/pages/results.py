@@ -5,18 +5,18 @@ from typing import Final, NamedTuple
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from api.doors.csrf import csrf
+from api.context import Served
 from api.pages.markdown import answer_html
 from api.pages.rendering import page
 from api.rest.bodies.base import PathId
 from api.routes import PageRoute
-from api.services import Served
+from api.security.csrf import csrf
 from schemas.values.queries import Source
+from services.questions.edits import found
 from stages.queries.citations import citations
 from stages.queries.prompt_sources import SourceText, source_texts
-from store import answer_prompts, deletions, queries
-from store.query_view import existing_view
-from workers.submissions.query_edits import found
+from store.questions import answer_prompts, deletions, queries
+from store.questions.query_view import existing_view
 
 #: Characters of an answer that the list shows.
 EXCERPT: Final = 340

@@ -5,23 +5,23 @@ from typing import Annotated, Any, Final, NamedTuple
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from api.doors.csrf import CheckedForm
-from api.pages.deciding import Note, Told, decide, possible
+from api.context import Served
+from api.pages.actions import Note, Told, decide, possible
 from api.pages.rendering import page
 from api.rest.bodies.base import PathId
 from api.routes import PageRoute
-from api.services import Served
+from api.security.csrf import CheckedForm
+from schemas.chains import in_order
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
+from services.control import Action
 from stages.reports.run_words import asked_for, is_chosen, notices
-from store import runs
 from store.database import Connection
-from store.run_state import RunState, run_state
-from store.run_view import RunView, run_view
-from store.runs import Target
-from store.stage_times import StageTimes, stage_times
-from workers.control import Action
-from workers.pipelines import in_order
+from store.runs import runs
+from store.runs.run_state import RunState, run_state
+from store.runs.run_view import RunView, run_view
+from store.runs.runs import Target
+from store.runs.stage_times import StageTimes, stage_times
 
 PAGE_JOBS: Final = 50
 

@@ -5,12 +5,12 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from api.context import Served
 from api.pages.rendering import page
 from api.rest.bodies.base import MAX_ID
 from api.routes import PageRoute
-from api.services import Served
 from stages.reports.run_words import asked_for
-from store import runs
+from store.runs import runs
 
 PAGE_ROWS: Final = 25
 KINDS: Final = ("participant", "query", "tags", "index")

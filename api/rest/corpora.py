@@ -3,9 +3,9 @@
 from fastapi import APIRouter
 from pydantic import Field
 
+from api.context import Served
 from api.rest.bodies.base import Reply
-from api.services import Served
-from store import corpora
+from store.corpora import corpora
 
 router = APIRouter(prefix="/corpora", tags=["corpora"])
 

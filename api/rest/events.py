@@ -13,12 +13,12 @@ from typing import Any, Final
 from fastapi import APIRouter
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
+from api.context import Served, Services
 from api.problems import problem_responses
 from api.rest.bodies.base import PathId
-from api.services import Served, Services
 from schemas.errors import RunMissingError
-from store import runs
-from store.run_state import RunState
+from store.runs import runs
+from store.runs.run_state import RunState
 
 router = APIRouter(tags=["events"])
 

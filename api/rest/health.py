@@ -11,12 +11,13 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 from starlette.responses import JSONResponse
 
-from api.doors.admission import Visitor
+from api.context import Served, Services
 from api.rest.bodies.base import Reply
-from api.services import Served, Services
-from store import revision, workers
+from api.security.admission import Visitor
+from store import revision
 from store.database import DATABASE_ERRORS
-from workers.dispatch import BROKER_ERRORS
+from store.runs import workers
+from workers.messages import BROKER_ERRORS
 
 log = structlog.get_logger(__name__)
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 
+from api.context import Served
 from api.problems import problem_responses
 from api.rest.bodies.base import PathId
 from api.rest.bodies.runs import (
@@ -19,13 +20,13 @@ from api.rest.bodies.runs import (
     NoteBody,
 )
 from api.rest.runs import decide
-from api.services import Served
 from schemas.errors import AttemptMissingError, JobMissingError
-from store import attempts, ledger, queries, runs
+from services.control import Action
 from store.database import Connection
-from store.run_view import job_view
-from store.runs import Target
-from workers.control import Action
+from store.questions import queries
+from store.runs import attempts, ledger, runs
+from store.runs.run_view import job_view
+from store.runs.runs import Target
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 

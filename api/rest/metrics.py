@@ -5,8 +5,8 @@ from typing import Any, Final
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from api.context import Served
 from api.problems import problem_responses
-from api.services import Served
 
 router = APIRouter(tags=["operations"])
 

@@ -4,14 +4,14 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Response
 
+from api.context import Served
 from api.idempotency import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.presets import NewPresetBody, PathName, PresetBody, PresetReply, PresetsReply
-from api.services import Served
-from store import presets
+from store.access.idempotency import once
 from store.database import Connection
-from store.idempotency import once
-from store.presets import StoredPreset
+from store.questions import presets
+from store.questions.presets import StoredPreset
 
 router = APIRouter(prefix="/api/rag-config", tags=["presets"])
 

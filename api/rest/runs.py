@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
+from api.context import Served, Services
 from api.problems import problem_responses
 from api.rest.bodies.base import MAX_ID, PathId
 from api.rest.bodies.runs import (
@@ -16,14 +17,13 @@ from api.rest.bodies.runs import (
     RunsReply,
     SettingReply,
 )
-from api.services import Served, Services
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
-from store import runs
-from store.run_state import run_state
-from store.run_view import run_view
-from store.runs import Target
-from workers.control import Action, control
+from services.control import Action, control
+from store.runs import runs
+from store.runs.run_state import run_state
+from store.runs.run_view import run_view
+from store.runs.runs import Target
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
+from api.context import Served
 from api.idempotency import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.templates import (
@@ -15,13 +16,12 @@ from api.rest.bodies.templates import (
     VersionAndVariablesReply,
     VersionReply,
 )
-from api.services import Served
 from schemas.errors import TemplateFixedError
 from stages.queries.templates import TemplateTag
-from store import templates
+from store.access.idempotency import once
 from store.database import Connection
-from store.idempotency import once
-from store.templates import StoredTemplate
+from store.questions import templates
+from store.questions.templates import StoredTemplate
 
 router = APIRouter(prefix="/settings/templates", tags=["templates"])
 

@@ -15,10 +15,10 @@ from typing import Any, Self
 
 import asyncpg
 
+from schemas.chains import STAGES
 from stack.endings import kill_tree
-from store.stages import OPEN_JOBS
+from store.runs.stages import OPEN_JOBS
 from tests.acceptance.forked import Output, fork
-from workers.pipelines import STAGES
 
 START_TIMEOUT_S = 90.0
 COMMAND_TIMEOUT_S = 120.0

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from api.app import make_app
-from api.services import Services
+from api.context import Services
 from schemas.settings.process import ProcessSettings
 from store.database import Database
 from tests.acceptance.conftest import Install

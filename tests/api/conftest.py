@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 
 from api.app import make_app
-from api.services import Services
+from api.context import Services
 from schemas.settings.process import ProcessSettings
 from stack.valkey import ValkeyServer
 from store.database import Database

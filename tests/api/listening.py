@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from api.app import make_app
-from api.services import Services
+from api.context import Services
 from schemas.settings.process import ProcessSettings
 from stack.ports import LOOPBACK
 from store.database import Database

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from api import problems
 from api.app import make_app
-from api.services import Services
+from api.context import Services
 
 NAME = re.compile(r"[a-z]+(_[a-z]+)*")
 SILENT = "no example"

@@ -16,7 +16,7 @@ from schemas.settings.process import KNOWN_NAMES
 from stack.ports import free_port
 from stack.probes import execute
 from stack.valkey import ValkeyServer
-from store import api_tokens
+from store.access import api_tokens
 from store.database import Database
 from tests.started import StartedServer, started
 

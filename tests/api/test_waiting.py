@@ -7,10 +7,10 @@ import pytest
 
 from api.waiting import wait_for_rest
 from schemas.statuses import JobStatus
-from store import runs, stages
-from store.changes import Changes
 from store.database import Database
-from store.runs import Stored
+from store.runs import runs, stages
+from store.runs.changes import Changes
+from store.runs.runs import Stored
 from tests.store.conftest import store_run
 
 __all__ = ["store_run"]

@@ -3,13 +3,13 @@
 import os
 import time
 
+from schemas.chains import STAGES
 from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
 from tests.acceptance.small_data_set import TEST, TRAIN
-from tests.acceptance.survival.breakable import BreakableInstallation, Servers, eventually
 from tests.chaos.monkey import Monkey
 from workers import broker
 from workers.app import KEY_PREFIX
-from workers.pipelines import STAGES
 
 STORM_S = float(os.environ.get("RAGQ_CHAOS_SECONDS", "20"))
 SEED = int(os.environ.get("RAGQ_CHAOS_SEED", "1"))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from store import runs
+from store.runs import runs
 from tests.cli.conftest import Ragq
 from tests.store.conftest import new_run
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from schemas.errors import Refused
-from store import edits
 from store.database import Connection
+from store.runs import edits
 from tests.cli.conftest import Ragq
-from tests.workers.submissions.questions import a_question
+from tests.services.questions.questions import a_question
 
 
 async def a_shortened_question(connection: Connection) -> int:

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from cli import stack
 from cli.main import cli
+from schemas.chains import STAGES
 from stack.ports import LOOPBACK, free_port
-from workers.pipelines import STAGES
 
 SERVERS = {
     "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",

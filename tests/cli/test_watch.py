@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from cli import watch
-from store import index_runs, runs, stages
 from store.database import Connection, Database
-from store.run_view import RunView
+from store.references import index_runs
+from store.runs import runs, stages
+from store.runs.run_view import RunView
 from tests.cli.conftest import Ragq
 from tests.store.conftest import new_run
-from tests.store.test_index_runs import fail, planned, succeed
+from tests.store.references.test_index_runs import fail, planned, succeed
 
 
 async def carry_out(connection: Connection, job_id: int) -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas.chains import STAGES
 from stack.processes import (
     WORKER_CONCURRENCY,
     WORKER_STAGES,
@@ -12,7 +13,6 @@ from stack.processes import (
     llm_command,
     worker_command,
 )
-from workers.pipelines import STAGES
 
 
 @pytest.mark.parametrize("worker_stages", [WORKER_STAGES, WORKER_STAGES_WITH_EMBEDDED_LLM])

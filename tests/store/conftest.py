@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from store import runs
 from store.database import Database
-from store.runs import NewJob, NewRun, Stored
+from store.runs import runs
+from store.runs.runs import NewJob, NewRun, Stored
 
 STAGES = ("extract", "embed", "assemble")
 

@@ -6,9 +6,10 @@ from typing import Any
 from schemas.values.queries import Leg, QueryText
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from schemas.values.verdicts import Decision
-from store import queries, runs, stages
 from store.database import Connection
-from store.runs import NewJob, NewRun
+from store.questions import queries
+from store.runs import runs, stages
+from store.runs.runs import NewJob, NewRun
 from tests.stages.reports.query_builders import ranked_list, retrieved
 from tests.store.scored import committing, failing, take
 

@@ -5,11 +5,12 @@ from typing import Any
 
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ParticipantScores
-from store import interviews, runs, stages
 from store.database import Connection
-from store.interviews import NewParticipant
-from store.runs import NewJob, NewRun
-from store.stages import Failure
+from store.references import interviews
+from store.references.interviews import NewParticipant
+from store.runs import runs, stages
+from store.runs.runs import NewJob, NewRun
+from store.runs.stages import Failure
 
 STAGES = ("extract", "score")
 

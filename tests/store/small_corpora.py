@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from store.corpora.searchable import make_searchable
 from store.database import Connection
-from store.searchable import make_searchable
 
 _CORPUS = """
 INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)

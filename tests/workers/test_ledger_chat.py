@@ -7,9 +7,9 @@ import pytest
 
 from schemas.values.chat import ChatCall, ChatReply, Message, TokenSignals
 from stages.ports import ChatModel
-from store import ledger, stages
 from store.database import Database
-from store.runs import Stored
+from store.runs import ledger, stages
+from store.runs.runs import Stored
 from tests.fakes.chat import ScriptedChat
 from workers.ledger_chat import CallsUnderWay, LedgerChat
 

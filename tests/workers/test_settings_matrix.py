@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from schemas.chains import stages_of
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
@@ -19,20 +20,20 @@ from schemas.settings.run import RunSettings
 from schemas.values.artifacts import ParticipantChunks
 from schemas.values.participants import AssembledPrompt, RankedReferences, Reference, ValidatedReferences
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from services.participants import ParticipantRequest, plan_participants
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
 from stages.ports import ChatModel, Embedder, PairScorer
-from store import attempts, interviews, references, runs
 from store.database import Connection, Database
-from store.interviews import NewParticipant, NewSplit
-from store.references import IndexPlan
+from store.references import interviews, references
+from store.references.interviews import NewParticipant, NewSplit
+from store.references.references import IndexPlan
+from store.runs import attempts, runs
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder, hash_vector
 from tests.fakes.pair_scorer import FakePairScorer
-from workers.frame import Ending, Frame
 from workers.leases import Leases
-from workers.pipelines import stages_of
+from workers.runner import Ending, Frame
 from workers.stage_task import FUNCTIONS
-from workers.submissions.participants import ParticipantRequest, plan_participants
 from workers.tasks import assemble, embed, extract, rerank, retrieve, validate
 from workers.wiring import Wiring
 

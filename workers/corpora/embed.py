@@ -4,10 +4,10 @@ from schemas.values.corpora import CorpusChunk, EmbeddedBatch
 from stages.corpora.embed import embed_chunks
 from stages.corpora.embed_tokens import embed_chunk_tokens
 from stages.ports import Vectors
-from store import chunks, corpora, token_vectors
-from store.chain import content_hash
-from store.corpora import StoredCorpus
+from store.corpora import chunks, corpora, token_vectors
+from store.corpora.corpora import StoredCorpus
 from store.database import Connection
+from store.runs.chain import content_hash
 from workers.work import Result, Work
 
 

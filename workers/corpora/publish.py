@@ -1,9 +1,9 @@
 """Stage `publish` of a corpus: the chunks of a batch can be found, together with their postings and their count."""
 
 from schemas.values.corpora import EmbeddedBatch, PublishedBatch
-from store import corpora, vector_index
+from store.corpora import corpora, vector_index
+from store.corpora.searchable import make_searchable
 from store.database import Connection
-from store.searchable import make_searchable
 from workers.work import Result, Work
 
 

@@ -4,7 +4,7 @@ from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, RerankedChunks, ValidatedChunks
 from stages.queries.consolidate import consolidate_chunks
 from stages.queries.works import WorkText
-from store import chunks, works
+from store.corpora import chunks, works
 from store.database import Connection
 from workers.work import Result, Work
 

@@ -2,8 +2,8 @@
 
 from schemas.values.queries import AugmentedPrompt
 from stages.queries.generate import generate_answer, pasted_answer
-from store import queries
 from store.database import Connection
+from store.questions import queries
 from workers.queries.reading import asked_model, question
 from workers.work import Result, Work
 

@@ -2,11 +2,11 @@
 
 from schemas.errors import InputChangedError
 from stages.queries.templates import TemplateTag
-from store import queries, templates
-from store.chain import content_hash
-from store.chunk_search import PostgresChunkSearch
-from store.queries import StoredQuery
-from store.templates import StoredTemplate
+from store.corpora.chunk_search import PostgresChunkSearch
+from store.questions import queries, templates
+from store.questions.queries import StoredQuery
+from store.questions.templates import StoredTemplate
+from store.runs.chain import content_hash
 from workers.work import Work
 
 

@@ -8,9 +8,9 @@ from stages.queries.rankers.late_interaction import LATE_INTERACTION, LateIntera
 from stages.queries.rankers.score_fusion import ScoreFusion
 from stages.queries.rerank import rerank_chunks
 from stages.queries.works import WorkText
-from store import chunks, searchable, token_vectors, works
+from store.corpora import chunks, searchable, token_vectors, works
 from store.database import Connection
-from store.queries import StoredQuery
+from store.questions.queries import StoredQuery
 from workers.queries.reading import chunk_search, question
 from workers.work import Result, Work
 

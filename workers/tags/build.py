@@ -8,8 +8,8 @@ from typing import Any
 from schemas.errors import InputChangedError
 from schemas.values.tags import BuiltVocabulary, VectorLayout, Vocabulary
 from stages.tags.models import BuiltModels, TokenModel
-from store import vocabularies
 from store.database import Connection
+from store.vocabularies import vocabularies
 from workers.tags.reading import vocabulary_id
 from workers.work import Result, Work
 

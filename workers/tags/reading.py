@@ -1,6 +1,6 @@
 """What the stages of a tags job read beside the outputs of earlier stages. All of it is noted as input."""
 
-from store.chain import content_hash
+from store.runs.chain import content_hash
 from workers.tag_models import LoadedModels
 from workers.work import Work
 

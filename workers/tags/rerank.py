@@ -4,7 +4,7 @@ import asyncio
 
 from schemas.values.tags import EmbeddedPhrases, RankedTags, RetrievedTags
 from stages.tags.rerank import rank_tags
-from store import vocabularies
+from store.vocabularies import vocabularies
 from workers.tags.reading import vocabulary_id
 from workers.work import Result, Work
 

@@ -2,7 +2,7 @@
 
 from schemas.values.tags import RankedTags, RetrievedTags
 from stages.tags.validate import validate_tags
-from store.vocabularies import PostgresVocabularies
+from store.vocabularies.vocabularies import PostgresVocabularies
 from workers.tags.reading import vocabulary_id
 from workers.work import Result, Work
 

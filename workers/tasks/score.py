@@ -6,8 +6,8 @@ from stages.participants.chunk_scores import score_chunk
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
 from stages.participants.consistency import score_by_consistency
 from stages.participants.score import ScoringPlan, score_participant
-from store import chunk_scores
-from store.chunk_scores import ChunkIdentity
+from store.references import chunk_scores
+from store.references.chunk_scores import ChunkIdentity
 from workers.stage_task import define_stage
 from workers.work import Result, Work
 

@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 
 from api.rest.bodies.base import Body, Reply, Text
 from schemas.statuses import AttemptOutcome, JobStatus, StageStatus
-from workers.control import Action
+from services.control import Action
 
 
 class RunLine(Reply):

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
+from api.context import Served, Services
 from api.idempotency import REPLAYED, Keyed
 from api.preferences import Patience, Patient
 from api.problems import problem_responses
@@ -13,17 +14,16 @@ from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, Past
 from api.rest.rag.steps import ConfigPreset
 from api.rest.rag.waited import Awaited, not_done, step_responses
 from api.rest.strict import StrictRoute
-from api.services import Served, Services
 from schemas.errors import QueryValueError, StepOvertakenError
-from store import queries
+from services.dispatch import set_off
+from services.questions import ask as query_asked
+from services.questions.edits import found
+from services.questions.prompt import preview
+from services.questions.steps import Step, run_rest, take_step
+from store.access.idempotency import RequestKey, once
 from store.database import Connection
-from store.idempotency import RequestKey, once
-from store.queries import StoredQuery
-from workers.dispatch import set_off
-from workers.queries.prompt import preview
-from workers.submissions import query_asked
-from workers.submissions.query_edits import found
-from workers.submissions.query_steps import Step, run_rest, take_step
+from store.questions import queries
+from store.questions.queries import StoredQuery
 
 router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 

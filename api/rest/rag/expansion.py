@@ -2,22 +2,22 @@
 
 from fastapi import APIRouter, Response
 
+from api.context import Served, Services
 from api.idempotency import REPLAYED, Keyed
 from api.preferences import Patient
 from api.problems import problem_responses
 from api.rest.bodies.rag_expansion import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
 from api.rest.rag.waited import Awaited, not_done, step_responses
 from api.rest.strict import StrictRoute
-from api.services import Served, Services
 from schemas.errors import StepOvertakenError
 from schemas.values.queries import Expansion, Origin
+from services.dispatch import set_off
+from services.questions.ask import ask, one_question
+from services.questions.submission import QueryRequest
 from stages.queries.expand import expansion_prompt
 from stages.queries.templates import TemplateTag
-from store import presets, templates
-from store.query_view import query_view
-from workers.dispatch import set_off
-from workers.submissions.queries import QueryRequest
-from workers.submissions.query_asked import ask, one_question
+from store.questions import presets, templates
+from store.questions.query_view import query_view
 
 router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
 

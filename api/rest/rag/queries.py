@@ -4,22 +4,23 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from api.context import Served
 from api.problems import problem_responses
 from api.rest.bodies.base import MAX_ID, PathId
 from api.rest.bodies.rag_queries import PassageChoice, QueryDetail, QueryList, QueryPatch, QueryStatus
 from api.rest.rag.choices import places_of
 from api.rest.rag.shown import detail_of, item_of, passages
 from api.rest.strict import StrictRoute
-from api.services import Served
 from schemas.errors import StepNotReadyError
 from schemas.values.queries import ConsolidatedContext
-from store import attempts, deletions, queries
+from services.questions import patch as query_patch
+from services.questions.edits import found, held
+from services.questions.patch import UNCHANGED
+from services.questions.steps import Step
 from store.database import Connection
-from store.query_view import existing_view
-from workers.submissions import query_patch
-from workers.submissions.query_edits import found, held
-from workers.submissions.query_patch import UNCHANGED
-from workers.submissions.query_steps import Step
+from store.questions import deletions, queries
+from store.questions.query_view import existing_view
+from store.runs import attempts
 
 router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)
 

@@ -2,13 +2,13 @@
 
 from fastapi import APIRouter
 
+from api.context import Served
 from api.problems import problem_responses
 from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_results import ResultList, ResultReply
 from api.rest.strict import StrictRoute
-from api.services import Served
-from store import deletions, queries
-from workers.submissions.query_edits import found
+from services.questions.edits import found
+from store.questions import deletions, queries
 
 router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"], route_class=StrictRoute)
 

@@ -2,8 +2,8 @@
 
 from api.rest.bodies.rag_queries import Passage, QueryDetail, QueryItem, QueryStatus, RetrievedChunk, StageError
 from schemas.values.queries import ConsolidatedContext, ValidatedChunks
-from store.queries import QueryLine
-from store.query_view import QueryView
+from store.questions.queries import QueryLine
+from store.questions.query_view import QueryView
 
 
 def item_of(line: QueryLine) -> QueryItem:

@@ -5,18 +5,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from api.context import Served, Services
 from api.preferences import Patience, Patient
 from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Consolidated, Embedded, Retrieved
 from api.rest.rag.waited import Awaited, not_done, step_responses
 from api.rest.strict import StrictRoute
-from api.services import Served, Services
 from schemas.errors import StepOvertakenError
 from schemas.values.queries import Leg, QueryText
-from store.query_view import QueryView, query_view
-from workers.dispatch import set_off
-from workers.submissions.query_edits import found
-from workers.submissions.query_steps import Step, take_step
+from services.dispatch import set_off
+from services.questions.edits import found
+from services.questions.steps import Step, take_step
+from store.questions.query_view import QueryView, query_view
 
 router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 

@@ -4,10 +4,10 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import JSONResponse
 
+from api.context import Services
 from api.preferences import Patience
 from api.problems import problem_responses
 from api.rest.bodies.rag_steps import Started
-from api.services import Services
 from api.waiting import wait_for_rest
 from schemas import errors
 from schemas.errors import (
@@ -20,7 +20,7 @@ from schemas.errors import (
     WorkChangedMeanwhileError,
 )
 from schemas.statuses import JobStatus
-from store import job_progress, runs
+from store.runs import job_progress, runs
 
 
 class Awaited(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from schemas.chains import PIPELINES
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.participants import (
@@ -19,17 +20,17 @@ from schemas.values.participants import (
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.queries import Answer, ChunkVerdict, Origin, RerankedChunks, ValidatedChunks
 from schemas.values.verdicts import Decision
-from store import ledger, queries, runs, stages
 from store.database import Connection
-from store.queries import StoredQuery
-from store.runs import NewJob, NewRun
-from store.stages import Claim, Failure
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import ledger, runs, stages
+from store.runs.runs import NewJob, NewRun
+from store.runs.stages import Claim, Failure
 from tests.fakes.references import IndexedChunk
+from tests.services.questions.questions import PROMPT, VALIDATED, a_question, carry_out
 from tests.stages.participants.builders import evidence, ranked, reference
 from tests.stages.reports.builders import scores
 from tests.store.reference_indexes import store_index
-from tests.workers.submissions.questions import PROMPT, VALIDATED, a_question, carry_out
-from workers.pipelines import PIPELINES
 
 QUOTES = ("I sleep three hours a night.", "I wake at four and lie there.")
 CHUNK_TEXTS = ("Participant: sleeping is hard since May.", "Participant: I nap in the afternoon.")

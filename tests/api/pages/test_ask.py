@@ -3,11 +3,11 @@
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import Services
 from schemas.values.queries import Origin
-from store import queries
+from store.questions import queries
 from tests.api.pages.seeing import see, send, words
-from tests.workers.submissions.questions import chain, store_small_corpus
+from tests.services.questions.questions import chain, store_small_corpus
 
 REPLY = '{"queries": ["leaf oxidation"], "intent": "mechanism"}'
 

@@ -6,7 +6,7 @@ from typing import Final
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import Services
 from store.database import Connection
 from tests.api.pages.seeing import see
 from tests.api.pages.shown_runs import participant_run, question_run

@@ -3,13 +3,14 @@
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import Services
 from schemas.values.queries import ConsolidatedContext, Expansion, Origin
-from store import attempts, queries, stages
-from store.queries import StoredQuery
+from services.questions.steps import Step, take_step
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import attempts, stages
 from tests.api.pages.seeing import HTML, Form, form, see, send, words
-from tests.workers.submissions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain
-from workers.submissions.query_steps import Step, take_step
+from tests.services.questions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain
 
 READY = WHOLE[:6]
 

@@ -5,9 +5,9 @@ import re
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import Services
 from schemas.statuses import JobStatus
-from store import runs
+from store.runs import runs
 from tests.api.pages.seeing import see, send, words
 from tests.api.pages.shown_runs import (
     CHUNK_TEXTS,

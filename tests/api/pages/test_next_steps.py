@@ -6,9 +6,9 @@ import pytest
 
 from api.pages.next_steps import can_run_all, next_step
 from schemas.statuses import JobStatus, StageStatus
-from store.job_progress import JobProgress
-from store.queries import QueryLine
-from store.run_view import StageView
+from store.questions.queries import QueryLine
+from store.runs.job_progress import JobProgress
+from store.runs.run_view import StageView
 
 
 def line(job_status: JobStatus, status: str) -> QueryLine:

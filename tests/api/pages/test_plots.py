@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 
+from api.context import Services
 from api.pages import plots
-from api.services import Services
 from schemas.values.scored_runs import ScoredRun
 from tests.api.pages.seeing import see, words
 from tests.api.pages.shown_runs import participant_run

@@ -5,12 +5,13 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services import Services
-from store import queries, runs, stages
-from store.queries import StoredQuery
+from api.context import Services
+from services.questions.edits import found
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import runs, stages
 from tests.api.pages.seeing import HTML, form, forms, see, send, words
-from tests.workers.submissions.questions import OUTPUTS, WHOLE, a_question, carry_out, chain
-from workers.submissions.query_edits import found
+from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, carry_out, chain
 
 READY = WHOLE[:6]
 

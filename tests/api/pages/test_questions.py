@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from api.services import Services
-from store import stages
+from api.context import Services
+from store.runs import stages
 from tests.api.pages.seeing import form, forms, see, send, words
-from tests.workers.submissions.questions import WHOLE, a_question, carry_out, chain, job_status
+from tests.services.questions.questions import WHOLE, a_question, carry_out, chain, job_status
 
 
 async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) -> None:

@@ -3,13 +3,13 @@
 import httpx
 import pytest
 
-from api.services import Services
-from store import presets, queries
-from store.queries import StoredQuery
+from api.context import Services
+from services.questions.ask import answer
+from services.questions.steps import Step, take_step
+from store.questions import presets, queries
+from store.questions.queries import StoredQuery
 from tests.api.pages.seeing import see, send, words
-from tests.workers.submissions.questions import WHOLE, a_question, carry_out
-from workers.submissions.query_asked import answer
-from workers.submissions.query_steps import Step, take_step
+from tests.services.questions.questions import WHOLE, a_question, carry_out
 
 ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
 

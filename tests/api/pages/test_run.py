@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import Services
 from schemas.statuses import JobStatus
-from store import runs
+from store.runs import runs
 from tests.api.pages.seeing import form, forms, see, send, words
 from tests.api.pages.shown_runs import SAID_BY_MODEL, ShownRun, participant_run
 

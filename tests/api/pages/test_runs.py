@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import Services
 from tests.api.pages.seeing import see, words
 from tests.api.pages.shown_runs import participant_run, question_run
 

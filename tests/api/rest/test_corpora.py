@@ -2,7 +2,7 @@
 
 import httpx
 
-from api.services import Services
+from api.context import Services
 from tests.store.query_runs import store_corpus
 
 

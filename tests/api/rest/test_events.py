@@ -16,14 +16,14 @@ import uvicorn
 from fastapi import FastAPI
 from httpx_sse import EventSource, ServerSentEvent, aconnect_sse
 
-from api.services import Services
+from api.context import Services
 from api.streams import Streams
 from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
 from stack.valkey import ValkeyServer
-from store import runs
 from store.database import Database
-from store.runs import Stored
+from store.runs import runs
+from store.runs.runs import Stored
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 

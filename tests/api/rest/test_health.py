@@ -7,9 +7,9 @@ import pytest
 from fastapi import FastAPI
 
 from api.app import make_app
-from api.services import Services
-from store import workers
+from api.context import Services
 from store.database import Database
+from store.runs import workers
 from workers.app import make_app as make_broker
 
 

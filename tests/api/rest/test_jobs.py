@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import Services
 from schemas.values.chat import ChatCall, ChatReply, Message
-from store import ledger, runs, stages
-from store.runs import Stored
+from store.runs import ledger, runs, stages
+from store.runs.runs import Stored
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, take
 

@@ -6,12 +6,12 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from api.context import Services
 from api.metrics import Metrics
-from api.services import Services
 from schemas.values.chat import ChatCall, ChatReply, Message
-from store import ledger, runs, stages, workers
 from store.database import Connection
-from store.runs import Stored
+from store.runs import ledger, runs, stages, workers
+from store.runs.runs import Stored
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import Services
 from schemas.statuses import JobStatus
-from store import runs
-from store.runs import Stored
+from store.runs import runs
+from store.runs.runs import Stored
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 

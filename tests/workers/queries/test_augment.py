@@ -4,11 +4,11 @@ from typing import Any
 
 from schemas.settings.frozen import thaw
 from schemas.values.queries import AugmentedPrompt
-from store import runs, stages
+from services.questions.steps import Step, take_step
 from store.database import Connection, Database
-from tests.workers.submissions.questions import CONTEXT, WHOLE, a_question
+from store.runs import runs, stages
+from tests.services.questions.questions import CONTEXT, WHOLE, a_question
 from workers.queries.augment import augment_of_query
-from workers.submissions.query_steps import Step, take_step
 from workers.work import Work
 
 

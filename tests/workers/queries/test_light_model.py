@@ -8,14 +8,15 @@ import pytest
 from schemas.settings.frozen import thaw
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall
-from store import queries, runs, stages
+from services.questions.steps import Step, take_step
 from store.database import Connection, Database
+from store.questions import queries
+from store.runs import runs, stages
 from tests.fakes.chat import ScriptedChat
-from tests.workers.submissions.questions import WHOLE, a_question, carry_out
+from tests.services.questions.questions import WHOLE, a_question, carry_out
 from workers.ledger_chat import CallsUnderWay
 from workers.queries.expand import expand_of_query
 from workers.queries.generate import generate_of_query
-from workers.submissions.query_steps import Step, take_step
 from workers.work import Work
 
 STAGES: Final = {"expand": expand_of_query, "generate": generate_of_query}

@@ -8,15 +8,16 @@ from typing import Final
 
 import pytest
 
-from api.services import Services
+from api.context import Services
 from schemas.settings.process import ProcessSettings
 from schemas.values.queries import Answer, Origin
 from stack.valkey import ValkeyServer
-from store import queries, stages
 from store.database import Connection, Database
-from store.queries import StoredQuery
-from store.stages import Failure
-from tests.workers.submissions.questions import OUTPUTS, PROMPT, VECTORS, a_question, store_small_corpus
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import stages
+from store.runs.stages import Failure
+from tests.services.questions.questions import OUTPUTS, PROMPT, VECTORS, a_question, store_small_corpus
 from workers.app import make_app as make_broker
 
 ANSWER: Final = Answer(

@@ -5,12 +5,13 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import Services
 from schemas.settings.preset import Preset
-from store import presets, runs
-from store.stages import Failure
+from store.questions import presets
+from store.runs import runs
+from store.runs.stages import Failure
 from tests.api.rest.rag.conftest import Working, patient
-from tests.workers.submissions.questions import chain
+from tests.services.questions.questions import chain
 
 PROMPT = "/rag/expansion/prompt"
 RUN = "/rag/expansion/run"

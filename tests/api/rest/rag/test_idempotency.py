@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import Services
 from tests.api.rest.rag.conftest import Ask, Working, patient
-from tests.workers.submissions.questions import WHOLE
+from tests.services.questions.questions import WHOLE
 
 TO_CONSOLIDATE = WHOLE[:6]
 KEY = {"Idempotency-Key": "3f1c9f6e-6a55-4a62-9b9d-0a8f6f0f2c11"}

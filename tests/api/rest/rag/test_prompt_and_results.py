@@ -5,10 +5,10 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services import Services
-from store import attempts
+from api.context import Services
+from store.runs import attempts
 from tests.api.rest.rag.conftest import Ask
-from tests.workers.submissions.questions import WHOLE
+from tests.services.questions.questions import WHOLE
 
 TO_VALIDATE = WHOLE[:5]
 TO_CONSOLIDATE = WHOLE[:6]

@@ -5,14 +5,14 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services import Services
-from store import stages
-from store.queries import StoredQuery
-from store.stages import Failure
+from api.context import Services
+from services.questions import ask as query_asked
+from services.questions.edits import found
+from store.questions.queries import StoredQuery
+from store.runs import stages
+from store.runs.stages import Failure
 from tests.api.rest.rag.conftest import Ask
-from tests.workers.submissions.questions import CONTEXT, WHOLE, carry_out, chain, request, settings
-from workers.submissions import query_asked
-from workers.submissions.query_edits import found
+from tests.services.questions.questions import CONTEXT, WHOLE, carry_out, chain, request, settings
 
 TO_CONSOLIDATE = WHOLE[:6]
 QUERIES = "/rag/queries"

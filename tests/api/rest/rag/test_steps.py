@@ -9,13 +9,14 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from api.services import Services
+from api.context import Services
 from schemas.settings.preset import Preset
-from store import presets, runs
-from store.queries import StoredQuery
-from store.stages import Failure
+from store.questions import presets
+from store.questions.queries import StoredQuery
+from store.runs import runs
+from store.runs.stages import Failure
 from tests.api.rest.rag.conftest import ANSWER, Ask, Working, patient
-from tests.workers.submissions.questions import WHOLE, chain, flaws
+from tests.services.questions.questions import WHOLE, chain, flaws
 from workers.app import make_app as make_broker
 
 TO_VALIDATE = WHOLE[:5]

@@ -1,0 +1,185 @@
+"""Who may come in: whoever shows a token or has a session, or, on loopback while there is no token, everybody.
+
+A middleware decides, before anything of a request is read and for every address, those that do not exist included.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Final, NamedTuple, TypeVar
+from urllib.parse import quote, urlsplit
+
+import asyncpg
+from fastapi import Depends, HTTPException, Request
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from api.routes import wants_html
+from api.security.hosts import host_name
+from api.security.origins import is_foreign
+from schemas.errors import StackError
+from schemas.settings.process import ProcessSettings
+from stack.addresses import is_loopback, literal
+from store.access import api_sessions, api_tokens
+from store.database import DATABASE_ERRORS, Connection, Database
+
+Answer = TypeVar("Answer")
+
+SESSION_COOKIE: Final = "ragq_session"
+LOGIN: Final = "/login"
+LOGOUT: Final = "/logout"
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+FOR_STRANGERS: Final = frozenset({"/healthz", "/readyz"})
+#: A stranger's question is not worth a longer wait.
+_PATIENCE_SECONDS: Final = 2.0
+_CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="ragq"'}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Principal:
+    """Who asks."""
+
+    name: str
+    """`token:7`, for its sessions too; `open` where nobody has to say who they are."""
+    can_write: bool
+    token_in_request: bool = False
+    """The request itself shows the token, which no browser does by itself."""
+    has_session: bool = False
+
+
+class Doors(NamedTuple):
+    """What it takes to recognise somebody."""
+
+    database: Database
+    on_loopback: bool
+    """The server listens where nobody else can reach it."""
+
+    async def recognise(self, connection: HTTPConnection) -> Principal | None:
+        """Who asks; None for a stranger. One statement at most. Raises StackError for a database without our tables."""
+        if (shown := connection.headers.get("authorization")) is not None:
+            return await self._holder_of(shown)
+        session = connection.cookies.get(SESSION_COOKIE)
+        may_be_open = self.on_loopback and _is_from_here(connection)
+        if session is None and not may_be_open:
+            return None
+        holder, any_live = await self._ask(lambda lent: api_sessions.recognise(lent, session))
+        if holder is not None:
+            return _principal(holder, has_session=True)
+        return Principal(name="open", can_write=True) if may_be_open and not any_live else None
+
+    async def _holder_of(self, authorization: str) -> Principal | None:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        holder = await self._ask(lambda lent: api_tokens.holder_of_token(lent, token.strip()))
+        return None if holder is None else _principal(holder, token_in_request=True)
+
+    async def _ask(self, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
+        try:
+            async with self.database.connection() as lent:
+                return await question(lent)
+        except asyncpg.UndefinedTableError:
+            raise StackError("The database has no tables of ragq's API yet. `ragq migrate` makes them.") from None
+
+
+class Admission:
+    """Turns strangers away, and readers who want to change something."""
+
+    def __init__(self, app: ASGIApp, *, doors: Doors, settings: ProcessSettings) -> None:
+        self.app = app
+        self.doors = doors
+        self.friends = frozenset(settings.cors_origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As an ASGI application. Raises HTTPException where a problem is the answer."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        changes = request.method not in SAFE_METHODS
+        if changes and "authorization" not in request.headers and is_foreign(request.headers, self.friends):
+            raise HTTPException(403, "The request comes from a page of another site. Show a token to call the API.")
+        if not _is_for_strangers(request):
+            principal = await self.doors.recognise(request)
+            if principal is None:
+                if (to_login := _login_instead(request)) is not None:
+                    await to_login(scope, receive, send)
+                    return
+                raise _stranger(request)
+            if changes and not principal.can_write and request.scope["path"] != LOGOUT:
+                raise HTTPException(403, "The token is for reading. `ragq token create NAME` makes one that writes.")
+            request.state.principal = principal
+        await self.app(scope, receive, send)
+
+
+async def admit(request: Request) -> Principal:
+    """Who asks. Not for the addresses that strangers may use."""
+    principal: Principal = request.state.principal
+    return principal
+
+
+async def visitor(request: Request) -> Principal | None:
+    """Who asks at a door that is open for strangers; None for a stranger, and while the database cannot tell."""
+    doors: Doors = request.app.state.doors
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            return await doors.recognise(request)
+    except StackError:
+        return None
+    except DATABASE_ERRORS:
+        return None
+
+
+Admitted = Annotated[Principal, Depends(admit)]
+Visitor = Annotated[Principal | None, Depends(visitor)]
+
+
+def _principal(holder: api_tokens.Holder, *, token_in_request: bool = False, has_session: bool = False) -> Principal:
+    return Principal(
+        name=f"token:{holder.token_id}",
+        can_write=holder.scope is api_tokens.Scope.WRITE,
+        token_in_request=token_in_request,
+        has_session=has_session,
+    )
+
+
+def _is_from_here(connection: HTTPConnection) -> bool:
+    """The client is on this machine and says so in the address it asked for: a proxy would say another name."""
+    client = connection.client
+    address = None if client is None else literal(client.host)
+    name = host_name(connection.headers.get("host", ""))
+    return address is not None and is_loopback(str(address)) and name is not None and _is_loopback_name(name)
+
+
+def _is_loopback_name(name: str) -> bool:
+    return name == "localhost" or (literal(name) is not None and is_loopback(name))
+
+
+def _is_for_strangers(request: Request) -> bool:
+    path = request.scope["path"]
+    return path == LOGIN or path.startswith("/static/") or (path in FOR_STRANGERS and request.method in SAFE_METHODS)
+
+
+def _login_instead(request: Request) -> RedirectResponse | None:
+    """The way to the login page, for a browser that shows no token; None for everybody else."""
+    if not wants_html(request.headers) or "authorization" in request.headers or "hx-request" in request.headers:
+        return None
+    # A form that was sent cannot be sent again after the login; the query of an address may hold words of a question.
+    return RedirectResponse(_login_address(request.scope["path"] if request.method in SAFE_METHODS else None), 303)
+
+
+def _stranger(request: Request) -> HTTPException:
+    headers = dict(_CHALLENGE)
+    if "hx-request" in request.headers:
+        headers["HX-Redirect"] = _login_address(urlsplit(request.headers.get("hx-current-url", "")).path or None)
+    return HTTPException(
+        401,
+        "A live token is needed: `ragq token create NAME` makes one. Send `Authorization: Bearer TOKEN`, or log in.",
+        headers=headers,
+    )
+
+
+def _login_address(next_path: str | None) -> str:
+    return LOGIN if next_path is None else f"{LOGIN}?next={quote(next_path)}"

@@ -1,0 +1,88 @@
+"""What people decide about runs and jobs: that they go on, wait or end. Commands, REST and pages decide alike."""
+
+import asyncio
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from celery import Celery
+
+from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
+from schemas.statuses import JobStatus
+from store.database import Connection
+from store.runs import runs
+from store.runs.runs import Target
+from workers.messages import send
+
+
+class Action(StrEnum):
+    """What can be decided."""
+
+    #: Failed and poisoned jobs go on at the stage that failed; what is stored stays.
+    RETRY = "retry"
+    #: Open jobs are held back; what a worker computes at the moment is still stored.
+    PAUSE = "pause"
+    #: Paused jobs go on.
+    RESUME = "resume"
+    #: Open and paused jobs end; what is stored stays readable.
+    CANCEL = "cancel"
+
+    @property
+    def verb(self) -> str:
+        """What was done to a job then: `retried`."""
+        return _VERBS[self]
+
+
+_VERBS: Final = {
+    Action.RETRY: "retried",
+    Action.PAUSE: "paused",
+    Action.RESUME: "resumed",
+    Action.CANCEL: "cancelled",
+}
+
+
+class Decided(NamedTuple):
+    """What a decision led to."""
+
+    job_ids: list[int]
+    """The jobs it changed."""
+    is_sent: bool
+    """Every job that goes on has its message; otherwise the broker is away, and the jobs start when it is back."""
+
+
+async def control(
+    connection: Connection, app: Celery, target: Target, action: Action, *, note: str | None = None
+) -> Decided:
+    """Carry out a decision about a run or a job, and send what goes on. The note is kept by pause and cancel.
+
+    Raises RunMissingError or JobMissingError, and NoJobInStateError when it would change nothing.
+    """
+    await _refuse_unknown(connection, target)
+    job_ids = await _change(connection, target, action, note)
+    if not job_ids:
+        raise NoJobInStateError(str(target), action.verb)
+    if action in (Action.PAUSE, Action.CANCEL):
+        return Decided(job_ids, True)
+    routes = await runs.routes(connection, job_ids)
+    return Decided(job_ids, await asyncio.to_thread(send, app, routes) == len(routes))
+
+
+async def _change(connection: Connection, target: Target, action: Action, note: str | None) -> list[int]:
+    chosen = target._asdict()
+    match action:
+        case Action.RETRY:
+            return await runs.retry(connection, **chosen)
+        case Action.RESUME:
+            return await runs.resume(connection, **chosen)
+        case Action.PAUSE:
+            return await runs.hold(connection, JobStatus.PAUSED, note, **chosen)
+        case Action.CANCEL:
+            return await runs.hold(connection, JobStatus.CANCELLED, note, **chosen)
+
+
+async def _refuse_unknown(connection: Connection, target: Target) -> None:
+    if await runs.exists(connection, **target._asdict()):
+        return
+    if target.run_id is not None:
+        raise RunMissingError(target.run_id)
+    assert target.job_id is not None
+    raise JobMissingError(target.job_id)

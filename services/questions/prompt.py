@@ -1,0 +1,70 @@
+"""The prompt of a query: made beforehand for whoever wants to see it, and stored before a pasted answer."""
+
+from schemas.chains import stages_of
+from schemas.errors import StepNotReadyError
+from schemas.settings.frozen import thaw
+from schemas.settings.preset import Preset
+from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, ValidatedChunks
+from services.questions.steps import Step
+from stages.queries.templates import TemplateTag
+from store.database import Connection
+from store.questions import presets, queries, templates
+from store.questions.prompts import make_prompt
+from store.questions.queries import StoredQuery
+from store.runs import attempts, edits, runs
+
+
+async def preview(
+    connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
+) -> AugmentedPrompt:
+    """The prompt that stage `augment` would make now: with `top_n` sources, or as many as the preset says.
+
+    With `preset`, as it would be made once the question has moved there. Raises StepNotReadyError while no search is
+    stored, PresetMissingError, and TemplateMissingError.
+    """
+    expansion = await attempts.output(connection, query.job_id, "expand")
+    validated = await attempts.output(connection, query.job_id, "validate")
+    consolidated = await attempts.output(connection, query.job_id, "consolidate")
+    if expansion is None or validated is None:
+        raise StepNotReadyError(query.id, "prompt", "retrieve")
+    asked_by, version = await _asked_by(connection, query, preset)
+    return await make_prompt(
+        connection,
+        query.original_query,
+        Expansion.model_validate(expansion.value),
+        None if consolidated is None else ConsolidatedContext.model_validate(consolidated.value),
+        ValidatedChunks.model_validate(validated.value),
+        template=await templates.get(connection, TemplateTag.RAG_AUGMENTATION, version),
+        top_n=asked_by.augmentation.top_n_contexts if top_n is None else top_n,
+    )
+
+
+async def keep_prompt(connection: Connection, query: StoredQuery, *, top_n: int | None) -> None:
+    """Store the prompt with `top_n` sources by hand, and end the chain with it, unless it is the one that is stored.
+
+    Without `top_n` any prompt that is stored will do. Raises StepNotReadyError before there is a consolidated context,
+    and StageRunningError.
+    """
+    stored = await attempts.output(connection, query.job_id, "augment")
+    if stored is not None and top_n in (None, AugmentedPrompt.model_validate(stored.value).top_n):
+        return
+    if await attempts.output(connection, query.job_id, "consolidate") is None:
+        raise StepNotReadyError(query.id, Step.ANSWER, Step.CONSOLIDATE)
+    augmented = await preview(connection, query, top_n=top_n)
+    async with connection.transaction():
+        await edits.lengthen(connection, query.job_id, stages_of("query", "answer", until="augment"))
+        await edits.give(connection, query.job_id, "augment", augmented.model_dump(mode="json"))
+        await edits.end_after(connection, query.job_id, "augment")
+
+
+async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, int | None]:
+    """The preset, and the version of the template: that of the question's job, or None for the active one."""
+    job = await runs.job(connection, query.job_id)
+    own = thaw(await runs.settings(connection, query.run_id)).preset
+    assert job is not None and own is not None
+    version: int = job["inputs"]["templates"][TemplateTag.RAG_AUGMENTATION]
+    if name is None:
+        return own, version
+    chosen = await presets.get(connection, name)
+    stays = (chosen.name, chosen.preset) == (await queries.preset_name(connection, query.run_id), own)
+    return chosen.preset, version if stays else None

@@ -1,0 +1,172 @@
+"""The ledger of language model calls: paid once, found again by key.
+
+The key is a hash over everything that can change the answer: model, digest, messages, options, schema, sample number
+and the log-probabilities asked for. A reply that a stage could not use is rejected: it stays readable and is never
+given out again.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from schemas.values.chat import ChatCall, ChatReply, TokenSignals
+from store.database import Connection
+from store.runs.chain import content_hash
+
+FIND = """
+SELECT id, reply, digest, stop_reason, prompt_tokens, reply_tokens, seconds, tokens FROM llm_call
+WHERE key = $1 AND rejected_at IS NULL
+"""
+
+KEEP = """
+INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds, tokens)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ON CONFLICT (key) WHERE rejected_at IS NULL DO NOTHING
+RETURNING id
+"""
+
+USE = """
+INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused)
+SELECT $1, count(*), $2, $3, $4 FROM llm_call_use WHERE attempt_id = $1
+"""
+
+REJECT = """
+UPDATE llm_call SET rejected_at = now()
+WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1) AND reply = $2 AND rejected_at IS NULL
+"""
+
+REJECT_LAST = """
+UPDATE llm_call SET rejected_at = now()
+WHERE id = (SELECT call_id FROM llm_call_use WHERE attempt_id = $1 ORDER BY ordinal DESC LIMIT 1)
+  AND rejected_at IS NULL
+"""
+
+REJECT_ALL = """
+UPDATE llm_call SET rejected_at = now()
+WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1) AND rejected_at IS NULL
+"""
+
+USES = """
+SELECT u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest, c.request, c.reply, c.stop_reason,
+       c.prompt_tokens, c.reply_tokens, c.seconds, c.tokens, c.created_at, c.rejected_at
+FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
+WHERE u.attempt_id = $1 ORDER BY u.ordinal
+"""
+
+USES_OF_JOB = """
+SELECT u.attempt_id, u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest, c.request, c.reply,
+       c.stop_reason, c.prompt_tokens, c.reply_tokens, c.seconds, c.rejected_at
+FROM stage_attempt AS a JOIN llm_call_use AS u ON u.attempt_id = a.id JOIN llm_call AS c ON c.id = u.call_id
+WHERE a.job_id = $1 ORDER BY u.attempt_id, u.ordinal
+"""
+
+COUNTS = """
+SELECT a.job_id, count(*) FILTER (WHERE NOT u.is_reused) AS paid, count(*) FILTER (WHERE u.is_reused) AS reused
+FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2)) GROUP BY a.job_id
+"""
+
+
+class Kept(NamedTuple):
+    """An answered call in the ledger."""
+
+    call_id: int
+    reply: ChatReply
+
+
+class CallCounts(NamedTuple):
+    """How many calls a job's attempts made, and how many of them were answered from the ledger."""
+
+    paid: int
+    reused: int
+
+
+def call_key(call: ChatCall, digest: str) -> str:
+    """The key of a call: the same for two calls exactly when their answers may be exchanged."""
+    return content_hash({"digest": digest, "call": _identity(call)})
+
+
+async def find(connection: Connection, key: str) -> Kept | None:
+    """The kept answer, or None."""
+    row = await connection.fetchrow(FIND, key)
+    if row is None:
+        return None
+    return Kept(
+        row["id"],
+        ChatReply(
+            text=row["reply"],
+            model="",
+            digest=row["digest"],
+            stop_reason=row["stop_reason"],
+            prompt_tokens=row["prompt_tokens"],
+            reply_tokens=row["reply_tokens"],
+            seconds=row["seconds"],
+            tokens=None if row["tokens"] is None else TokenSignals(**row["tokens"]),
+        ),
+    )
+
+
+async def keep(connection: Connection, key: str, call: ChatCall, reply: ChatReply) -> Kept:
+    """Store an answer. When another worker stored one first, that one counts, so that all see the same."""
+    call_id = await connection.fetchval(
+        KEEP,
+        key,
+        call.model,
+        reply.digest,
+        json.dumps(_identity(call)),
+        reply.text,
+        reply.stop_reason,
+        reply.prompt_tokens,
+        reply.reply_tokens,
+        reply.seconds,
+        None if reply.tokens is None else reply.tokens.model_dump_json(),
+    )
+    if call_id is not None:
+        return Kept(call_id, reply)
+    found = await find(connection, key)
+    return found if found is not None else await keep(connection, key, call, reply)
+
+
+async def use(connection: Connection, attempt_id: int, call_id: int, purpose: str, *, is_reused: bool) -> None:
+    """Note that an attempt asked for a call, after those it asked for before."""
+    await connection.execute(USE, attempt_id, call_id, purpose, is_reused)
+
+
+async def reject(connection: Connection, attempt_id: int, reply_text: str) -> None:
+    """Never give out this reply again: the attempt that asked for it could not use it."""
+    await connection.execute(REJECT, attempt_id, reply_text)
+
+
+async def reject_last(connection: Connection, attempt_id: int) -> None:
+    """Never give out the attempt's last reply again; nothing happens when it made no call."""
+    await connection.execute(REJECT_LAST, attempt_id)
+
+
+async def reject_all(connection: Connection, attempt_id: int) -> None:
+    """Never give out any reply of the attempt again: all of them were useless together."""
+    await connection.execute(REJECT_ALL, attempt_id)
+
+
+async def uses(connection: Connection, attempt_id: int) -> list[dict[str, Any]]:
+    """Every call an attempt made, in order, with request and reply."""
+    rows = await connection.fetch(USES, attempt_id)
+    return [dict(row) for row in rows]
+
+
+async def uses_of_job(connection: Connection, job_id: int) -> list[dict[str, Any]]:
+    """Every call that any attempt of a job made, attempt by attempt, in order."""
+    return [dict(row) for row in await connection.fetch(USES_OF_JOB, job_id)]
+
+
+async def counts(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> dict[int, CallCounts]:
+    """Paid and reused calls per job of a run, or of its named jobs; jobs without calls are absent."""
+    rows = await connection.fetch(COUNTS, run_id, job_ids)
+    return {row["job_id"]: CallCounts(row["paid"], row["reused"]) for row in rows}
+
+
+def _identity(call: ChatCall) -> dict[str, Any]:
+    identity = call.model_dump(mode="json", exclude={"timeout_s", "purpose"})
+    if not call.top_logprobs:
+        # Calls that ask for none keep the key that they had before anybody could.
+        del identity["top_logprobs"]
+    return identity

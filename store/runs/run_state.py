@@ -1,0 +1,41 @@
+"""How a run stands, in a few numbers: what is told again and again while somebody watches."""
+
+from dataclasses import dataclass
+
+from schemas.statuses import JobStatus
+from store.database import Connection
+from store.references import index_runs
+from store.runs import runs, stage_times
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunState:
+    """A run at one moment. The counts of `states` add up to its jobs."""
+
+    run_id: int
+    states: dict[JobStatus, int]
+    stages_done: int
+    stages: int
+    seconds_left: float | None
+    """What its open jobs still need at the pace of the last minutes; None before any stage, and at rest."""
+    is_at_rest: bool
+    """Nothing goes on, or will by itself."""
+
+
+async def run_state(connection: Connection, run_id: int) -> RunState | None:
+    """How a run stands; None when there is none of that number."""
+    # All of it at one moment: in the next, a run that only has to be published may have a job that goes on again.
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        overview = await runs.overview(connection, run_id)
+        if overview is None:
+            return None
+        progress = await stage_times.progress(connection, run_id)
+        is_at_rest = not overview.open_jobs and not await index_runs.is_publication_due(connection, run_id)
+    return RunState(
+        run_id=run_id,
+        states=overview.states,
+        stages_done=progress.done,
+        stages=progress.stages,
+        seconds_left=progress.seconds_left,
+        is_at_rest=is_at_rest,
+    )

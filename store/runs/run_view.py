@@ -1,0 +1,187 @@
+"""A run as people look at it: its jobs, where each stage stands, what was kept, what it cost, what went wrong."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from schemas.statuses import JobStatus, StageStatus
+from schemas.values.phq8 import PHQ8Item
+from store.database import Connection
+from store.runs import ledger, runs
+from store.runs.runs import RunOverview
+
+VALIDATED = """
+SELECT s.job_id,
+       CASE j.kind
+            WHEN 'query' THEN jsonb_build_object('chunks', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
+            WHEN 'tags' THEN jsonb_build_object('tags', a.output -> 'candidates')
+            ELSE a.output -> 'items' END AS items,
+       CASE j.kind
+            WHEN 'query' THEN jsonb_build_object('chunks', a.output -> 'verdicts')
+            WHEN 'tags' THEN '{}'
+            ELSE a.output -> 'verdicts' END AS verdicts
+FROM job AS j
+JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'validate' AND s.status = 'done'
+JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
+"""
+
+ERRORS = """
+SELECT DISTINCT ON (a.job_id) a.job_id, a.stage, a.number, a.error_type, a.error_message, a.error_category
+FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
+  AND j.status IN ('failed', 'poisoned', 'interrupted') AND a.error_type IS NOT NULL
+ORDER BY a.job_id, a.id DESC
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageView:
+    """One stage of a job."""
+
+    stage: str
+    status: StageStatus
+    attempts: int
+    seconds: float | None
+    """Of the last attempt, up to now while it runs; None before the first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorView:
+    """The last error of a job that did not get through."""
+
+    stage: str
+    attempt: int
+    type: str
+    message: str
+    category: str
+
+    @classmethod
+    def of_attempt(cls, row: Mapping[str, Any]) -> Self:
+        """The error in a row of `stage_attempt`."""
+        return cls(
+            stage=row["stage"],
+            attempt=row["number"],
+            type=row["error_type"],
+            message=row["error_message"],
+            category=row["error_category"],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """One job of a run."""
+
+    job_id: int
+    mode: str
+    subject: str
+    status: JobStatus
+    note: str | None
+    stages: list[StageView]
+    kept: dict[str, int]
+    """References that stay, per item and by its name; of a question the `chunks`, of phrases the `tags`.
+
+    Items without any are absent.
+    """
+    rejected: dict[str, int]
+    """Those that the validator did not accept, likewise."""
+    llm_paid: int
+    llm_reused: int
+    error: ErrorView | None
+
+    @property
+    def seconds(self) -> float:
+        """Spent in the last attempt of each stage."""
+        return sum(stage.seconds or 0.0 for stage in self.stages)
+
+    @property
+    def judged(self) -> list[str]:
+        """What `kept` or `rejected` count, items in the order of the questionnaire."""
+        return [item for item in (*PHQ8Item, "chunks", "tags") if item in self.kept or item in self.rejected]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView:
+    """A run with its jobs, in the order of submission."""
+
+    overview: RunOverview
+    read_at: datetime
+    """The database's clock when the rows were read."""
+    jobs: list[JobView]
+    settings: dict[str, Any]
+
+
+async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView | None:
+    """A run, with all of its jobs or those that are named; None when there is none of that number.
+
+    All of it is read at one moment.
+    """
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        overview = await runs.overview(connection, run_id)
+        if overview is None:
+            return None
+        read_at: datetime = await connection.fetchval("SELECT now()")
+        jobs = await _jobs(connection, run_id, job_ids)
+        settings = await runs.settings(connection, run_id)
+    return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs)
+
+
+async def job_view(connection: Connection, job_id: int) -> JobView | None:
+    """One job; None when there is none of that number."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        job = await runs.job(connection, job_id)
+        if job is None:
+            return None
+        (view,) = await _jobs(connection, job["run_id"], [job_id])
+    return view
+
+
+async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
+    validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
+    errors = {row["job_id"]: ErrorView.of_attempt(row) for row in await connection.fetch(ERRORS, run_id, job_ids)}
+    calls = await ledger.counts(connection, run_id, job_ids=job_ids)
+    rows_by_job: dict[int, list[dict[str, Any]]] = {}
+    for row in await runs.grid(connection, run_id, job_ids=job_ids):
+        rows_by_job.setdefault(row["id"], []).append(row)
+    nothing = ledger.CallCounts(0, 0)
+    return [
+        _job(rows, validated.get(job_id), errors.get(job_id), calls.get(job_id, nothing))
+        for job_id, rows in rows_by_job.items()
+    ]
+
+
+def _job(
+    rows: list[dict[str, Any]],
+    validated: Mapping[str, Any] | None,
+    error: ErrorView | None,
+    calls: ledger.CallCounts,
+) -> JobView:
+    first = rows[0]
+    items = {} if validated is None else validated["items"]
+    verdicts = {} if validated is None else validated["verdicts"]
+    return JobView(
+        job_id=first["id"],
+        mode=first["mode"],
+        subject=first["subject"],
+        status=JobStatus(first["job_status"]),
+        note=first["note"],
+        stages=[
+            StageView(
+                stage=row["stage"],
+                status=StageStatus(row["status"]),
+                attempts=row["attempts"],
+                seconds=row["seconds"],
+            )
+            for row in rows
+        ],
+        kept={item: len(references) for item, references in items.items() if references},
+        rejected={item: refused for item, asked in verdicts.items() if (refused := _refused(asked))},
+        llm_paid=calls.paid,
+        llm_reused=calls.reused,
+        error=error,
+    )
+
+
+def _refused(verdicts: list[dict[str, Any]]) -> int:
+    return sum(verdict["decision"] != "accept" for verdict in verdicts)

@@ -1,0 +1,67 @@
+"""Visitors at the doors."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from api.context import Services
+from store.access import api_tokens
+from store.access.api_tokens import Scope
+
+HERE = "127.0.0.1"
+Client = Callable[..., httpx.AsyncClient]
+MakeToken = Callable[..., Awaitable[str]]
+Revoke = Callable[[str], Awaitable[None]]
+
+
+@pytest.fixture
+def visit(app: FastAPI) -> Client:
+    """Makes a client that comes from an address, shows a token if it has one, and asks for a name."""
+
+    def made(
+        token: str | None = None, *, address: str = HERE, name: str = HERE, scheme: str = "http", **headers: str
+    ) -> httpx.AsyncClient:
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=(address, 50000))
+        return httpx.AsyncClient(transport=transport, base_url=f"{scheme}://{name}", headers=headers)
+
+    return made
+
+
+@pytest.fixture
+def make_token(services: Services) -> MakeToken:
+    """Stores a token and gives it."""
+
+    async def made(name: str = "laptop", scope: Scope = Scope.WRITE, lifetime: timedelta | None = None) -> str:
+        async with services.database.connection() as connection:
+            return (await api_tokens.create(connection, name, scope, lifetime=lifetime)).secret
+
+    return made
+
+
+@pytest.fixture
+def revoke(services: Services) -> Revoke:
+    """Revokes a token."""
+
+    async def revoked(name: str) -> None:
+        async with services.database.connection() as connection:
+            await api_tokens.revoke(connection, name)
+
+    return revoked
+
+
+@pytest.fixture(autouse=True)
+def rooms(app: FastAPI) -> None:
+    """Something behind the doors: an address to read and one to change."""
+
+    @app.get("/room")
+    async def read() -> dict[str, str]:
+        return {"read": "yes"}
+
+    @app.post("/room")
+    async def change() -> dict[str, str]:
+        return {"changed": "yes"}
