@@ -9,20 +9,20 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from api import problems
-from api.context import Services
+from api.context import ApiContext
 from api.pages.routers import PAGES
 from api.request_times import RequestTimes
 from api.rest.routers import ROUTERS, TAGS
 from api.security.install import install
 
 
-def make_app(services: Services) -> FastAPI:
-    """The API and the pages over some services, which it closes when it ends."""
+def make_app(ctx: ApiContext) -> FastAPI:
+    """The API and the pages over a context, which it closes when it ends."""
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
-        await services.close()
+        await ctx.close()
 
     app = FastAPI(
         title="ragq",
@@ -33,10 +33,10 @@ def make_app(services: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.state.services = services
+    app.state.context = ctx
     problems.install(app)
-    install(app, services)
-    app.add_middleware(RequestTimes, metrics=services.metrics)
+    install(app, ctx)
+    app.add_middleware(RequestTimes, metrics=ctx.metrics)
     # Pages first: for browsers they stand before the resources of the same addresses.
     for router in (*PAGES, *ROUTERS):
         app.include_router(router)

@@ -18,7 +18,7 @@ from store.runs.changes import Changes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Services:
+class ApiContext:
     """The servers, and the settings of this process. Connections are borrowed for statements, never for a request."""
 
     settings: ProcessSettings
@@ -55,10 +55,10 @@ class Services:
         await self.database.close()
 
 
-def services(request: Request) -> Services:
-    """The services of the application that serves a request."""
-    found: Services = request.app.state.services
+def _context(request: Request) -> ApiContext:
+    """The context of the application that serves a request."""
+    found: ApiContext = request.app.state.context
     return found
 
 
-Served = Annotated[Services, Depends(services)]
+Context = Annotated[ApiContext, Depends(_context)]

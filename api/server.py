@@ -51,7 +51,7 @@ def main() -> None:
 async def _need_a_token(host: str) -> None:
     database = Database(connections(merged(os.environ, ENV_FILE)).database_url, pool_size=1)
     try:
-        has_token = await database.steadily(api_tokens.any_live)
+        has_token = await database.with_retry(api_tokens.any_live)
     except asyncpg.UndefinedTableError:
         raise StackError("The database has no tables of ragq yet. `ragq migrate` makes them.") from None
     finally:

@@ -54,6 +54,8 @@ class Streams:
 
     async def _read(self, run_id: int) -> RunState | None:
         try:
-            return await self._database.steadily(lambda connection: run_state(connection, run_id), patience_s=math.inf)
+            return await self._database.with_retry(
+                lambda connection: run_state(connection, run_id), retry_for_s=math.inf
+            )
         finally:
             del self._reading[run_id]

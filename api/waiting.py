@@ -12,7 +12,7 @@ from store.runs.changes import Changes
 LONGEST_SLEEP_SECONDS: Final = 3.0
 
 
-async def wait_for_rest(database: Database, changes: Changes, job_id: int, *, timeout_s: float) -> JobStatus | None:
+async def wait_until_idle(database: Database, changes: Changes, job_id: int, *, timeout_s: float) -> JobStatus | None:
     """Where a job stands as soon as nothing goes on in it by itself any more, or else after so many seconds.
 
     Paused is at rest. None when the job is gone.

@@ -24,7 +24,7 @@ from stack.logs import last_lines
 from stack.processes import worker_command
 from store.database import Database
 from store.runs import runs
-from store.runs.runs import Hop, NewJob, NewRun, Route
+from store.runs.runs import NewJob, NewRun, PendingChain, PendingStage
 from workers.app import make_app
 from workers.messages import send
 
@@ -55,12 +55,14 @@ def celery(servers: Servers) -> Iterator[Contestant]:
     numbers = count(1)
 
     def run(jobs: int) -> None:
-        routes = [
-            Route(job_id=job, run_id=0, subject=str(job), hops=[Hop(stage, 1) for stage in NOOP_STAGES])
+        chains = [
+            PendingChain(
+                job_id=job, run_id=0, subject=str(job), stages=[PendingStage(stage, 1) for stage in NOOP_STAGES]
+            )
             for _, job in zip(range(jobs), numbers, strict=False)
         ]
         process.expect(jobs)
-        send(app, routes)
+        send(app, chains)
         process.wait_for_stamps()
 
     with process:

@@ -12,7 +12,7 @@ from schemas.values.failures import Failure, FailureList
 from stages.reports.failures import failure_list
 from store.database import Connection
 from store.runs import scored_runs
-from store.runs.failures import troubles
+from store.runs.failures import run_failures
 
 _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 
@@ -41,7 +41,7 @@ def failures(run_id: int, as_json: bool) -> None:
 
 async def _read(connection: Connection, run_id: int) -> FailureList:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        found = await troubles(connection, run_id)
+        found = await run_failures(connection, run_id)
         if found is None:
             raise RunMissingError(run_id)
         return failure_list(found, await scored_runs.labels(connection, run_id))

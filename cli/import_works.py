@@ -17,7 +17,7 @@ from schemas.settings.resolve import EffectiveSettings
 from services.corpora import corpus_for_import, plan_corpus
 from services.submit import Submitted, submit
 from store.corpora import corpora, works
-from store.corpora.works import NewWork, Outcome
+from store.corpora.works import ImportOutcome, NewWork
 from store.database import Connection
 
 DEFAULT_CORPUS = "default"
@@ -29,7 +29,7 @@ SOME_REFUSED = 1
 class Imported(NamedTuple):
     """What became of the works."""
 
-    outcomes: Counter[Outcome]
+    outcomes: Counter[ImportOutcome]
     refused: list[str]
     """Each file that repeats another work, and which."""
     waiting: int
@@ -131,7 +131,7 @@ async def _import(
     corpus = await corpus_for_import(
         connection, name, settings, embeds_headings=embeds_headings, keeps_token_vectors=keeps_token_vectors
     )
-    outcomes: Counter[Outcome] = Counter()
+    outcomes: Counter[ImportOutcome] = Counter()
     refused = []
     for work in new:
         try:
@@ -146,9 +146,9 @@ async def _import(
 
 def _tell(imported: Imported, corpus: str) -> None:
     counts = {
-        "new": imported.outcomes[Outcome.NEW],
-        "replaced": imported.outcomes[Outcome.REPLACED],
-        "unchanged": imported.outcomes[Outcome.UNCHANGED],
+        "new": imported.outcomes[ImportOutcome.NEW],
+        "replaced": imported.outcomes[ImportOutcome.REPLACED],
+        "unchanged": imported.outcomes[ImportOutcome.UNCHANGED],
     }
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
     click.echo(f"Works of corpus '{corpus}': {told}; {imported.waiting} chunks wait for their vectors.", err=True)
@@ -160,7 +160,7 @@ def _as_json(imported: Imported, corpus: str) -> dict[str, object]:
     submitted = imported.submitted
     return {
         "corpus": corpus,
-        **{outcome.name.lower(): imported.outcomes[outcome] for outcome in Outcome},
+        **{outcome.name.lower(): imported.outcomes[outcome] for outcome in ImportOutcome},
         "refused": imported.refused,
         "waiting": imported.waiting,
         "run": None if submitted is None else f"r{submitted.run_id}",

@@ -223,7 +223,7 @@ def _go_on(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[
         job = await runs.job(connection, asked.job_id)
         assert job is not None
         if job["status"] != "paused":
-            send(app, await runs.routes(connection, [asked.job_id]))
+            send(app, await runs.pending_chains(connection, [asked.job_id]))
         return f"j{asked.job_id} {job['status']}"
 
     click.echo(with_database(carry_out))

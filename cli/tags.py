@@ -11,7 +11,7 @@ from rich.table import Table
 from cli.ids import TARGET
 from cli.output import coloured, console, print_json
 from cli.session import with_database
-from cli.watch import SOME_FAILED, wait_for_rest
+from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.tags import Candidate, PhraseReport
@@ -69,7 +69,7 @@ def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: boo
 
 def follow_tags(run_id: int, *, as_json: bool, verbose: bool, phrase_ranks: bool) -> None:
     """Watch a run to its end, print what its phrases led to, and leave with exit code 3 when some jobs failed."""
-    view = wait_for_rest(run_id)
+    view = wait_until_idle(run_id)
     run = Target(run_id, None)
     _print(run, _results(run), verbose=verbose, phrase_ranks=phrase_ranks, as_json=as_json)
     if view.overview.states.get(JobStatus.SUCCEEDED, 0) != view.overview.jobs:

@@ -52,7 +52,7 @@ def follow(run_id: int, *, as_json: bool) -> None:
 
 def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     """Watch a run to its end and print it. Whether all of its jobs succeeded."""
-    view = wait_for_rest(run_id)
+    view = wait_until_idle(run_id)
     if as_json:
         print_json(view)
     else:
@@ -60,7 +60,7 @@ def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
 
 
-def wait_for_rest(run_id: int) -> RunView:
+def wait_until_idle(run_id: int) -> RunView:
     """Watch a run to its end, and print nothing of it on stdout."""
     try:
         return with_database(lambda connection: _until_rest(connection, run_id, notices()))
@@ -78,17 +78,17 @@ async def read(connection: Connection, run_id: int) -> RunView:
 
 
 async def _until_rest(connection: Connection, run_id: int, screen: Console) -> RunView:
-    view, is_at_rest = await look(connection, run_id)
+    view, is_idle = await look(connection, run_id)
     started = time.monotonic()
     with Live(console=screen, auto_refresh=False, transient=True) as live:
-        while not is_at_rest:
+        while not is_idle:
             elapsed_s = time.monotonic() - started
             status = _status(await progress(connection, run_id), elapsed_s)
             is_alone = elapsed_s > _LONELY_AFTER_S and not await workers.seen(connection, within_s=_SEEN_WITHIN_S)
             if screen.is_terminal:
                 live.update(Group(run_table(view), status, *([_ALONE] if is_alone else [])), refresh=True)
             await asyncio.sleep(_POLL_S)
-            view, is_at_rest = await look(connection, run_id)
+            view, is_idle = await look(connection, run_id)
     return view
 
 

@@ -62,8 +62,8 @@ async def control(
         raise NoJobInStateError(str(target), action.verb)
     if action in (Action.PAUSE, Action.CANCEL):
         return Decided(job_ids, True)
-    routes = await runs.routes(connection, job_ids)
-    return Decided(job_ids, await asyncio.to_thread(send, app, routes) == len(routes))
+    chains = await runs.pending_chains(connection, job_ids)
+    return Decided(job_ids, await asyncio.to_thread(send, app, chains) == len(chains))
 
 
 async def _change(connection: Connection, target: Target, action: Action, note: str | None) -> list[int]:

@@ -9,12 +9,12 @@ from store.runs import runs
 from workers.messages import send
 
 
-async def set_off(app: Celery, database: Database, job_id: int) -> bool:
+async def enqueue(app: Celery, database: Database, job_id: int) -> bool:
     """Send what is left to do for a job; False when the broker is away: nothing is lost then, the reaper sends it.
 
     Takes no connection, so that it cannot be called before what it sends is committed. Sending blocks, and is done on
     another thread.
     """
     async with database.connection() as connection:
-        routes = await runs.routes(connection, [job_id])
-    return await asyncio.to_thread(send, app, routes) == len(routes)
+        chains = await runs.pending_chains(connection, [job_id])
+    return await asyncio.to_thread(send, app, chains) == len(chains)

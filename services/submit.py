@@ -39,7 +39,7 @@ async def submit(
         stored = await keep(connection, Planned(run, effect), always_new=always_new)
         resumed = [] if stored.is_new else await runs.retry(connection, run_id=stored.run_id)
     due = stored.job_ids if stored.is_new else resumed
-    sent = send(app, await runs.routes(connection, due))
+    sent = send(app, await runs.pending_chains(connection, due))
     return Submitted(stored.run_id, stored.is_new, len(stored.job_ids), len(resumed), len(due), sent)
 
 

@@ -11,35 +11,35 @@ import redis
 from celery import Celery, chain
 from kombu.exceptions import KombuError
 
-from store.runs.runs import Route
+from store.runs.runs import PendingChain
 
 #: What is raised when the broker cannot be reached or refuses; kombu lets some errors of Redis through as they are.
 BROKER_ERRORS: Final[tuple[type[BaseException], ...]] = (KombuError, OSError, redis.RedisError)
 
 
-def send(app: Celery, routes: Sequence[Route]) -> int:
-    """Send the chain of each route, in order. How many were sent: fewer than asked when the broker went away."""
+def send(app: Celery, due: Sequence[PendingChain]) -> int:
+    """Send a message for each chain, in order. How many were sent: fewer than asked when the broker went away."""
     sent = 0
     try:
         with app.producer_or_acquire() as producer:
-            for route in routes:
-                _chain(app, route).apply_async(producer=producer, root_id=f"r{route.run_id}")
+            for pending in due:
+                _chain(app, pending).apply_async(producer=producer, root_id=f"r{pending.run_id}")
                 sent += 1
     except BROKER_ERRORS:
         return sent
     return sent
 
 
-def _chain(app: Celery, route: Route) -> chain:
+def _chain(app: Celery, pending: PendingChain) -> chain:
     return chain(
         *(
             app.signature(
-                f"ragq.{hop.stage}",
-                kwargs={"run": route.run_id, "job": route.job_id, "subject": route.subject},
+                f"ragq.{stage.stage}",
+                kwargs={"run": pending.run_id, "job": pending.job_id, "subject": pending.subject},
                 immutable=True,
-                options={"task_id": f"j{route.job_id}:{hop.stage}:{hop.attempt}", "queue": hop.stage},
+                options={"task_id": f"j{pending.job_id}:{stage.stage}:{stage.attempt}", "queue": stage.stage},
             )
-            for hop in route.hops
+            for stage in pending.stages
         ),
         app=app,
     )

@@ -21,7 +21,7 @@ from store.runs import workers
 from workers.leases import Leases
 from workers.loop import LoopThread, essential
 from workers.reaper import Reaper
-from workers.runner import Frame
+from workers.runner import StageRunner
 from workers.wiring import Wiring
 
 log = structlog.get_logger(__name__)
@@ -57,7 +57,7 @@ class WorkerProcess:
 
     async def _build(self, app: Celery, settings: ProcessSettings, servers: Connections) -> None:
         self._database = Database(servers.database_url, pool_size=settings.ragq_database_pool)
-        await self._database.steadily(
+        await self._database.with_retry(
             lambda connection: workers.enroll(
                 connection,
                 self.worker_id,
@@ -70,7 +70,7 @@ class WorkerProcess:
         self._wiring = Wiring(
             settings, self._database, ollama_url=servers.ollama_url, is_crowded=lambda: self._leases.count > 1
         )
-        self.frame = Frame(
+        self.runner = StageRunner(
             self._database,
             self._leases,
             self._wiring,

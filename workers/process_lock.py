@@ -10,42 +10,42 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Company:
+class SharedExclusiveLock:
     """Stages of one process: many together, or one alone. Whoever wants to be alone is let in before newcomers."""
 
     def __init__(self) -> None:
         self._changed = asyncio.Condition()
-        self._together = 0
-        self._is_somebody_alone = False
-        self._wanting_to_be_alone = 0
+        self._shared = 0
+        self._is_exclusive = False
+        self._waiting_for_exclusive = 0
 
     @asynccontextmanager
-    async def together(self) -> AsyncIterator[None]:
+    async def shared(self) -> AsyncIterator[None]:
         """Run beside others; waits while somebody is alone or wants to be."""
         async with self._changed:
-            await self._changed.wait_for(lambda: not self._is_somebody_alone and not self._wanting_to_be_alone)
-            self._together += 1
+            await self._changed.wait_for(lambda: not self._is_exclusive and not self._waiting_for_exclusive)
+            self._shared += 1
         try:
             yield
         finally:
             async with self._changed:
-                self._together -= 1
+                self._shared -= 1
                 self._changed.notify_all()
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
+    async def exclusive(self) -> AsyncIterator[None]:
         """Run beside nobody; waits until all who were let in are gone."""
         async with self._changed:
-            self._wanting_to_be_alone += 1
+            self._waiting_for_exclusive += 1
             try:
-                await self._changed.wait_for(lambda: not self._is_somebody_alone and not self._together)
-                self._is_somebody_alone = True
+                await self._changed.wait_for(lambda: not self._is_exclusive and not self._shared)
+                self._is_exclusive = True
             finally:
-                self._wanting_to_be_alone -= 1
+                self._waiting_for_exclusive -= 1
                 self._changed.notify_all()
         try:
             yield
         finally:
             async with self._changed:
-                self._is_somebody_alone = False
+                self._is_exclusive = False
                 self._changed.notify_all()

@@ -17,7 +17,7 @@ from schemas.chains import STAGES
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.references import index_runs
 from store.runs import runs, stages
-from store.runs.runs import Route
+from store.runs.runs import PendingChain
 from workers import broker
 from workers.app import KEY_PREFIX
 from workers.messages import BROKER_ERRORS, send
@@ -67,8 +67,8 @@ class Reaper:
                 log.info("partial_index_due", job_id=job_id)
         depths = await asyncio.to_thread(broker.depths, self._app.conf.broker_url, KEY_PREFIX, STAGES)
         async with self._database.connection() as connection:
-            routes = await self._overdue(connection, depths)
-        return await asyncio.to_thread(send, self._app, routes) if routes else 0
+            chains = await self._overdue(connection, depths)
+        return await asyncio.to_thread(send, self._app, chains) if chains else 0
 
     async def _take_back(self, connection: Connection) -> None:
         for expired in await stages.expire(connection, max_interruptions=self._max_interruptions):
@@ -80,7 +80,7 @@ class Reaper:
                 worker=expired.worker_id,
             )
 
-    async def _overdue(self, connection: Connection, depths: broker.Depths | None) -> list[Route]:
+    async def _overdue(self, connection: Connection, depths: broker.Depths | None) -> list[PendingChain]:
         if depths is None:
             empty, covered = [], []
         else:
@@ -88,4 +88,4 @@ class Reaper:
             empty = [stage for stage in STAGES if not depths.waiting[stage] and not depths.unacknowledged]
             covered = [stage for stage in STAGES if 0 < ready.get(stage, 0) <= depths.waiting[stage]]
         job_ids = await stages.overdue(connection, grace_s=self._grace_s, empty_queues=empty, covered_queues=covered)
-        return await runs.routes(connection, job_ids) if job_ids else []
+        return await runs.pending_chains(connection, job_ids) if job_ids else []

@@ -22,12 +22,12 @@ from schemas.errors import (
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.statuses import StageStatus
 from stages import failures
-from store.database import RESULT_PATIENCE_SECONDS, Connection, Database, DatabaseUnreachableError
+from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnreachableError
 from store.runs import ledger, runs, stages
 from store.runs.stages import Claim, Committed, Failure
 from workers.crashpoints import crash_point
 from workers.leases import Leases
-from workers.process_lock import Company
+from workers.process_lock import SharedExclusiveLock
 from workers.wiring import Wiring
 from workers.work import Result, StageFunction, Work
 
@@ -37,7 +37,7 @@ log = structlog.get_logger("ragq.stages")
 LONGEST_RETRY_SECONDS = 60.0
 
 
-class Ending(Enum):
+class Outcome(Enum):
     """How a message ended."""
 
     #: The stage is stored; the chain goes on.
@@ -52,7 +52,7 @@ class StageFailed(Exception):
     """What Celery is told when a foreign exception ended a stage: its type, and never its words."""
 
 
-class Frame:
+class StageRunner:
     """Runs stages of one process."""
 
     def __init__(
@@ -75,12 +75,12 @@ class Frame:
         self._max_interruptions = max_interruptions
         # Interruptions after which one more would poison the job.
         self._last_chance = max(max_interruptions - 1, 1)
-        self._company = Company()
+        self._lock = SharedExclusiveLock()
         self._settings: dict[int, FrozenSettings] = {}
 
     async def run(
         self, stage: str, job_id: int, functions: Mapping[str, StageFunction], *, is_redelivered: bool
-    ) -> Ending:
+    ) -> Outcome:
         """Take one message for a stage through to its end.
 
         `functions` holds the stage's function per kind of job. When the stage fails, its exception is stored and
@@ -91,23 +91,23 @@ class Frame:
         except DatabaseUnreachableError as error:
             # Nothing is wrong with the stage: its lease runs out, and it comes again when the database is back.
             log.warning("stage_left_to_its_lease", job_id=job_id, stage=stage, error=str(error))
-            return Ending.NOTHING_TO_DO
+            return Outcome.NOTHING_TO_DO
 
     async def _run(
         self, stage: str, job_id: int, functions: Mapping[str, StageFunction], is_redelivered: bool
-    ) -> Ending:
-        async with self._company.together():
+    ) -> Outcome:
+        async with self._lock.shared():
             claim = await self._claim(stage, job_id, interrupted_below=self._last_chance)
             if claim is not None:
                 return await self._hold(claim, functions)
         if await self._has_one_chance_left(stage, job_id):
-            async with self._company.alone():
+            async with self._lock.exclusive():
                 claim = await self._claim(stage, job_id)
                 if claim is not None:
                     return await self._hold(claim, functions)
         return await self._forward(stage, job_id, is_redelivered)
 
-    async def _hold(self, claim: Claim, functions: Mapping[str, StageFunction]) -> Ending:
+    async def _hold(self, claim: Claim, functions: Mapping[str, StageFunction]) -> Outcome:
         crash_point("after_claim", claim.stage, claim.attempt)
         self._leases.hold(claim)
         try:
@@ -128,7 +128,7 @@ class Frame:
                 taken = await take(connection)
             return taken
 
-        return await self._database.steadily(claim)
+        return await self._database.with_retry(claim)
 
     async def _is_lost(self, connection: Connection, job_id: int, stage: str) -> bool:
         if self._database.reachable_for_s < self._lease_s:
@@ -137,18 +137,18 @@ class Frame:
         return found is not None and found.is_expired
 
     async def _has_one_chance_left(self, stage: str, job_id: int) -> bool:
-        found = await self._database.steadily(lambda connection: stages.look(connection, job_id, stage))
+        found = await self._database.with_retry(lambda connection: stages.look(connection, job_id, stage))
         return found is not None and found.status is StageStatus.READY and found.interruptions >= self._last_chance
 
-    async def _forward(self, stage: str, job_id: int, is_redelivered: bool) -> Ending:
-        next_stage = await self._database.steadily(
+    async def _forward(self, stage: str, job_id: int, is_redelivered: bool) -> Outcome:
+        next_stage = await self._database.with_retry(
             lambda connection: stages.forward(
                 connection, job_id, stage, redelivered=is_redelivered, grace_s=self._grace_s
             )
         )
-        return Ending.NOTHING_TO_DO if next_stage is None else Ending.FORWARDED
+        return Outcome.NOTHING_TO_DO if next_stage is None else Outcome.FORWARDED
 
-    async def _carry_out(self, claim: Claim, function: StageFunction) -> Ending:
+    async def _carry_out(self, claim: Claim, function: StageFunction) -> Outcome:
         bound = log.bind(run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, attempt=claim.attempt)
         bound.info("stage_started")
         read: dict[str, Any] = {}
@@ -165,19 +165,19 @@ class Frame:
             raise _without_words(error) from None
         if committed is None:
             bound.warning("stage_result_thrown_away")
-            return Ending.NOTHING_TO_DO
+            return Outcome.NOTHING_TO_DO
         bound.info("stage_stored", next_stage=committed.next_stage)
         crash_point("after_commit", claim.stage, claim.attempt)
-        return Ending.STORED
+        return Outcome.STORED
 
     async def _commit(self, claim: Claim, read: Mapping[str, Any], result: Result) -> Committed | None:
         output = result.output.model_dump(mode="json")
         crash_point("before_commit", claim.stage, claim.attempt)
-        return await self._database.steadily(
+        return await self._database.with_retry(
             lambda connection: stages.commit(
                 connection, claim, inputs=read, output=output, vectors=result.vectors, effect=result.effect
             ),
-            patience_s=RESULT_PATIENCE_SECONDS,
+            retry_for_s=RESULT_RETRY_SECONDS,
         )
 
     async def _fail(self, claim: Claim, read: Mapping[str, Any], error: Exception) -> None:
@@ -197,7 +197,7 @@ class Frame:
                 await ledger.reject_last(connection, claim.attempt_id)
             await stages.fail(connection, claim, failure, inputs=read, retry_in_s=self._retry_wait(claim, error))
 
-        await self._database.steadily(store)
+        await self._database.with_retry(store)
 
     def _retry_wait(self, claim: Claim, error: Exception) -> float | None:
         settings = self._settings.get(claim.run_id)
@@ -207,7 +207,7 @@ class Frame:
 
     async def _settings_of(self, run_id: int) -> FrozenSettings:
         if run_id not in self._settings:
-            snapshot = await self._database.steadily(lambda connection: runs.settings(connection, run_id))
+            snapshot = await self._database.with_retry(lambda connection: runs.settings(connection, run_id))
             self._settings[run_id] = thaw(snapshot)
         return self._settings[run_id]
 

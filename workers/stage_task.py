@@ -7,7 +7,7 @@ from celery.app import app_or_default
 from celery.exceptions import Ignore
 
 from workers import process
-from workers.runner import Ending
+from workers.runner import Outcome
 from workers.work import Result, StageFunction, Work
 
 #: Every stage that has a task, with its functions.
@@ -35,6 +35,6 @@ def run_stage(task: Any, stage: str, job_id: int) -> None:
     """
     here = process.current(app_or_default(task.app))
     is_redelivered = bool((task.request.delivery_info or {}).get("redelivered"))
-    ending = here.loop.run(here.frame.run(stage, job_id, FUNCTIONS[stage], is_redelivered=is_redelivered))
-    if ending is Ending.NOTHING_TO_DO:
+    outcome = here.loop.run(here.runner.run(stage, job_id, FUNCTIONS[stage], is_redelivered=is_redelivered))
+    if outcome is Outcome.NOTHING_TO_DO:
         raise Ignore

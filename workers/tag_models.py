@@ -45,7 +45,7 @@ class TagModels:
                 await vocabularies.model_file(connection, vocabulary_id, "context"),
             )
 
-        return await asyncio.to_thread(_unpacked, *await self._database.steadily(read))
+        return await asyncio.to_thread(_unpacked, *await self._database.with_retry(read))
 
 
 def _unpacked(tokens: bytes, context: bytes) -> LoadedModels:

@@ -11,7 +11,7 @@ from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, Token
 from store.database import Database
 from store.references.references import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
-from workers.ledger_chat import CallsUnderWay
+from workers.ledger_chat import InFlightCalls
 from workers.tag_models import TagModels
 
 
@@ -33,7 +33,7 @@ class Wiring:
         self._chats: dict[str, ChatModel] = {}
         self._pair_scorers: dict[str, PairScorer] = {}
         self._open = AsyncExitStack()
-        self.calls_under_way = CallsUnderWay()
+        self.in_flight_calls = InFlightCalls()
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
         self.tag_models = TagModels(database)
 

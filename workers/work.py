@@ -75,7 +75,7 @@ class Work:
     def chat(self) -> ChatModel:
         """The language model server that the run's settings mean, behind the ledger."""
         return LedgerChat(
-            self._wiring.chat(self.settings), self.database, self.claim.attempt_id, self._wiring.calls_under_way
+            self._wiring.chat(self.settings), self.database, self.claim.attempt_id, self._wiring.in_flight_calls
         )
 
     @property
@@ -95,23 +95,25 @@ class Work:
     async def vectors(self, stage: str) -> NDArray[np.float32]:
         """The vectors of an earlier stage, one row each in stored order."""
         attempt_id = (await self._stored(stage)).attempt_id
-        return await self.database.steadily(lambda connection: attempts.vectors(connection, attempt_id))
+        return await self.database.with_retry(lambda connection: attempts.vectors(connection, attempt_id))
 
     async def transcript(self) -> StoredTranscript:
         """The transcript that the job was submitted with."""
         expected: str = self.claim.inputs["transcript_hash"]
         self.read["transcript"] = expected
-        return await self.database.steadily(
+        return await self.database.with_retry(
             lambda connection: interviews.transcript(connection, self.participant_id, expected_hash=expected)
         )
 
     async def chunk_texts(self, items: Mapping[PHQ8Item, tuple[Reference, ...]]) -> dict[int, str]:
         """The texts behind references, by chunk id; chunks that are gone are absent."""
         chunk_ids = sorted({reference.chunk_id for of_item in items.values() for reference in of_item})
-        return await self.database.steadily(lambda connection: references.chunk_texts(connection, chunk_ids))
+        return await self.database.with_retry(lambda connection: references.chunk_texts(connection, chunk_ids))
 
     async def _stored(self, stage: str) -> attempts.Output:
-        stored = await self.database.steadily(lambda connection: attempts.output(connection, self.claim.job_id, stage))
+        stored = await self.database.with_retry(
+            lambda connection: attempts.output(connection, self.claim.job_id, stage)
+        )
         if stored is None:
             raise InputChangedError(
                 f"Stage '{self.claim.stage}' of job j{self.claim.job_id} needs '{stage}', which is not stored."

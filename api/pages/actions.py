@@ -7,7 +7,7 @@ from fastapi import Form, Query
 from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
-from api.context import Services
+from api.context import ApiContext
 from schemas.statuses import JobStatus
 from services.control import Action, control
 from store.runs.runs import Target
@@ -23,15 +23,15 @@ _CONCERNED = {
 }
 
 
-class Did(BaseModel):
+class ActionResult(BaseModel):
     """What a decision came to, as the address of the page tells it."""
 
-    did: Action | None = None
+    action: Action | None = None
     jobs: int = Field(default=0, ge=0, lt=2**63)
     sent: bool = True
 
 
-Told = Annotated[Did, Query()]
+LastAction = Annotated[ActionResult, Query()]
 
 
 def possible(states: Mapping[JobStatus, int]) -> dict[Action, int]:
@@ -40,9 +40,9 @@ def possible(states: Mapping[JobStatus, int]) -> dict[Action, int]:
     return {action: count for action, count in counts.items() if count}
 
 
-async def decide(served: Services, target: Target, action: Action, note: str, *, back_to: str) -> Response:
+async def decide(ctx: ApiContext, target: Target, action: Action, note: str, *, back_to: str) -> Response:
     """Carry a decision out and lead back to a page."""
-    async with served.database.connection() as connection:
-        decided = await control(connection, served.broker, target, action, note=note.strip() or None)
-    told = f"did={action}&jobs={len(decided.job_ids)}&sent={str(decided.is_sent).lower()}"
-    return RedirectResponse(f"{back_to}?{told}", 303)
+    async with ctx.database.connection() as connection:
+        decided = await control(connection, ctx.broker, target, action, note=note.strip() or None)
+    query = f"action={action}&jobs={len(decided.job_ids)}&sent={str(decided.is_sent).lower()}"
+    return RedirectResponse(f"{back_to}?{query}", 303)

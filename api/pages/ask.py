@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
-from api.context import Served, Services
+from api.context import ApiContext, Context
 from api.pages.once import form_key
 from api.pages.rendering import page
 from api.pages.typed import Typed
@@ -17,7 +17,7 @@ from api.routes import PageRoute
 from api.security.admission import Admitted, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
-from services.dispatch import set_off
+from services.dispatch import enqueue
 from services.questions.ask import Asked, ask, one_question
 from services.questions.submission import QueryRequest
 from stages.queries.expand import expansion_prompt, pasted_expansion
@@ -80,42 +80,42 @@ class AskForm(BaseModel):
 
 @router.get("/rag/new")
 async def new_page(
-    request: Request, served: Served, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
+    request: Request, ctx: Context, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
 ) -> Response:
     """The empty form; `q` fills the question in."""
-    return await _form(request, served, AskForm(question=q, corpus=corpus, preset=preset, once=token_urlsafe(16)))
+    return await _form(request, ctx, AskForm(question=q, corpus=corpus, preset=preset, once=token_urlsafe(16)))
 
 
 @router.post("/rag/new", dependencies=[Depends(csrf)])
-async def new(request: Request, served: Served, principal: Admitted, form: Annotated[AskForm, Form()]) -> Response:
+async def new(request: Request, ctx: Context, principal: Admitted, form: Annotated[AskForm, Form()]) -> Response:
     """Ask; or show the prompt for a model of one's own. What cannot be used is said beside what was typed."""
     if form.click is Click.PROMPT:
-        return await _form(request, served, form)
+        return await _form(request, ctx, form)
     try:
-        asked = await _ask(served, form, principal)
+        asked = await _ask(ctx, form, principal)
     except QueryValueError as error:
-        return await _form(request, served, form, wrong={"question": f"The question {error.problem}."})
+        return await _form(request, ctx, form, wrong={"question": f"The question {error.problem}."})
     except LLMResponseParseError as error:
-        return await _form(request, served, form, wrong={"reply": str(error)})
+        return await _form(request, ctx, form, wrong={"reply": str(error)})
     except Refused as error:
-        return await _form(request, served, form, wrong={"form": str(error)})
-    await set_off(served.broker, served.database, asked.job_id)
+        return await _form(request, ctx, form, wrong={"form": str(error)})
+    await enqueue(ctx.broker, ctx.database, asked.job_id)
     return RedirectResponse(f"/rag/{asked.query_id}", 303)
 
 
-async def _ask(served: Services, form: AskForm, principal: Principal) -> Asked:
+async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> Asked:
     if form.expansion is Expansion.PASTE:
         pasted_expansion(form.reply)
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return await ask(
-            connection, form.request(), served.run_settings(), key=form_key(principal, form.once, "question", form)
+            connection, form.request(), ctx.run_settings(), key=form_key(principal, form.once, "question", form)
         )
 
 
-async def _form(request: Request, served: Services, form: AskForm, *, wrong: dict[str, str] | None = None) -> Response:
+async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict[str, str] | None = None) -> Response:
     wrong = dict(wrong or {})
     prompt = None
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         found = await corpora.all_corpora(connection)
         stored = await presets.list_all(connection)
         if form.expansion is Expansion.PASTE:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from pydantic import BaseModel, Field, model_validator
 from starlette.responses import RedirectResponse, Response
 
-from api.context import Served, Services
+from api.context import ApiContext, Context
 from api.pages.next_steps import can_run_all, next_step
 from api.pages.rendering import page
 from api.pages.typed import Typed
@@ -106,22 +106,22 @@ class Shown(NamedTuple):
 
 
 @router.get("/rag/{query_id:int}/inspect")
-async def inspect_page(request: Request, served: Served, query_id: PathId, said: str = "") -> Response:
+async def inspect_page(request: Request, ctx: Context, query_id: PathId, said: str = "") -> Response:
     """The expansion and the context to edit; the chunks with their scores and verdicts to look at."""
-    return _page(request, await _read(served, query_id), said=SAID.get(said))
+    return _page(request, await _read(ctx, query_id), said=SAID.get(said))
 
 
 @router.post("/rag/{query_id:int}/expansion", dependencies=[Depends(csrf)])
 async def edit_expansion(
-    request: Request, served: Served, query_id: PathId, form: Annotated[ExpansionForm, Form()]
+    request: Request, ctx: Context, query_id: PathId, form: Annotated[ExpansionForm, Form()]
 ) -> Response:
     """Save the expansion. Values that cannot be taken stay in their fields."""
-    shown = await _read(served, query_id)
+    shown = await _read(ctx, query_id)
     changes = _changes(form, _typed(shown.view))
     if changes == QueryPatch():
         return RedirectResponse(f"/rag/{query_id}/inspect?said=same", 303)
     try:
-        async with served.database.connection() as connection:
+        async with ctx.database.connection() as connection:
             await patch(connection, await found(connection, query_id), changes)
     except QueryValueError as error:
         return _page(request, shown, typed=form, wrong={error.field.partition(",")[0]: f"This {error.problem}."})
@@ -132,10 +132,10 @@ async def edit_expansion(
 
 @router.post("/rag/{query_id:int}/context", dependencies=[Depends(csrf)])
 async def edit_context(
-    request: Request, served: Served, query_id: PathId, form: Annotated[ContextForm, Form()]
+    request: Request, ctx: Context, query_id: PathId, form: Annotated[ContextForm, Form()]
 ) -> Response:
     """Move a passage in the form; or save the order, and which passages stay."""
-    shown = await _read(served, query_id)
+    shown = await _read(ctx, query_id)
     groups = shown.view.consolidated.groups if shown.view.consolidated is not None else ()
     if form.of != shown.context_hash or sorted(form.group) != list(range(1, len(groups) + 1)):
         changed = "The passages are others by now: these are the new ones. Put them into order again."
@@ -146,7 +146,7 @@ async def edit_context(
     try:
         if len(kept) < min(FEWEST, len(groups)):
             raise QueryValueError("context", f"has to keep {min(FEWEST, len(groups))} passages at least")
-        async with served.database.connection() as connection:
+        async with ctx.database.connection() as connection:
             await patch(connection, await found(connection, query_id), QueryPatch(context=kept))
     except QueryMissingError:
         raise
@@ -156,10 +156,10 @@ async def edit_context(
     return RedirectResponse(f"/rag/{query_id}/inspect?said={said}#context", 303)
 
 
-async def _read(served: Services, query_id: int) -> Shown:
+async def _read(ctx: ApiContext, query_id: int) -> Shown:
     """All of it at one moment."""
     async with (
-        served.database.connection() as connection,
+        ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         view = await existing_view(connection, query_id)

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Form, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from api.context import Served
-from api.pages.actions import Note, Told, decide, possible
+from api.context import Context
+from api.pages.actions import LastAction, Note, decide, possible
 from api.pages.rendering import page
 from api.rest.bodies.base import MAX_ID, PathId
 from api.routes import PageRoute
@@ -45,9 +45,9 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @router.get("/jobs/{job_id}")
-async def job_page(request: Request, served: Served, job_id: PathId, told: Told) -> Response:
+async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: LastAction) -> Response:
     """The job as it stands."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         job = await job_trace(connection, job_id)
     if job is None:
         raise JobMissingError(job_id)
@@ -62,14 +62,14 @@ async def job_page(request: Request, served: Served, job_id: PathId, told: Told)
         phq8=list(PHQ8Item),
         waterfall=waterfall(spans),
         possible=possible({job.status: 1}),
-        told=told,
-        flower=None if served.flower_url is None else served.flower_url.rstrip("/"),
+        last_action=last_action,
+        flower=None if ctx.flower_url is None else ctx.flower_url.rstrip("/"),
     )
 
 
 @router.post("/jobs/{job_id}/{action}")
 async def decide_about_job(
-    served: Served,
+    ctx: Context,
     _form: CheckedForm,
     job_id: PathId,
     action: Action,
@@ -78,7 +78,7 @@ async def decide_about_job(
 ) -> Response:
     """Retry, pause, resume or cancel a job, and go back to its page, or to that of its run."""
     back_to = f"/jobs/{job_id}" if back_to_run is None else f"/runs/{back_to_run}"
-    return await decide(served, Target(None, job_id), action, note, back_to=back_to)
+    return await decide(ctx, Target(None, job_id), action, note, back_to=back_to)
 
 
 def _output(job: JobTrace, stage: StageTrace) -> Value | dict[str, Any]:

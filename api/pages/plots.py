@@ -11,7 +11,7 @@ from fastapi import APIRouter, HTTPException, Path, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
-from api.context import Served, Services
+from api.context import ApiContext, Context
 from api.pages.rendering import page
 from api.rest.bodies.base import PathId
 from api.routes import PageRoute
@@ -67,27 +67,27 @@ _kept = KeptPlots()
 
 
 @pages.get("/runs/{run_id}/plots")
-async def plots_page(request: Request, served: Served, run_id: PathId) -> Response:
+async def plots_page(request: Request, ctx: Context, run_id: PathId) -> Response:
     """Every plot that the run's report has something for."""
-    return page(request, "plots.html.j2", run_id=run_id, plots=await _plots(served, run_id))
+    return page(request, "plots.html.j2", run_id=run_id, plots=await _plots(ctx, run_id))
 
 
 @images.get("/runs/{run_id}/plots/{name}.svg")
-async def plot(served: Served, run_id: PathId, name: Annotated[str, Path(pattern="^[a-z0-9-]{1,100}$")]) -> Response:
+async def plot(ctx: Context, run_id: PathId, name: Annotated[str, Path(pattern="^[a-z0-9-]{1,100}$")]) -> Response:
     """One plot as an image."""
-    for found in await _plots(served, run_id):
+    for found in await _plots(ctx, run_id):
         if found.name == name:
             policy = {"Content-Security-Policy": CONTENT_SECURITY_POLICY}
             return Response(found.svg, media_type="image/svg+xml", headers=policy)
     raise HTTPException(404, f"The report of run r{run_id} has no plot of that name; /runs/{run_id}/plots shows all.")
 
 
-async def _plots(served: Services, run_id: int) -> list[Plot]:
-    async with served.database.connection() as connection:
+async def _plots(ctx: ApiContext, run_id: int) -> list[Plot]:
+    async with ctx.database.connection() as connection:
         state = await run_state(connection, run_id)
         if state is None:
             raise RunMissingError(run_id)
-        if not state.is_at_rest:
+        if not state.is_idle:
             raise Refused(f"Run r{run_id} still goes on; its plots are drawn when it has come to rest.")
         run = await reported_run(connection, run_id)
     return await asyncio.to_thread(_kept.of, run)

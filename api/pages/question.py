@@ -8,7 +8,7 @@ from markupsafe import Markup
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
-from api.context import Served, Services
+from api.context import ApiContext, Context
 from api.pages.markdown import answer_html
 from api.pages.next_steps import can_run_all, next_step
 from api.pages.once import form_key
@@ -22,7 +22,7 @@ from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueE
 from schemas.settings.frozen import thaw
 from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
-from services.dispatch import set_off
+from services.dispatch import enqueue
 from services.questions.ask import answer
 from services.questions.edits import found
 from services.questions.patch import QueryPatch, patch
@@ -66,14 +66,14 @@ class Shown(NamedTuple):
 @router.get("/rag/{query_id:int}")
 async def question_page(
     request: Request,
-    served: Served,
+    ctx: Context,
     query_id: PathId,
     top_n: Sources = None,
     awaits: Awaited = None,
     show: str = "prompt",
 ) -> Response:
     """The question. With `awaits`, the newest answer that was there before, the page leads to a newer one."""
-    shown = await _read(served, query_id, top_n)
+    shown = await _read(ctx, query_id, top_n)
     newest = max((result.id for result in shown.results), default=0)
     if awaits is not None and newest > awaits:
         return _lead_to(request, f"/rag/{query_id}/results/{newest}")
@@ -82,57 +82,57 @@ async def question_page(
 
 @router.post("/rag/{query_id:int}/answer", dependencies=[Depends(csrf)])
 async def ask_model(
-    served: Served,
+    ctx: Context,
     query_id: PathId,
     top_n: Annotated[int | None, Form(ge=1, le=MAX_SOURCES)] = None,
     light: Annotated[bool, Form()] = False,
 ) -> Response:
     """Ask the model, or the light one, with so many sources in its prompt. Each time it is another answer."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         asked = await found(connection, query_id)
         newest = max((result.id for result in await queries.results(connection, query_id)), default=0)
         query = await take_step(connection, asked, Step.ANSWER, top_n=top_n, light=light)
-    await set_off(served.broker, served.database, query.job_id)
+    await enqueue(ctx.broker, ctx.database, query.job_id)
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
 
 @router.post("/rag/{query_id:int}/pasted", dependencies=[Depends(csrf)])
 async def paste(
-    request: Request, served: Served, query_id: PathId, principal: Admitted, form: Annotated[PastedAnswer, Form()]
+    request: Request, ctx: Context, query_id: PathId, principal: Admitted, form: Annotated[PastedAnswer, Form()]
 ) -> Response:
     """Store an answer that somebody brings, and show it. One that cannot be stored stays in its field."""
     try:
-        async with served.database.connection() as connection:
+        async with ctx.database.connection() as connection:
             query = await found(connection, query_id)
             key = form_key(principal, form.once, f"answer {query_id}", form)
             stored = await answer(connection, query, form.response_text, top_n=form.top_n, key=key)
     except QueryMissingError:
         raise
     except (LLMResponseParseError, Refused) as error:
-        shown = await _read(served, query_id, form.top_n)
+        shown = await _read(ctx, query_id, form.top_n)
         return _page(request, shown, pasted=form.response_text, once=form.once, wrong={"pasted": str(error)})
     return RedirectResponse(f"/rag/{query_id}/results/{stored.result_id}", 303)
 
 
 @router.post("/rag/{query_id:int}/text", dependencies=[Depends(csrf)])
 async def rewrite(
-    request: Request, served: Served, query_id: PathId, question: Annotated[Typed, Form()] = ""
+    request: Request, ctx: Context, query_id: PathId, question: Annotated[Typed, Form()] = ""
 ) -> Response:
     """Ask something else. The expansion stays; what was searched and found is stale."""
     try:
-        async with served.database.connection() as connection:
+        async with ctx.database.connection() as connection:
             query = await found(connection, query_id)
             await patch(connection, query, QueryPatch(original_query=question))
     except QueryValueError as error:
-        shown = await _read(served, query_id, None)
+        shown = await _read(ctx, query_id, None)
         return _page(request, shown, question=question, wrong={"question": f"The question {error.problem}."})
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 
-async def _read(served: Services, query_id: int, top_n: int | None) -> Shown:
+async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> Shown:
     """All of it at one moment."""
     async with (
-        served.database.connection() as connection,
+        ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         view = await existing_view(connection, query_id)

@@ -6,12 +6,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form
 from starlette.responses import RedirectResponse, Response
 
-from api.context import Served
+from api.context import Context
 from api.rest.bodies.base import PathId
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from services.control import Action, control
-from services.dispatch import set_off
+from services.dispatch import enqueue
 from services.questions.edits import found
 from services.questions.steps import Step, run_rest, take_step
 from store.questions import deletions
@@ -32,48 +32,48 @@ BackTo = Annotated[Back, Form()]
 
 
 @router.post("/rag/{query_id:int}/steps")
-async def take(query_id: PathId, served: Served, step: Annotated[Step, Form()], back: BackTo = Back.LIST) -> Response:
+async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], back: BackTo = Back.LIST) -> Response:
     """One step."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await take_step(connection, await found(connection, query_id), step)
-    await set_off(served.broker, served.database, query.job_id)
+    await enqueue(ctx.broker, ctx.database, query.job_id)
     return _lead_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/run")
-async def run(query_id: PathId, served: Served, back: BackTo = Back.LIST) -> Response:
+async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
     """Every step that is left, up to the answer. Workers do it, whatever becomes of the page."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await run_rest(connection, await found(connection, query_id))
-    await set_off(served.broker, served.database, query.job_id)
+    await enqueue(ctx.broker, ctx.database, query.job_id)
     return _lead_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/search")
-async def search_again(query_id: PathId, served: Served, back: BackTo = Back.LIST) -> Response:
+async def search_again(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
     """Retrieval and consolidation anew."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         asked = await found(connection, query_id)
         query = await take_step(connection, asked, Step.RETRIEVE, through=Step.CONSOLIDATE)
-    await set_off(served.broker, served.database, query.job_id)
+    await enqueue(ctx.broker, ctx.database, query.job_id)
     return _lead_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/decision")
 async def decide(
-    query_id: PathId, served: Served, action: Annotated[Action, Form()], back: BackTo = Back.LIST
+    query_id: PathId, ctx: Context, action: Annotated[Action, Form()], back: BackTo = Back.LIST
 ) -> Response:
     """Retry, pause, resume or cancel."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await found(connection, query_id)
-        await control(connection, served.broker, Target(None, query.job_id), action)
+        await control(connection, ctx.broker, Target(None, query.job_id), action)
     return _lead_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/delete")
-async def delete(query_id: PathId, served: Served) -> Response:
+async def delete(query_id: PathId, ctx: Context) -> Response:
     """The question, and everything that was made of it."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await deletions.delete_query(connection, await found(connection, query_id))
     return RedirectResponse("/rag", 303)
 

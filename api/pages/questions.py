@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from api.context import Served
+from api.context import Context
 from api.pages.next_steps import Next, can_run_all, next_step
 from api.pages.rendering import page
 from api.routes import PageRoute
@@ -70,12 +70,12 @@ async def home() -> Response:
 
 @router.get("/rag")
 async def list_page(
-    request: Request, served: Served, status: Shown = Shown.ALL, before: Annotated[int | None, Query(ge=1)] = None
+    request: Request, ctx: Context, status: Shown = Shown.ALL, before: Annotated[int | None, Query(ge=1)] = None
 ) -> Response:
     """The newest questions, or those that come after one in that order."""
     statuses = {Shown.ALL: None, Shown.PENDING: _PENDING}.get(status, (status,))
     async with (
-        served.database.connection() as connection,
+        ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         lines = await queries.lines(connection, before=before, statuses=statuses, limit=PAGE_ROWS + 1)

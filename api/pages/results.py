@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from api.context import Served
+from api.context import Context
 from api.pages.markdown import answer_html
 from api.pages.rendering import page
 from api.rest.bodies.base import PathId
@@ -34,18 +34,18 @@ class ShownSource(NamedTuple):
 
 
 @router.get("/rag/{query_id:int}/results")
-async def results_page(request: Request, served: Served, query_id: PathId) -> Response:
+async def results_page(request: Request, ctx: Context, query_id: PathId) -> Response:
     """The answers, newest first."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         view = await existing_view(connection, query_id)
         results = await queries.results(connection, query_id)
     return page(request, "results.html.j2", line=view.line, view=view, results=results, excerpt=EXCERPT)
 
 
 @router.get("/rag/{query_id:int}/results/{result_id:int}")
-async def result_page(request: Request, served: Served, query_id: PathId, result_id: PathId) -> Response:
+async def result_page(request: Request, ctx: Context, query_id: PathId, result_id: PathId) -> Response:
     """One answer, and what its prompt showed of each source."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         view = await existing_view(connection, query_id)
         result = await queries.result(connection, query_id, result_id)
         prompt = await answer_prompts.prompt(connection, view.line.job_id, result.prompt_hash)
@@ -66,8 +66,8 @@ async def result_page(request: Request, served: Served, query_id: PathId, result
 
 
 @router.post("/rag/{query_id:int}/results/{result_id:int}/delete", dependencies=[Depends(csrf)])
-async def delete(served: Served, query_id: PathId, result_id: PathId) -> Response:
+async def delete(ctx: Context, query_id: PathId, result_id: PathId) -> Response:
     """Delete the answer; the question stays."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await deletions.delete_result(connection, await found(connection, query_id), result_id)
     return RedirectResponse(f"/rag/{query_id}/results", 303)

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final, NamedTuple
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from api.context import Served
-from api.pages.actions import Note, Told, decide, possible
+from api.context import Context
+from api.pages.actions import LastAction, Note, decide, possible
 from api.pages.rendering import page
 from api.rest.bodies.base import PathId
 from api.routes import PageRoute
@@ -42,14 +42,14 @@ class Found(NamedTuple):
 @router.get("/runs/{run_id}")
 async def run_page(
     request: Request,
-    served: Served,
+    ctx: Context,
     run_id: PathId,
-    told: Told,
+    last_action: LastAction,
     state: JobStatus | None = None,
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> Response:
     """A part of the run's jobs, in one state if it is named, those that want attention first."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         found = await _read(connection, run_id, state, part)
     if found is None:
         raise RunMissingError(run_id)
@@ -69,22 +69,22 @@ async def run_page(
         times=found.times,
         slowest=max((times.p95 for times in found.times), default=0.0),
         possible=possible(overview.states),
-        told=told,
+        last_action=last_action,
         state=state,
         part=part,
         parts_of_list=-(-count // PAGE_JOBS),
         live_address=_address(run_id, state, part),
         has_report=overview.kind in REPORTED,
-        flower=_flower(served.flower_url, run_id),
+        flower=_flower(ctx.flower_url, run_id),
     )
 
 
 @router.post("/runs/{run_id}/{action}")
 async def decide_about_run(
-    served: Served, _form: CheckedForm, run_id: PathId, action: Action, note: Note = ""
+    ctx: Context, _form: CheckedForm, run_id: PathId, action: Action, note: Note = ""
 ) -> Response:
     """Retry, pause, resume or cancel the jobs of a run."""
-    return await decide(served, Target(run_id, None), action, note, back_to=f"/runs/{run_id}")
+    return await decide(ctx, Target(run_id, None), action, note, back_to=f"/runs/{run_id}")
 
 
 async def _read(connection: Connection, run_id: int, status: JobStatus | None, part: int) -> Found | None:

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from api.context import Served
+from api.context import Context
 from api.pages.rendering import page
 from api.rest.bodies.base import MAX_ID
 from api.routes import PageRoute
@@ -21,12 +21,12 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/runs")
 async def runs_page(
     request: Request,
-    served: Served,
+    ctx: Context,
     kind: Literal["", "participant", "query", "tags", "index"] = "",
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
 ) -> Response:
     """The newest runs, of one kind where one is named, or those below a number."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         found = await runs.overviews(connection, limit=PAGE_ROWS + 1, before=before, kind=kind or None)
     shown = found[:PAGE_ROWS]
     return page(

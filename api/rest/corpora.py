@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 from pydantic import Field
 
-from api.context import Served
+from api.context import Context
 from api.rest.bodies.base import Reply
 from store.corpora import corpora
 
@@ -30,8 +30,8 @@ class CorporaReply(Reply):
 
 
 @router.get("", summary="List corpora")
-async def list_corpora(served: Served) -> CorporaReply:
+async def list_corpora(ctx: Context) -> CorporaReply:
     """Every corpus, by name."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         found = await corpora.sizes(connection)
     return CorporaReply(corpora=[CorpusReply.model_validate(size) for size in found])

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fastapi import APIRouter
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from api.context import Served, Services
+from api.context import ApiContext, Context
 from api.problems import problem_responses
 from api.rest.bodies.base import PathId
 from schemas.errors import RunMissingError
@@ -65,14 +65,14 @@ def _streams(*events: str, example: str, problems: tuple[int, ...]) -> dict[int 
         problems=(404, 422, 503),
     ),
 )
-async def watch_run(run_id: PathId, served: Served) -> EventSourceResponse:
+async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
     """Event `changed` at once and whenever a job of the run changes, four times a second at most; event `rest` when the
     run has come to rest. The stream stays open: a retry wakes it."""
-    served.streams.refuse_too_many()
-    async with served.database.connection() as connection:
+    ctx.streams.refuse_too_many()
+    async with ctx.database.connection() as connection:
         if not await runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
-    return EventSourceResponse(_changes_of(served, run_id), ping=PING_SECONDS)
+    return EventSourceResponse(_changes_of(ctx, run_id), ping=PING_SECONDS)
 
 
 @router.get(
@@ -85,25 +85,25 @@ async def watch_run(run_id: PathId, served: Served) -> EventSourceResponse:
         problems=(503,),
     ),
 )
-async def watch_runs(served: Served) -> EventSourceResponse:
+async def watch_runs(ctx: Context) -> EventSourceResponse:
     """Event `changed` at once and whenever runs change, once a second at most, with the numbers of those runs.
     `may_be_more` says that others may have changed too."""
-    served.streams.refuse_too_many()
-    return EventSourceResponse(_changed_runs(served), ping=PING_SECONDS)
+    ctx.streams.refuse_too_many()
+    return EventSourceResponse(_changed_runs(ctx), ping=PING_SECONDS)
 
 
-async def _changes_of(served: Services, run_id: int) -> AsyncIterator[ServerSentEvent]:
+async def _changes_of(ctx: ApiContext, run_id: int) -> AsyncIterator[ServerSentEvent]:
     told: RunState | None = None
-    with served.streams.one_more():
-        async with served.changes.subscribe(run_id=run_id) as subscription:
+    with ctx.streams.one_more():
+        async with ctx.changes.subscribe(run_id=run_id) as subscription:
             change = None
             clock = asyncio.get_running_loop().time
             began = clock()
-            while (state := await served.streams.state(run_id)) is not None:
+            while (state := await ctx.streams.state(run_id)) is not None:
                 took_s = clock() - began
                 if change is not None or not _tell_the_same(told, state):
                     yield _event(CHANGED, _in_short(state))
-                    if state.is_at_rest and (told is None or not told.is_at_rest):
+                    if state.is_idle and (told is None or not told.is_idle):
                         yield _event(REST, _in_short(state))
                     told = state
                     await asyncio.sleep(max(RUN_SECONDS, RESTS_TIMES * took_s))
@@ -111,9 +111,9 @@ async def _changes_of(served: Services, run_id: int) -> AsyncIterator[ServerSent
                 began = clock()
 
 
-async def _changed_runs(served: Services) -> AsyncIterator[ServerSentEvent]:
-    with served.streams.one_more():
-        async with served.changes.subscribe() as subscription:
+async def _changed_runs(ctx: ApiContext) -> AsyncIterator[ServerSentEvent]:
+    with ctx.streams.one_more():
+        async with ctx.changes.subscribe() as subscription:
             yield _event(CHANGED, {"runs": [], "may_be_more": False})
             while True:
                 await asyncio.sleep(RUNS_SECONDS)
@@ -132,7 +132,7 @@ def _in_short(state: RunState) -> dict[str, Any]:
         "stages_done": state.stages_done,
         "stages": state.stages,
         "seconds_left": state.seconds_left,
-        "at_rest": state.is_at_rest,
+        "at_rest": state.is_idle,
     }
 
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 from starlette.responses import JSONResponse
 
-from api.context import Served, Services
+from api.context import ApiContext, Context
 from api.rest.bodies.base import Reply
 from api.security.admission import Visitor
 from store import revision
@@ -79,10 +79,10 @@ async def live() -> Live:
     response_model_exclude_none=True,
     responses={503: {"model": Ready, "description": "A part is missing"}},
 )
-async def ready(served: Served, visitor: Visitor) -> Response:
+async def ready(ctx: Context, visitor: Visitor) -> Response:
     """Whether the database answers and has the tables of this version, the broker answers, and a worker was seen in the
     last ten seconds. Each part gets two seconds."""
-    (database, migrations, seen), broker = await asyncio.gather(_database(served), _broker(served))
+    (database, migrations, seen), broker = await asyncio.gather(_database(ctx), _broker(ctx))
     parts = Parts(database=database, migrations=migrations, broker=broker, workers=seen)
     is_ready = {database, migrations, broker, seen} == {Part.OK}
     if not is_ready:
@@ -91,10 +91,10 @@ async def ready(served: Served, visitor: Visitor) -> Response:
     return JSONResponse(reply.model_dump(mode="json", exclude_none=True), 200 if is_ready else 503)
 
 
-async def _database(served: Services) -> tuple[Part, Part, Part]:
+async def _database(ctx: ApiContext) -> tuple[Part, Part, Part]:
     """The database, its migrations, and the workers that it saw."""
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS), served.database.connection() as connection:
+        async with asyncio.timeout(PATIENCE_SECONDS), ctx.database.connection() as connection:
             migrations = Part.OK if await revision.is_newest(connection) else Part.OTHER_REVISION
             try:
                 seen = Part.OK if await workers.seen(connection, within_s=SEEN_WITHIN_SECONDS) else Part.NONE
@@ -105,10 +105,10 @@ async def _database(served: Services) -> tuple[Part, Part, Part]:
     return Part.OK, migrations, seen
 
 
-async def _broker(served: Services) -> Part:
+async def _broker(ctx: ApiContext) -> Part:
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await asyncio.to_thread(_reach, served.broker)
+            await asyncio.to_thread(_reach, ctx.broker)
     except BROKER_ERRORS:
         return Part.AWAY
     return Part.OK

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 
-from api.context import Served
+from api.context import Context
 from api.problems import problem_responses
 from api.rest.bodies.base import PathId
 from api.rest.bodies.runs import (
@@ -38,9 +38,9 @@ Outputs = Annotated[
 
 
 @router.get("/{job_id}", summary="Show a job", responses=problem_responses(404, 422))
-async def show_job(job_id: PathId, served: Served) -> JobReply:
+async def show_job(job_id: PathId, ctx: Context) -> JobReply:
     """Where a job stands: its state, its stages, what was kept, what it cost, what went wrong."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         row = await runs.job(connection, job_id)
         view = await job_view(connection, job_id)
         query = await queries.of_job(connection, job_id)
@@ -50,7 +50,7 @@ async def show_job(job_id: PathId, served: Served) -> JobReply:
         **JobLine.model_validate(view).model_dump(),
         run_id=row["run_id"],
         kind=row["kind"],
-        is_at_rest=not view.status.is_open,
+        is_idle=not view.status.is_open,
         query_id=None if query is None else query.id,
         created_at=row["created_at"],
         finished_at=row["finished_at"],
@@ -60,12 +60,12 @@ async def show_job(job_id: PathId, served: Served) -> JobReply:
 @router.get("/{job_id}/attempts", summary="List the attempts of a job", responses=problem_responses(404, 422))
 async def list_attempts(
     job_id: PathId,
-    served: Served,
+    ctx: Context,
     stage: Annotated[str | None, Query(pattern="^[a-z_]{1,40}$", examples=["embed"])] = None,
     outputs: Outputs = False,
 ) -> AttemptsReply:
     """Every attempt of a job, or of one of its stages, oldest first. None is ever erased."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await _refuse_unknown(connection, job_id)
         found = await attempts.history(connection, job_id, stage, with_outputs=outputs)
     return AttemptsReply(job_id=job_id, attempts=[AttemptReply(**_attempt(row)) for row in found])
@@ -73,10 +73,10 @@ async def list_attempts(
 
 @router.get("/{job_id}/attempts/{stage}/{number}", summary="Show an attempt", responses=problem_responses(404, 422))
 async def show_attempt(
-    job_id: PathId, stage: StageName, number: Number, served: Served, outputs: Outputs = False
+    job_id: PathId, stage: StageName, number: Number, ctx: Context, outputs: Outputs = False
 ) -> AttemptAndCallsReply:
     """One attempt of a stage, with the calls of language models that it made."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await _refuse_unknown(connection, job_id)
         found = await attempts.history(connection, job_id, stage, number=number, with_outputs=outputs)
         if not found:
@@ -86,27 +86,27 @@ async def show_attempt(
 
 
 @router.post("/{job_id}/retry", summary="Retry a job", responses=problem_responses(404, 409, 422))
-async def retry_job(job_id: PathId, served: Served) -> DecisionReply:
+async def retry_job(job_id: PathId, ctx: Context) -> DecisionReply:
     """Let a failed or poisoned job go on at the stage that failed."""
-    return await decide(served, Target(None, job_id), Action.RETRY)
+    return await decide(ctx, Target(None, job_id), Action.RETRY)
 
 
 @router.post("/{job_id}/resume", summary="Resume a job", responses=problem_responses(404, 409, 422))
-async def resume_job(job_id: PathId, served: Served) -> DecisionReply:
+async def resume_job(job_id: PathId, ctx: Context) -> DecisionReply:
     """Let a paused job go on."""
-    return await decide(served, Target(None, job_id), Action.RESUME)
+    return await decide(ctx, Target(None, job_id), Action.RESUME)
 
 
 @router.post("/{job_id}/pause", summary="Pause a job", responses=problem_responses(404, 409, 422))
-async def pause_job(job_id: PathId, served: Served, body: NoteBody | None = None) -> DecisionReply:
+async def pause_job(job_id: PathId, ctx: Context, body: NoteBody | None = None) -> DecisionReply:
     """Hold an open job back. What a worker computes at the moment is still stored."""
-    return await decide(served, Target(None, job_id), Action.PAUSE, body)
+    return await decide(ctx, Target(None, job_id), Action.PAUSE, body)
 
 
 @router.post("/{job_id}/cancel", summary="Cancel a job", responses=problem_responses(404, 409, 422))
-async def cancel_job(job_id: PathId, served: Served, body: NoteBody | None = None) -> DecisionReply:
+async def cancel_job(job_id: PathId, ctx: Context, body: NoteBody | None = None) -> DecisionReply:
     """End an open or paused job. What was stored stays readable."""
-    return await decide(served, Target(None, job_id), Action.CANCEL, body)
+    return await decide(ctx, Target(None, job_id), Action.CANCEL, body)
 
 
 async def _refuse_unknown(connection: Connection, job_id: int) -> None:

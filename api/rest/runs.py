@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
-from api.context import Served, Services
+from api.context import ApiContext, Context
 from api.problems import problem_responses
 from api.rest.bodies.base import MAX_ID, PathId
 from api.rest.bodies.runs import (
@@ -33,9 +33,9 @@ Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
 
 
 @router.get("", summary="List runs", responses=problem_responses(422))
-async def list_runs(served: Served, limit: Limit = 20, before: Place = None, kind: Kind | None = None) -> RunsReply:
+async def list_runs(ctx: Context, limit: Limit = 20, before: Place = None, kind: Kind | None = None) -> RunsReply:
     """The newest runs, newest first; with `before`, those that are older than that run."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         found = await runs.overviews(connection, limit=limit, before=before, kind=kind)
     return RunsReply(
         runs=[RunLine.model_validate(overview) for overview in found],
@@ -46,13 +46,13 @@ async def list_runs(served: Served, limit: Limit = 20, before: Place = None, kin
 @router.get("/{run_id}", summary="Show a run", responses=problem_responses(404, 422))
 async def show_run(
     run_id: PathId,
-    served: Served,
+    ctx: Context,
     jobs_limit: Limit = 100,
     after: Place = None,
     status: JobStatus | None = None,
 ) -> RunReply:
     """A run and its jobs with their stages, in the order of submission; those behind job `after`, or in one state."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         state = await run_state(connection, run_id)
         job_ids = await runs.in_order(connection, run_id, status=status, after=after, limit=jobs_limit)
         view = await run_view(connection, run_id, job_ids=job_ids)
@@ -67,9 +67,9 @@ async def show_run(
 
 
 @router.get("/{run_id}/settings", summary="Show the settings of a run", responses=problem_responses(404, 422))
-async def show_run_settings(run_id: PathId, served: Served) -> dict[str, SettingReply]:
+async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingReply]:
     """Every value that the run was submitted with, and where it came from."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         if not await runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
         frozen = await runs.settings(connection, run_id)
@@ -77,31 +77,31 @@ async def show_run_settings(run_id: PathId, served: Served) -> dict[str, Setting
 
 
 @router.post("/{run_id}/retry", summary="Retry a run", responses=problem_responses(404, 409, 422))
-async def retry_run(run_id: PathId, served: Served) -> DecisionReply:
+async def retry_run(run_id: PathId, ctx: Context) -> DecisionReply:
     """Let failed and poisoned jobs go on at the stage that failed. What is stored stays, what was paid is kept."""
-    return await decide(served, Target(run_id, None), Action.RETRY)
+    return await decide(ctx, Target(run_id, None), Action.RETRY)
 
 
 @router.post("/{run_id}/resume", summary="Resume a run", responses=problem_responses(404, 409, 422))
-async def resume_run(run_id: PathId, served: Served) -> DecisionReply:
+async def resume_run(run_id: PathId, ctx: Context) -> DecisionReply:
     """Let paused jobs go on."""
-    return await decide(served, Target(run_id, None), Action.RESUME)
+    return await decide(ctx, Target(run_id, None), Action.RESUME)
 
 
 @router.post("/{run_id}/pause", summary="Pause a run", responses=problem_responses(404, 409, 422))
-async def pause_run(run_id: PathId, served: Served, body: NoteBody | None = None) -> DecisionReply:
+async def pause_run(run_id: PathId, ctx: Context, body: NoteBody | None = None) -> DecisionReply:
     """Hold open jobs back. What a worker computes at the moment is still stored."""
-    return await decide(served, Target(run_id, None), Action.PAUSE, body)
+    return await decide(ctx, Target(run_id, None), Action.PAUSE, body)
 
 
 @router.post("/{run_id}/cancel", summary="Cancel a run", responses=problem_responses(404, 409, 422))
-async def cancel_run(run_id: PathId, served: Served, body: NoteBody | None = None) -> DecisionReply:
+async def cancel_run(run_id: PathId, ctx: Context, body: NoteBody | None = None) -> DecisionReply:
     """End open and paused jobs. What was stored stays readable."""
-    return await decide(served, Target(run_id, None), Action.CANCEL, body)
+    return await decide(ctx, Target(run_id, None), Action.CANCEL, body)
 
 
-async def decide(served: Services, target: Target, action: Action, body: NoteBody | None = None) -> DecisionReply:
+async def decide(ctx: ApiContext, target: Target, action: Action, body: NoteBody | None = None) -> DecisionReply:
     """Carry out a decision and tell what it led to."""
-    async with served.database.connection() as connection:
-        decided = await control(connection, served.broker, target, action, note=None if body is None else body.note)
+    async with ctx.database.connection() as connection:
+        decided = await control(connection, ctx.broker, target, action, note=None if body is None else body.note)
     return DecisionReply(action=action, job_ids=decided.job_ids, is_sent=decided.is_sent)

@@ -4,7 +4,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 
-from api.context import Services
+from api.context import ApiContext
 from api.security.access_log import AccessLog
 from api.security.admission import Admission, Doors
 from api.security.body_limit import BodyLimit
@@ -16,10 +16,10 @@ from api.security.openapi import describe
 from stack.addresses import is_loopback
 
 
-def install(app: FastAPI, services: Services) -> None:
+def install(app: FastAPI, ctx: ApiContext) -> None:
     """Guard every address of the application, and add login and logout. After the handlers of errors are installed."""
-    settings = services.settings
-    doors = Doors(database=services.database, on_loopback=is_loopback(settings.ragq_api_host))
+    settings = ctx.settings
+    doors = Doors(database=ctx.database, on_loopback=is_loopback(settings.ragq_api_host))
     app.state.doors = doors
     app.include_router(make_router(LoginLimit()))
     describe(app)

@@ -13,7 +13,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from starlette.responses import Response
 
-from api.context import Served, Services
+from api.context import ApiContext, Context
 from api.pages.rendering import page
 from api.security.admission import LOGIN, LOGOUT, SESSION_COOKIE, Admitted
 from api.security.csrf import CheckedForm
@@ -57,14 +57,14 @@ def make_router(limit: LoginLimit) -> APIRouter:
     @router.post(LOGIN)
     async def login(
         request: Request,
-        served: Served,
+        ctx: Context,
         _form: CheckedForm,
         token: Annotated[str, Form(max_length=200)],
         next: Annotated[str, Form()] = START,
     ) -> Response:
         limit.note("" if request.client is None else request.client.host)
-        lifetime = timedelta(hours=served.settings.ragq_api_session_hours)
-        async with served.database.connection() as connection:
+        lifetime = timedelta(hours=ctx.settings.ragq_api_session_hours)
+        async with ctx.database.connection() as connection:
             session = await open_session(connection, token.strip(), lifetime=lifetime)
         if session is None:
             return _login_page(request, next, status=401, failed=True)
@@ -73,9 +73,9 @@ def make_router(limit: LoginLimit) -> APIRouter:
         return reply
 
     @router.post(LOGOUT)
-    async def logout(request: Request, served: Served, principal: Admitted, _form: CheckedForm) -> Response:
+    async def logout(request: Request, ctx: Context, principal: Admitted, _form: CheckedForm) -> Response:
         if principal.has_session:
-            await _forget(served, request.cookies[SESSION_COOKIE])
+            await _forget(ctx, request.cookies[SESSION_COOKIE])
         reply = RedirectResponse(LOGIN, 303)
         _set_cookie(request, reply, "", 0)
         return reply
@@ -91,8 +91,8 @@ def _local(path: str) -> str:
     return path if _LOCAL_PATH.fullmatch(path) else START
 
 
-async def _forget(served: Services, session: str) -> None:
-    async with served.database.connection() as connection:
+async def _forget(ctx: ApiContext, session: str) -> None:
+    async with ctx.database.connection() as connection:
         await end_session(connection, session)
 
 

@@ -86,7 +86,7 @@ class HallucinatedEvidence(Value):
     ended_at: datetime
 
 
-class Troubles(Value):
+class RunFailures(Value):
     """Everything that went wrong in a run, in the order in which it did."""
 
     run_id: int
@@ -125,6 +125,6 @@ class ScoredRun(Value):
     settings: dict[str, SettingValue]
     jobs: tuple[ScoredJob, ...]
     indexes: tuple[IndexIdentity, ...]
-    troubles: Troubles
+    failures: RunFailures
     attempts: tuple[AttemptTime, ...]
     calls: tuple[CallCount, ...]

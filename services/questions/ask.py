@@ -62,7 +62,7 @@ async def ask(
         assert asked is not None
         if request.expansion_reply is not None:
             pasted = pasted_expansion(request.expansion_reply)
-            await edits.give(connection, asked.job_id, "expand", pasted.model_dump(mode="json"))
+            await edits.set_output(connection, asked.job_id, "expand", pasted.model_dump(mode="json"))
         return {"query": asked.id}
 
     async with connection.transaction():

@@ -114,7 +114,7 @@ async def run_again(
     and no stage is named.
     """
     async with connection.transaction():
-        added = await edits.lengthen(connection, query.job_id, stages_of("query", "answer", until=until))
+        added = await edits.append_stages(connection, query.job_id, stages_of("query", "answer", until=until))
         if start is not None:
             await edits.redo(connection, query.job_id, start)
         elif not added:
@@ -125,7 +125,7 @@ async def run_again(
 async def _give(
     connection: Connection, query: StoredQuery, stage: str, value: Expansion | ConsolidatedContext, *, pause: bool
 ) -> None:
-    await edits.give(connection, query.job_id, stage, value.model_dump(mode="json"), pause_note=_note(pause))
+    await edits.set_output(connection, query.job_id, stage, value.model_dump(mode="json"), pause_note=_note(pause))
 
 
 def _note(pause: bool) -> str | None:

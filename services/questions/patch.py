@@ -53,7 +53,7 @@ async def patch(connection: Connection, query: StoredQuery, changes: QueryPatch)
     """
     async with connection.transaction():
         query = await held(connection, query.id)
-        await edits.standing(connection, query.job_id)
+        await edits.stage_states(connection, query.job_id)
         stored = await attempts.output(connection, query.job_id, "expand")
         old = no_expansion() if stored is None else Expansion.model_validate(stored.value)
         new = old.model_copy(update=_new_parts(changes))
@@ -69,11 +69,11 @@ async def patch(connection: Connection, query: StoredQuery, changes: QueryPatch)
                     "context", "was found by the question as it was; choose passages without changing the question too"
                 )
             edited = new.model_copy(update={"origin": Origin.EDITED})
-            await edits.give(connection, query.job_id, "expand", edited.model_dump(mode="json"))
-            await edits.end_after(connection, query.job_id, "expand")
+            await edits.set_output(connection, query.job_id, "expand", edited.model_dump(mode="json"))
+            await edits.truncate_after(connection, query.job_id, "expand")
         elif places is not None:
             await reorder_context(connection, query, places, pause=False)
-            await edits.end_after(connection, query.job_id, "consolidate")
+            await edits.truncate_after(connection, query.job_id, "consolidate")
 
 
 def _new_parts(changes: QueryPatch) -> dict[str, Any]:

@@ -52,9 +52,9 @@ async def keep_prompt(connection: Connection, query: StoredQuery, *, top_n: int 
         raise StepNotReadyError(query.id, Step.ANSWER, Step.CONSOLIDATE)
     augmented = await preview(connection, query, top_n=top_n)
     async with connection.transaction():
-        await edits.lengthen(connection, query.job_id, stages_of("query", "answer", until="augment"))
-        await edits.give(connection, query.job_id, "augment", augmented.model_dump(mode="json"))
-        await edits.end_after(connection, query.job_id, "augment")
+        await edits.append_stages(connection, query.job_id, stages_of("query", "answer", until="augment"))
+        await edits.set_output(connection, query.job_id, "augment", augmented.model_dump(mode="json"))
+        await edits.truncate_after(connection, query.job_id, "augment")
 
 
 async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, int | None]:

@@ -1,6 +1,6 @@
 """A question's chain, driven step by step: each step runs some stages and ends the chain after them.
 
-Rows change here and nothing is sent: `dispatch.set_off` sends, once the change is committed.
+Rows change here and nothing is sent: `dispatch.enqueue` sends, once the change is committed.
 """
 
 from enum import StrEnum
@@ -96,7 +96,7 @@ async def run_rest(
 async def _hold(connection: Connection, query: StoredQuery) -> tuple[StoredQuery, set[str]]:
     """The question as it is now, and which of its stages are done."""
     query = await held(connection, query.id)
-    chain = await edits.standing(connection, query.job_id)
+    chain = await edits.stage_states(connection, query.job_id)
     return query, {of.stage for of in chain if of.status == StageStatus.DONE}
 
 
@@ -116,8 +116,8 @@ async def _run(
         query = await with_preset(connection, query, preset, chain=chain, first=first)
     await query_jobs.ask_for_sources(connection, query.job_id, top_n)
     await query_jobs.ask_for_light_model(connection, query.job_id, light)
-    await edits.lengthen(connection, query.job_id, chain)
-    await edits.end_after(connection, query.job_id, last)
+    await edits.append_stages(connection, query.job_id, chain)
+    await edits.truncate_after(connection, query.job_id, last)
     await edits.redo(connection, query.job_id, first)
     return query
 

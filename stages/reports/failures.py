@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.values.failures import Failure, FailureContext, FailureCounts, FailureList, FailureSummary
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, Troubles
+from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, RunFailures
 from stages.failures import FailureCategory, FailureSeverity
 from stages.reports.ground_truth import ground_truth
 
@@ -19,16 +19,16 @@ Labels = Mapping[int, Mapping[str, Any] | None]
 """What is stored as the item labels of participants, by their number."""
 
 
-def failure_list(troubles: Troubles, labels: Labels) -> FailureList:
+def failure_list(found: RunFailures, labels: Labels) -> FailureList:
     """Every failure of a run, oldest first, then the labels that cannot be compared with."""
-    happened = [*map(_of_attempt, troubles.failed), *map(_of_extraction, troubles.hallucinated)]
+    happened = [*map(_of_attempt, found.failed), *map(_of_extraction, found.hallucinated)]
     times = [failure.timestamp for failure in happened if failure.timestamp is not None]
     happened.sort(key=lambda failure: (failure.timestamp, failure.context.job))
     failures = (*happened, *of_labels(labels))
     by_severity = _counted(failures, lambda failure: failure.severity)
     summary = FailureSummary(
-        run_id=f"r{troubles.run_id}",
-        start=troubles.submitted_at,
+        run_id=f"r{found.run_id}",
+        start=found.submitted_at,
         end=max(times, default=None),
         total_failures=len(failures),
         unresolved=sum(not failure.context.resolved for failure in failures),
@@ -42,14 +42,14 @@ def failure_list(troubles: Troubles, labels: Labels) -> FailureList:
     return FailureList(summary=summary, failures=failures)
 
 
-def unresolved_counts(troubles: Troubles, labels: Labels) -> FailureCounts:
+def unresolved_counts(found: RunFailures, labels: Labels) -> FailureCounts:
     """What is still wrong: the error that each failed job rests on, evidence that was made up, labels that are bad.
 
     What a retry has put right is left out, so that the counts are those of a run in which it never went wrong.
     """
     failures = (
-        *(_of_attempt(attempt) for attempt in troubles.failed if attempt.is_final),
-        *map(_of_extraction, troubles.hallucinated),
+        *(_of_attempt(attempt) for attempt in found.failed if attempt.is_final),
+        *map(_of_extraction, found.hallucinated),
         *of_labels(labels),
     )
     return FailureCounts(

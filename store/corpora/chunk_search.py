@@ -142,7 +142,7 @@ class PostgresChunkSearch:
                 return await _lists(connection, len(rows), statement, rows, limit, width=width)
             return await _lists(connection, len(rows), EXACT, corpus_id, rows, limit)
 
-        return await self._database.steadily(search)
+        return await self._database.with_retry(search)
 
     async def lexical(self, corpus_id: int, texts: Sequence[str], *, limit: int, scorer: str) -> list[list[Hit]]:
         """See ChunkSearch."""
@@ -174,7 +174,7 @@ class PostgresChunkSearch:
                 connection, len(texts), _LEXICAL[scorer], corpus_id, list(texts), limit, among, *parameters
             )
 
-        return await self._database.steadily(search)
+        return await self._database.with_retry(search)
 
 
 async def _lists(

@@ -154,7 +154,7 @@ async def waiting(connection: Connection, corpus_id: int) -> list[int]:
     return [row["id"] for row in await connection.fetch(WAITING, corpus_id)]
 
 
-async def take_weights(connection: Connection, corpus_id: int, model_digest: str) -> None:
+async def pin_model_digest(connection: Connection, corpus_id: int, model_digest: str) -> None:
     """Note the weights of the first batch; every later batch must have come from the same.
 
     Raises EmbeddingArtifactMismatchError when it did not, and CorpusMissingError when the corpus is gone.

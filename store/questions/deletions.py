@@ -55,7 +55,7 @@ async def delete_query(connection: Connection, query: StoredQuery) -> None:
             raise QueryMissingError(query.id)
         jobs = await connection.fetch(JOBS, held.job_id)
         for job in jobs:
-            await edits.standing(connection, job["id"])
+            await edits.stage_states(connection, job["id"])
         job_ids = [job["id"] for job in jobs]
         call_ids = [row["call_id"] for row in await connection.fetch(CALLS, job_ids)]
         await connection.execute(DELETE_JOBS, job_ids)

@@ -10,7 +10,7 @@ from schemas.values.query_runs import QueryRun, RankedQuery
 from schemas.values.scored_runs import AttemptTime, SettingValue
 from stages.queries.document_names import document_name
 from store.database import Connection
-from store.runs.failures import troubles
+from store.runs.failures import run_failures
 from store.runs.scored_runs import ATTEMPTS
 
 RUN = """
@@ -57,7 +57,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
     """A run; None when there is none of that number. Raises Refused when it has no queries."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         run = await connection.fetchrow(RUN, run_id)
-        found = await troubles(connection, run_id)
+        found = await run_failures(connection, run_id)
         if run is None or found is None:
             return None
         rows = await connection.fetch(QUERIES, run_id)

@@ -310,7 +310,7 @@ class PostgresReferenceSearch:
                 )
             return [tuple(references) for references in found]
 
-        return await self._database.steadily(search)
+        return await self._database.with_retry(search)
 
 
 def _chunk_records(index_id: int, participants: Sequence[ParticipantChunks]) -> Iterator[tuple[Any, ...]]:

@@ -79,7 +79,7 @@ GROUP BY s.stage, s.ordinal
 SHORTER = "DELETE FROM stage_run WHERE job_id = $1 AND position > $2"
 
 
-class Standing(NamedTuple):
+class StageState(NamedTuple):
     """Where a stage stands."""
 
     stage: str
@@ -89,11 +89,11 @@ class Standing(NamedTuple):
     fence: int
 
 
-async def standing(connection: Connection, job_id: int) -> list[Standing]:
+async def stage_states(connection: Connection, job_id: int) -> list[StageState]:
     """The stages of a job in their order, locked until the transaction ends. Raises StageRunningError."""
     await connection.execute(FIRST, job_id)
     found = [
-        Standing(**{**row, "status": StageStatus(row["status"])}) for row in await connection.fetch(STAGES, job_id)
+        StageState(**{**row, "status": StageStatus(row["status"])}) for row in await connection.fetch(STAGES, job_id)
     ]
     for of in found:
         if of.status is StageStatus.RUNNING:
@@ -101,7 +101,7 @@ async def standing(connection: Connection, job_id: int) -> list[Standing]:
     return found
 
 
-async def give(
+async def set_output(
     connection: Connection, job_id: int, stage: str, output: Mapping[str, Any], *, pause_note: str | None = None
 ) -> None:
     """Store an output that somebody gives for a stage, as an attempt of it, and let the stages after it come again.
@@ -114,7 +114,7 @@ async def give(
 
 
 async def carry_over(connection: Connection, attempt_id: int, job_id: int) -> None:
-    """Store what an attempt of another job stored, vectors too, as an attempt of the same stage. Raises as `give`."""
+    """Store the output and vectors of another job's attempt as an attempt of the same stage. Raises as `set_output`."""
     async with connection.transaction():
         old = await connection.fetchrow(CARRIED, attempt_id)
         inputs = {"by": BY_HAND, "from": {"job": old["job_id"], "attempt": old["number"]}}
@@ -123,36 +123,36 @@ async def carry_over(connection: Connection, attempt_id: int, job_id: int) -> No
 
 
 async def redo(connection: Connection, job_id: int, stage: str, *, pause_note: str | None = None) -> None:
-    """Let a stage and those after it come again. Raises as `give`."""
+    """Let a stage and those after it come again. Raises as `set_output`."""
     async with connection.transaction():
-        chain = await standing(connection, job_id)
+        chain = await stage_states(connection, job_id)
         await _go_on_from(connection, job_id, chain, _reached(chain, job_id, stage).position, pause_note)
 
 
-async def lengthen(connection: Connection, job_id: int, stages: Sequence[str]) -> list[str]:
+async def append_stages(connection: Connection, job_id: int, stages: Sequence[str]) -> list[str]:
     """Put those of the stages that a job lacks behind its last one; what was added, in order.
 
     A job that had come to its end goes on with the first of them. `stages` is the whole chain from its first stage.
     Raises StageRunningError: who commits the last stage of a chain must know that it is the last.
     """
     async with connection.transaction():
-        chain = await standing(connection, job_id)
+        chain = await stage_states(connection, job_id)
         last = chain[-1].position
         added = [stage for stage in stages if stage not in {of.stage for of in chain}]
         if added:
             await connection.execute(LONGER, job_id, last, added)
             if _is_done(chain):
-                await _go_on_from(connection, job_id, await standing(connection, job_id), last + 1, None)
+                await _go_on_from(connection, job_id, await stage_states(connection, job_id), last + 1, None)
     return added
 
 
-async def end_after(connection: Connection, job_id: int, stage: str) -> None:
+async def truncate_after(connection: Connection, job_id: int, stage: str) -> None:
     """Let the chain of a job end after a stage. What was computed behind it stays as attempts.
 
     Raises Refused when the job has no such stage, StageRunningError while a stage runs.
     """
     async with connection.transaction():
-        chain = await standing(connection, job_id)
+        chain = await stage_states(connection, job_id)
         last = _of(chain, job_id, stage).position
         await connection.execute(SHORTER, job_id, last)
         if _is_done(chain[: last + 1]):
@@ -168,7 +168,7 @@ async def _put(
     output_hash: str,
     pause_note: str | None,
 ) -> int:
-    chain = await standing(connection, job_id)
+    chain = await stage_states(connection, job_id)
     job = await connection.fetchrow(JOB, job_id)
     of = _reached(chain, job_id, stage)
     number, fence = of.attempts + 1, of.fence + 1
@@ -203,14 +203,14 @@ async def _put(
     return attempt_id
 
 
-def _of(chain: Sequence[Standing], job_id: int, stage: str) -> Standing:
+def _of(chain: Sequence[StageState], job_id: int, stage: str) -> StageState:
     for of in chain:
         if of.stage == stage:
             return of
     raise Refused(f"Job j{job_id} has no stage '{stage}'. Its stages: {', '.join(of.stage for of in chain)}.")
 
 
-def _reached(chain: Sequence[Standing], job_id: int, stage: str) -> Standing:
+def _reached(chain: Sequence[StageState], job_id: int, stage: str) -> StageState:
     reached = _of(chain, job_id, stage)
     for of in chain[: reached.position]:
         if of.status != StageStatus.DONE:
@@ -218,12 +218,12 @@ def _reached(chain: Sequence[Standing], job_id: int, stage: str) -> Standing:
     return reached
 
 
-def _is_done(chain: Sequence[Standing]) -> bool:
+def _is_done(chain: Sequence[StageState]) -> bool:
     return all(of.status == StageStatus.DONE for of in chain)
 
 
 async def _go_on_from(
-    connection: Connection, job_id: int, chain: Sequence[Standing], position: int, pause_note: str | None
+    connection: Connection, job_id: int, chain: Sequence[StageState], position: int, pause_note: str | None
 ) -> None:
     await connection.execute(AGAIN_FROM, job_id, position)
     is_over = position > chain[-1].position

@@ -1,6 +1,6 @@
 """What went wrong in a run: failed and lost attempts, and extractions that made everything up."""
 
-from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, Troubles
+from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, RunFailures
 from store.database import Connection
 
 # A reply that could not be used is rejected, and the purpose of its call names the item that was asked about.
@@ -30,12 +30,12 @@ ORDER BY a.ended_at, a.id
 """
 
 
-async def troubles(connection: Connection, run_id: int) -> Troubles | None:
+async def run_failures(connection: Connection, run_id: int) -> RunFailures | None:
     """Everything that went wrong in a run; None when there is none of that number."""
     submitted_at = await connection.fetchval("SELECT created_at FROM run WHERE id = $1", run_id)
     if submitted_at is None:
         return None
-    return Troubles(
+    return RunFailures(
         run_id=run_id,
         submitted_at=submitted_at,
         failed=tuple(FailedAttempt(**dict(row)) for row in await connection.fetch(FAILED, run_id)),

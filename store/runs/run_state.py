@@ -18,7 +18,7 @@ class RunState:
     stages: int
     seconds_left: float | None
     """What its open jobs still need at the pace of the last minutes; None before any stage, and at rest."""
-    is_at_rest: bool
+    is_idle: bool
     """Nothing goes on, or will by itself."""
 
 
@@ -30,12 +30,12 @@ async def run_state(connection: Connection, run_id: int) -> RunState | None:
         if overview is None:
             return None
         progress = await stage_times.progress(connection, run_id)
-        is_at_rest = not overview.open_jobs and not await index_runs.is_publication_due(connection, run_id)
+        is_idle = not overview.open_jobs and not await index_runs.is_publication_due(connection, run_id)
     return RunState(
         run_id=run_id,
         states=overview.states,
         stages_done=progress.done,
         stages=progress.stages,
         seconds_left=progress.seconds_left,
-        is_at_rest=is_at_rest,
+        is_idle=is_idle,
     )

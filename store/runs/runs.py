@@ -189,7 +189,7 @@ class RunOverview:
         return sum(count for status, count in self.states.items() if status.is_open)
 
 
-class Hop(NamedTuple):
+class PendingStage(NamedTuple):
     """A stage that a message has to be sent for, with the number its next attempt will have."""
 
     stage: str
@@ -197,13 +197,13 @@ class Hop(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Route:
+class PendingChain:
     """The stages of a job that are not done, first one first: what a chain is built from."""
 
     job_id: int
     run_id: int
     subject: str
-    hops: list[Hop]
+    stages: list[PendingStage]
 
 
 async def store(connection: Connection, run: NewRun, *, always_new: bool = False) -> Stored:
@@ -304,14 +304,14 @@ async def in_order(
     return [row["id"] for row in await connection.fetch(IN_ORDER, run_id, status, after, limit)]
 
 
-async def routes(connection: Connection, job_ids: Sequence[int]) -> list[Route]:
+async def pending_chains(connection: Connection, job_ids: Sequence[int]) -> list[PendingChain]:
     """What is left to do for each job, in the order asked; jobs with nothing left are absent."""
-    found: dict[int, Route] = {}
+    found: dict[int, PendingChain] = {}
     for row in await connection.fetch(NEXT_STAGES, list(job_ids)):
-        route = found.setdefault(
-            row["id"], Route(job_id=row["id"], run_id=row["run_id"], subject=row["subject"], hops=[])
+        chain = found.setdefault(
+            row["id"], PendingChain(job_id=row["id"], run_id=row["run_id"], subject=row["subject"], stages=[])
         )
-        route.hops.append(Hop(row["stage"], row["attempts"] + 1))
+        chain.stages.append(PendingStage(row["stage"], row["attempts"] + 1))
     return list(found.values())
 
 

@@ -8,7 +8,7 @@ from schemas.values.scored_runs import AttemptTime, CallCount, IndexIdentity, Sc
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.runs import ledger
-from store.runs.failures import troubles
+from store.runs.failures import run_failures
 
 RUN = """
 SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings,
@@ -63,7 +63,7 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
     """A run; None when there is none of that number. Raises Refused when no job of it ends in scores."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         run = await connection.fetchrow(RUN, run_id)
-        found = await troubles(connection, run_id)
+        found = await run_failures(connection, run_id)
         if run is None or found is None:
             return None
         if not run["has_scores"]:
@@ -82,7 +82,7 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
             settings={name: SettingValue(**setting) for name, setting in run["settings"].items()},
             jobs=tuple(_job(row) for row in await connection.fetch(JOBS, run_id)),
             indexes=tuple(IndexIdentity(**dict(row)) for row in await connection.fetch(INDEXES, run_id)),
-            troubles=found,
+            failures=found,
             attempts=tuple(AttemptTime(**dict(row)) for row in await connection.fetch(ATTEMPTS, run_id)),
             calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in calls.items()),
         )

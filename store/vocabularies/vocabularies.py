@@ -224,7 +224,7 @@ class PostgresVocabularies:
             found: list[Any] = await connection.fetch(LOOK_UP, vocabulary_id, list(tokens))
             return found
 
-        rows = await self._database.steadily(fetch)
+        rows = await self._database.with_retry(fetch)
         if not rows:
             raise VocabularyMissingError(vocabulary_id)
         tags = {
@@ -271,7 +271,7 @@ class PostgresVocabularies:
             return found
 
         neighbours: list[list[Neighbour]] = [[] for _ in queries]
-        for row in await self._database.steadily(search):
+        for row in await self._database.with_retry(search):
             neighbours[row["query"]].append(Neighbour(token=row["token"], similarity=row["similarity"]))
         return [tuple(found) for found in neighbours]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from api.app import make_app
-from api.context import Services
+from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
 from stack.ports import LOOPBACK
 from store.database import Database
@@ -27,14 +27,14 @@ class Listening:
 @contextmanager
 def listening(installation: Installation, *, wait_s: float) -> Iterator[Listening]:
     """The application over the servers of an installation. Steps are waited for at most `wait_s` seconds."""
-    services = Services(
+    ctx = ApiContext(
         # Shorter than any setting may be.
         settings=ProcessSettings().model_copy(update={"ragq_api_wait_seconds": wait_s}),
         database=Database(installation.database_url, pool_size=4),
         broker=make_broker(installation.redis_url),
         environment={"RAGQ_PROFILE": "demo"},
     )
-    server = uvicorn.Server(uvicorn.Config(make_app(services), host=LOOPBACK, port=0, log_config=None))
+    server = uvicorn.Server(uvicorn.Config(make_app(ctx), host=LOOPBACK, port=0, log_config=None))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

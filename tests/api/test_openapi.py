@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from api import problems
 from api.app import make_app
-from api.context import Services
+from api.context import ApiContext
 
 NAME = re.compile(r"[a-z]+(_[a-z]+)*")
 SILENT = "no example"
@@ -43,11 +43,11 @@ def operations(described: dict[str, Any]) -> list[Operation]:
 
 
 async def test_it_is_served_and_the_same_in_every_process(
-    services: Services, client: httpx.AsyncClient, described: dict[str, Any]
+    ctx: ApiContext, client: httpx.AsyncClient, described: dict[str, Any]
 ) -> None:
     served = (await client.get("/openapi.json")).text
     assert json.loads(served) == described
-    assert json.dumps(make_app(services).openapi()) == json.dumps(described)
+    assert json.dumps(make_app(ctx).openapi()) == json.dumps(described)
 
 
 def test_every_operation_has_a_summary_and_one_tag_that_is_explained(

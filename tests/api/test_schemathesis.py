@@ -101,8 +101,8 @@ def before_call(context, case, kwargs):
 @pytest.fixture
 def furnished(install: Install, furnished_template: str) -> Iterator[Listening]:
     """The API over a furnished database, where nobody works and nobody waits for long."""
-    with install(furnished_template) as installation, listening(installation, wait_s=0.05) as served:
-        yield served
+    with install(furnished_template) as installation, listening(installation, wait_s=0.05) as ctx:
+        yield ctx
 
 
 def test_the_api_does_what_its_description_says(furnished: Listening, tmp_path: Path) -> None:

@@ -72,8 +72,8 @@ def test_the_server_answers_logs_in_one_shape_and_ends_when_told(
     assert page.status_code == 200
     assert "server" not in page.headers
     lines = logged(server)
-    served = [(line["route"], line["status"]) for line in lines if line["event"] == "request_served"]
-    assert served == [("/login", 200), (None, 404)]
+    ctx = [(line["route"], line["status"]) for line in lines if line["event"] == "request_served"]
+    assert ctx == [("/login", 200), (None, 404)]
     assert "secret" not in server.log.read_text()
 
 

@@ -13,7 +13,7 @@ from tests.services.questions.questions import a_question
 
 async def a_shortened_question(connection: Connection) -> int:
     query = await a_question(connection, "expand", "embed")
-    await edits.end_after(connection, query.job_id, "expand")
+    await edits.truncate_after(connection, query.job_id, "expand")
     return query.job_id
 
 

@@ -50,6 +50,6 @@ async def test_a_publication_that_begins_meanwhile_is_waited_for(
             return view
 
         monkeypatch.setattr(watch, "read", overtaken)
-        view, is_at_rest = await watch.look(connection, run_id)
+        view, is_idle = await watch.look(connection, run_id)
 
-    assert (view.overview.open_jobs, is_at_rest) == (0, False)
+    assert (view.overview.open_jobs, is_idle) == (0, False)

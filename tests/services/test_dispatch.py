@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import redis
 
-from services.dispatch import set_off
+from services.dispatch import enqueue
 from stack.ports import free_port
 from stack.valkey import ValkeyServer
 from store.database import Database
@@ -35,9 +35,9 @@ def messages(valkey: ValkeyServer, queue: str) -> list[dict[str, Any]]:
     return [message | {"body": json.loads(base64.b64decode(message["body"]))} for message in found]
 
 
-async def routes(database: Database, stored: Stored) -> list[runs.Route]:
+async def chains(database: Database, stored: Stored) -> list[runs.PendingChain]:
     async with database.connection() as connection:
-        return await runs.routes(connection, stored.job_ids)
+        return await runs.pending_chains(connection, stored.job_ids)
 
 
 async def test_a_message_names_its_run_job_and_subject_and_nothing_else(
@@ -46,17 +46,17 @@ async def test_a_message_names_its_run_job_and_subject_and_nothing_else(
     stored = await store_run("316")
     (job_id,) = stored.job_ids
 
-    assert send(make_app(valkey.url), await routes(database, stored)) == 1
+    assert send(make_app(valkey.url), await chains(database, stored)) == 1
 
     (message,) = messages(valkey, "extract")
     arguments, named, embedded = message["body"]
     assert (arguments, named) == ([], {"run": stored.run_id, "job": job_id, "subject": "316"})
     assert (message["headers"]["id"], message["headers"]["root_id"]) == (f"j{job_id}:extract:1", f"r{stored.run_id}")
-    assert [hop["options"]["task_id"] for hop in reversed(embedded["chain"])] == [
+    assert [stage["options"]["task_id"] for stage in reversed(embedded["chain"])] == [
         f"j{job_id}:embed:1",
         f"j{job_id}:assemble:1",
     ]
-    assert [hop["kwargs"] for hop in embedded["chain"]] == [named, named]
+    assert [stage["kwargs"] for stage in embedded["chain"]] == [named, named]
 
 
 async def test_a_chain_starts_at_the_first_stage_that_is_not_done(
@@ -68,18 +68,18 @@ async def test_a_chain_starts_at_the_first_stage_that_is_not_done(
         assert claim is not None
         await stages.commit(connection, claim, inputs={}, output={})
 
-    send(make_app(valkey.url), await routes(database, stored))
+    send(make_app(valkey.url), await chains(database, stored))
 
     (message,) = messages(valkey, "embed")
     assert message["headers"]["id"] == f"j{stored.job_ids[0]}:embed:1"
-    assert [hop["task"] for hop in message["body"][2]["chain"]] == ["ragq.assemble"]
+    assert [stage["task"] for stage in message["body"][2]["chain"]] == ["ragq.assemble"]
 
 
 async def test_a_broker_that_is_away_gets_nothing_and_nobody_is_hurt(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("316", "319")
     nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
 
-    assert send(nowhere, await routes(database, stored)) == 0
+    assert send(nowhere, await chains(database, stored)) == 0
 
 
 async def test_a_job_is_set_off_from_where_it_stands(
@@ -87,8 +87,8 @@ async def test_a_job_is_set_off_from_where_it_stands(
 ) -> None:
     stored = await store_run()
 
-    assert await set_off(make_app(valkey.url), database, stored.job_ids[0])
+    assert await enqueue(make_app(valkey.url), database, stored.job_ids[0])
 
     (message,) = messages(valkey, "extract")
     assert message["body"][1]["job"] == stored.job_ids[0]
-    assert not await set_off(make_app(f"redis://127.0.0.1:{free_port()}/0"), database, stored.job_ids[0])
+    assert not await enqueue(make_app(f"redis://127.0.0.1:{free_port()}/0"), database, stored.job_ids[0])

@@ -11,7 +11,7 @@ from store.database import Database
 from store.runs import ledger, stages
 from store.runs.runs import Stored
 from tests.fakes.chat import ScriptedChat
-from workers.ledger_chat import CallsUnderWay, LedgerChat
+from workers.ledger_chat import InFlightCalls, LedgerChat
 
 StoreRun = Callable[..., Awaitable[Stored]]
 
@@ -20,7 +20,7 @@ CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),)
 
 def alone(model: ChatModel, database: Database, attempt_id: int) -> LedgerChat:
     """As a process of its own has it."""
-    return LedgerChat(model, database, attempt_id, CallsUnderWay())
+    return LedgerChat(model, database, attempt_id, InFlightCalls())
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ async def test_a_call_that_raised_leaves_nothing_behind(database: Database, atte
 async def test_of_equal_calls_at_the_same_time_in_one_process_one_is_paid_for(
     database: Database, attempt_ids: list[int]
 ) -> None:
-    model, under_way = ScriptedChat(lambda call: "yes"), CallsUnderWay()
+    model, under_way = ScriptedChat(lambda call: "yes"), InFlightCalls()
 
     replies = await asyncio.gather(
         *(LedgerChat(model, database, attempt_id, under_way).chat(CALL) for attempt_id in attempt_ids)
@@ -186,7 +186,7 @@ async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
             raise found
         return found
 
-    model, under_way = ScriptedChat(answer), CallsUnderWay()
+    model, under_way = ScriptedChat(answer), InFlightCalls()
 
     first, second = await asyncio.gather(
         *(LedgerChat(model, database, attempt_id, under_way).chat(CALL) for attempt_id in attempt_ids),

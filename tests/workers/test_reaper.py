@@ -52,7 +52,7 @@ async def test_while_the_queue_holds_every_message_nothing_is_sent(
     stored = await store_run("316", "319")
     reaper = make_reaper(database, valkey.url)
     async with database.connection() as connection:
-        send(make_app(valkey.url), await runs.routes(connection, stored.job_ids))
+        send(make_app(valkey.url), await runs.pending_chains(connection, stored.job_ids))
     await asyncio.sleep(0.12)
 
     assert [await reaper.sweep() for _ in range(5)] == [0] * 5

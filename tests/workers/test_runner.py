@@ -1,4 +1,4 @@
-"""The frame around every stage, in one process."""
+"""The runner around every stage, in one process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,12 +15,12 @@ from store.database import Database, DatabaseUnreachableError
 from store.runs import attempts, runs, stages
 from store.runs.runs import Stored
 from workers.leases import Leases
-from workers.runner import Ending, Frame, StageFailed
+from workers.runner import Outcome, StageFailed, StageRunner
 from workers.wiring import Wiring
 from workers.work import Result, StageFunction, Work
 
 StoreRun = Callable[..., Awaitable[Stored]]
-RunStage = Callable[[int, StageFunction], Awaitable[Ending]]
+RunStage = Callable[[int, StageFunction], Awaitable[Outcome]]
 
 
 class Nothing(Value):
@@ -32,10 +32,10 @@ async def run_extract(database: Database, database_url: str) -> AsyncIterator[Ru
     """Runs `extract` of a job with a function, in a process that poisons at the third interruption."""
     leases = Leases(database_url, "worker", lease_s=6, heartbeat_s=1)
     wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    frame = Frame(database, leases, wiring, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3)
+    runner = StageRunner(database, leases, wiring, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3)
 
-    def run(job_id: int, function: StageFunction) -> Awaitable[Ending]:
-        return frame.run("extract", job_id, {"participant": function}, is_redelivered=False)
+    def run(job_id: int, function: StageFunction) -> Awaitable[Outcome]:
+        return runner.run("extract", job_id, {"participant": function}, is_redelivered=False)
 
     yield run
     leases.stop()
@@ -68,7 +68,7 @@ async def test_a_stage_on_its_last_chance_runs_alone(
     await asyncio.sleep(0.05)
     running.append(asyncio.ensure_future(run_extract(newcomer, stage)))
 
-    assert await asyncio.gather(*running) == [Ending.STORED] * 3
+    assert await asyncio.gather(*running) == [Outcome.STORED] * 3
     assert seen == ["+316", "-316", "+319", "-319", "+330", "-330"]
 
 
@@ -83,9 +83,9 @@ async def test_a_stage_that_was_interrupted_once_still_runs_beside_others(
         await asyncio.wait_for(together.wait(), timeout=5)
         return Result(Nothing())
 
-    endings = await asyncio.gather(*(run_extract(job_id, stage) for job_id in stored.job_ids))
+    outcomes = await asyncio.gather(*(run_extract(job_id, stage) for job_id in stored.job_ids))
 
-    assert endings == [Ending.STORED] * 2
+    assert outcomes == [Outcome.STORED] * 2
 
 
 async def test_a_database_that_stays_away_is_no_failure_of_the_stage(
@@ -96,7 +96,7 @@ async def test_a_database_that_stays_away_is_no_failure_of_the_stage(
     async def stage(work: Work) -> Result:
         raise DatabaseUnreachableError(30, "ConnectionRefusedError")
 
-    assert await run_extract(stored.job_ids[0], stage) is Ending.NOTHING_TO_DO
+    assert await run_extract(stored.job_ids[0], stage) is Outcome.NOTHING_TO_DO
     async with database.connection() as connection:
         overview = await runs.overview(connection, stored.run_id)
     assert overview is not None
@@ -173,16 +173,16 @@ async def test_a_second_copy_of_a_message_ends_where_the_first_is_at_work(
 ) -> None:
     stored = await store_run()
     (job_id,) = stored.job_ids
-    endings = []
+    outcomes = []
 
     async def stage(work: Work) -> Result:
-        endings.append(await run_extract(job_id, nothing))
+        outcomes.append(await run_extract(job_id, nothing))
         return Result(Nothing())
 
-    endings.append(await run_extract(job_id, stage))
-    endings.append(await run_extract(job_id, nothing))
+    outcomes.append(await run_extract(job_id, stage))
+    outcomes.append(await run_extract(job_id, nothing))
 
-    assert endings == [Ending.NOTHING_TO_DO, Ending.STORED, Ending.NOTHING_TO_DO]
+    assert outcomes == [Outcome.NOTHING_TO_DO, Outcome.STORED, Outcome.NOTHING_TO_DO]
     assert (await only_attempt(database, stored))["number"] == 1
 
 

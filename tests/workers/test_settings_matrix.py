@@ -1,6 +1,6 @@
 """Every combination of the settings that decide which references are shown runs, or is refused by name.
 
-From the plan of a submission through the frame of every stage up to `assemble`, on Postgres; only the models are fakes.
+From the plan of a submission through every stage up to `assemble`, on Postgres; only the models are fakes.
 """
 
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder, hash_vector
 from tests.fakes.pair_scorer import FakePairScorer
 from workers.leases import Leases
-from workers.runner import Ending, Frame
+from workers.runner import Outcome, StageRunner
 from workers.stage_task import FUNCTIONS
 from workers.tasks import assemble, embed, extract, rerank, retrieve, validate
 from workers.wiring import Wiring
@@ -123,7 +123,7 @@ class Bench:
     """A database with two indexes, and a process to run stages in."""
 
     database: Database
-    frame: Frame
+    runner: StageRunner
 
     async def plan(self, effective: EffectiveSettings) -> int:
         """Submit; the job's number."""
@@ -146,10 +146,10 @@ class Bench:
 async def bench(database: Database, database_url: str) -> AsyncIterator[Bench]:
     leases = Leases(database_url, "worker", lease_s=60, heartbeat_s=10)
     wiring = FakeWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    frame = Frame(database, leases, wiring, worker_id="worker", lease_s=60, grace_s=60, max_interruptions=3)
+    runner = StageRunner(database, leases, wiring, worker_id="worker", lease_s=60, grace_s=60, max_interruptions=3)
     async with database.connection() as connection:
         await store_everything(connection)
-    yield Bench(database, frame)
+    yield Bench(database, runner)
     leases.stop()
 
 
@@ -166,9 +166,9 @@ async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen
         return
 
     job_id = await bench.plan(effective)
-    endings = [await bench.frame.run(stage, job_id, FUNCTIONS[stage], is_redelivered=False) for stage in STAGES]
+    outcomes = [await bench.runner.run(stage, job_id, FUNCTIONS[stage], is_redelivered=False) for stage in STAGES]
 
-    assert endings == [Ending.STORED] * len(STAGES)
+    assert outcomes == [Outcome.STORED] * len(STAGES)
     ranked = RankedReferences.model_validate(await bench.output(job_id, "rerank"))
     validated = ValidatedReferences.model_validate(await bench.output(job_id, "validate"))
     assembled = AssembledPrompt.model_validate(await bench.output(job_id, "assemble"))

@@ -18,8 +18,8 @@ async def embed_of_corpus(work: Work) -> Result:
     """
     corpus_id: int = work.claim.inputs["corpus_id"]
     asked: list[int] = work.claim.inputs["chunk_ids"]
-    corpus = await work.database.steadily(lambda connection: corpora.corpus(connection, corpus_id))
-    found = await work.database.steadily(lambda connection: chunks.by_ids(connection, asked))
+    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, corpus_id))
+    found = await work.database.with_retry(lambda connection: chunks.by_ids(connection, asked))
     left = [found[chunk_id] for chunk_id in asked if chunk_id in found]
     work.read["chunks"] = content_hash([[chunk.id, chunk.heading_breadcrumbs, chunk.content] for chunk in left])
     vectors = await embed_chunks(

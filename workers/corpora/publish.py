@@ -12,14 +12,14 @@ async def publish_of_corpus(work: Work) -> Result:
     corpus_id: int = work.claim.inputs["corpus_id"]
     batch = await work.output("embed", EmbeddedBatch)
     vectors = await work.vectors("embed")
-    corpus = await work.database.steadily(lambda connection: corpora.corpus(connection, corpus_id))
+    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, corpus_id))
     if corpus.searchable_chunks + len(batch.chunk_ids) >= work.settings.ragq.hnsw_from_chunks:
         # Beside the batches that come meanwhile, this one too: what they add goes into the index as it is built.
-        await work.database.steadily(lambda connection: vector_index.build_index(connection, corpus_id))
+        await work.database.with_retry(lambda connection: vector_index.build_index(connection, corpus_id))
 
     async def publish(connection: Connection) -> None:
         if batch.chunk_ids:
             await make_searchable(connection, corpus_id, batch.chunk_ids, vectors)
-            await corpora.take_weights(connection, corpus_id, batch.model_digest)
+            await corpora.pin_model_digest(connection, corpus_id, batch.model_digest)
 
     return Result(PublishedBatch(corpus_id=corpus_id, chunks=len(batch.chunk_ids)), effect=publish)

@@ -18,7 +18,7 @@ async def augment_of_query(work: Work) -> Result:
         work.read["top_n"] = top_n
     expansion = await work.output("expand", Expansion)
     return Result(
-        await work.database.steadily(
+        await work.database.with_retry(
             lambda connection: make_prompt(
                 connection,
                 query.original_query,

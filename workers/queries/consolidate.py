@@ -22,7 +22,7 @@ async def consolidate_of_query(work: Work) -> Result:
     async def read(connection: Connection) -> tuple[dict[int, CorpusChunk], dict[int, WorkText]]:
         return await chunks.around(connection, ids), await works.unchanged_texts(connection, involved)
 
-    parents, texts = await work.database.steadily(read)
+    parents, texts = await work.database.with_retry(read)
     return Result(
         consolidate_chunks(
             validated.chunks,

@@ -23,9 +23,9 @@ async def generate_of_query(work: Work) -> Result:
             timeout_s=work.settings.ollama.timeout_seconds,
             temperature=work.settings.ragq.query_temperature,
             max_tokens=work.settings.ragq.query_max_tokens or None,
-            sample=await work.database.steadily(lambda connection: queries.answered(connection, query.id)),
+            sample=await work.database.with_retry(lambda connection: queries.answered(connection, query.id)),
         )
-    preset = await work.database.steadily(lambda connection: queries.preset_name(connection, work.claim.run_id))
+    preset = await work.database.with_retry(lambda connection: queries.preset_name(connection, work.claim.run_id))
 
     async def keep(connection: Connection) -> None:
         await queries.add_result(

@@ -12,7 +12,7 @@ from workers.work import Work
 
 async def question(work: Work) -> StoredQuery:
     """The question as it is asked now. Raises InputChangedError when it is gone."""
-    found = await work.database.steadily(lambda connection: queries.of_job(connection, work.claim.job_id))
+    found = await work.database.with_retry(lambda connection: queries.of_job(connection, work.claim.job_id))
     if found is None:
         raise InputChangedError(f"The question of job j{work.claim.job_id} is not stored any more; submit it anew.")
     work.read["query"] = content_hash(found.original_query)
@@ -23,7 +23,7 @@ async def template(work: Work, tag: TemplateTag) -> StoredTemplate:
     """The version of the template that was active at submission."""
     version: int = work.claim.inputs["templates"][tag]
     work.read[f"template {tag}"] = version
-    return await work.database.steadily(lambda connection: templates.get(connection, tag, version))
+    return await work.database.with_retry(lambda connection: templates.get(connection, tag, version))
 
 
 def asked_model(work: Work) -> str:

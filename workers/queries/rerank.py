@@ -21,13 +21,13 @@ async def rerank_of_query(work: Work) -> Result:
     preset = work.preset.retrieval
     retrieved = await work.output("retrieve", RetrievedChunks)
     ids = [hit.chunk_id for hit in retrieved.fused]
-    found = await work.database.steadily(lambda connection: chunks.by_ids(connection, ids))
+    found = await work.database.with_retry(lambda connection: chunks.by_ids(connection, ids))
     work_ids = sorted({chunk.work_id for chunk in found.values()})
 
     async def read(connection: Connection) -> tuple[dict[int, WorkText], searchable.ChunkVectors]:
         return await works.texts(connection, work_ids), await searchable.vectors(connection, ids)
 
-    texts, vectors = await work.database.steadily(read)
+    texts, vectors = await work.database.with_retry(read)
     return Result(
         await rerank_chunks(
             query.original_query,
@@ -72,7 +72,7 @@ async def _late_interaction(work: Work, query: StoredQuery, chunk_ids: list[int]
         digest=work.claim.inputs["model_digest"],
         timeout_s=work.settings.embedding.query_embed_timeout_seconds,
     )
-    kept = await work.database.steadily(lambda connection: token_vectors.of_chunks(connection, chunk_ids))
+    kept = await work.database.with_retry(lambda connection: token_vectors.of_chunks(connection, chunk_ids))
     return LateInteraction(work.token_embedder.name, question_tokens, kept)
 
 

@@ -20,7 +20,7 @@ async def build_of_vocabulary(work: Work) -> Result:
     inputs = work.claim.inputs
     work.read["seed"] = inputs["seed"]
     work.read["vectors"] = inputs["vectors"]
-    content = await work.database.steadily(lambda connection: vocabularies.content(connection, built_for))
+    content = await work.database.with_retry(lambda connection: vocabularies.content(connection, built_for))
     models = await asyncio.to_thread(_built, content, inputs["seed"], inputs["vectors"])
 
     async def keep(connection: Connection) -> None:

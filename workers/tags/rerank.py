@@ -15,7 +15,7 @@ async def rerank_of_tags(work: Work) -> Result:
     embedded = await work.output("embed", EmbeddedPhrases)
     retrieved = await work.output("retrieve", RetrievedTags)
     of_vocabulary = vocabulary_id(work)
-    rows = await work.database.steadily(
+    rows = await work.database.with_retry(
         lambda connection: vocabularies.context_rows(connection, of_vocabulary, retrieved.tags)
     )
 

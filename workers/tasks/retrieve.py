@@ -34,7 +34,7 @@ async def _refuse_other_scores(work: Work, index_id: int) -> None:
     submitted_on = work.claim.inputs.get("chunk_scores")
     if submitted_on is None:
         return
-    found = await work.database.steadily(lambda connection: chunk_scores.scored_by(connection, index_id))
+    found = await work.database.with_retry(lambda connection: chunk_scores.scored_by(connection, index_id))
     if found != submitted_on:
         raise InputChangedError(
             f"The chunks of reference index {index_id} were scored anew since run r{work.claim.run_id} was submitted; "

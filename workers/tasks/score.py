@@ -52,7 +52,7 @@ async def score_of_index(work: Work) -> Result:
         )
     chunk = ChunkIdentity(int(work.claim.subject), inputs["chunk_hash"])
     work.read["chunk"] = chunk.chunk_hash
-    text = await work.database.steadily(
+    text = await work.database.with_retry(
         lambda connection: chunk_scores.text_to_score(connection, inputs["index_id"], chunk)
     )
     return Result(

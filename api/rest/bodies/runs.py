@@ -90,7 +90,7 @@ class ProgressReply(Reply):
     stages: int = Field(examples=[24])
     seconds_left: float | None = Field(examples=[1.4])
     """What the open jobs still need at the pace of the last minutes; null before any stage, and at rest."""
-    is_at_rest: bool
+    is_idle: bool
     """Nothing goes on, or will by itself."""
 
 
@@ -117,7 +117,7 @@ class JobReply(JobLine):
 
     run_id: int = Field(examples=[12])
     kind: str = Field(examples=["query"])
-    is_at_rest: bool
+    is_idle: bool
     """Nothing goes on by itself: it succeeded, or somebody has to decide."""
     query_id: int | None = Field(examples=[7])
     """The question that it answers; null for jobs of other kinds."""

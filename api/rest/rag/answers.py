@@ -5,17 +5,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from api.context import Served, Services
+from api.context import ApiContext, Context
 from api.idempotency import REPLAYED, Keyed
-from api.preferences import Patience, Patient
+from api.preferences import Wait, WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply
 from api.rest.rag.steps import ConfigPreset
-from api.rest.rag.waited import Awaited, not_done, step_responses
+from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
 from schemas.errors import QueryValueError, StepOvertakenError
-from services.dispatch import set_off
+from services.dispatch import enqueue
 from services.questions import ask as query_asked
 from services.questions.edits import found
 from services.questions.prompt import preview
@@ -38,14 +38,14 @@ Take = Callable[[Connection, StoredQuery], Awaitable[StoredQuery]]
 
 @router.get("/augment/prompt", summary="Show the prompt", responses=problem_responses(404, 422))
 async def show_prompt(
-    query_id: PathId, served: Served, top_n: TopN = None, config_preset: ConfigPreset = None
+    query_id: PathId, ctx: Context, top_n: TopN = None, config_preset: ConfigPreset = None
 ) -> PromptReply:
     """The prompt that would be asked now, with its sources; nothing is stored, and no model is asked.
 
     While nothing is consolidated the retrieved chunks take the place of passages, and `context_source` says so. 404
     before a search.
     """
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await found(connection, query_id)
         augmented = await preview(connection, query, preset=config_preset, top_n=top_n)
     return PromptReply(
@@ -67,8 +67,8 @@ async def show_prompt(
 )
 async def run_augmented_prompt(
     query_id: PathId,
-    served: Served,
-    patience: Patient,
+    ctx: Context,
+    wait: Wait,
     key: Keyed,
     response: Response,
     body: AnswerRequest | None = None,
@@ -86,7 +86,7 @@ async def run_augmented_prompt(
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
         return await take_step(connection, query, Step.ANSWER, preset=config_preset, top_n=sources, light=light)
 
-    return await _answer(served, query_id, take, patience, key, response)
+    return await _answer(ctx, query_id, take, wait, key, response)
 
 
 @router.post(
@@ -97,8 +97,8 @@ async def run_augmented_prompt(
 )
 async def run_query(
     query_id: PathId,
-    served: Served,
-    patience: Patient,
+    ctx: Context,
+    wait: Wait,
     key: Keyed,
     response: Response,
     top_n: TopN = None,
@@ -112,18 +112,18 @@ async def run_query(
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
         return await run_rest(connection, query, preset=config_preset, top_n=top_n)
 
-    return await _answer(served, query_id, take, patience, key, response)
+    return await _answer(ctx, query_id, take, wait, key, response)
 
 
 @router.post("/augment/manual", summary="Save a pasted answer", responses=problem_responses(400, 404, 409, 422))
 async def save_manual_response(
-    query_id: PathId, served: Served, key: Keyed, body: PastedAnswer, response: Response
+    query_id: PathId, ctx: Context, key: Keyed, body: PastedAnswer, response: Response
 ) -> AnswerSaved:
     """Store the answer of a model of one's own, beside those there are, with the sources of the prompt it answers.
 
     404 before consolidation.
     """
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await found(connection, query_id)
         given = await query_asked.answer(connection, query, body.response_text, top_n=body.top_n, key=key)
     response.headers.update({} if given.is_new else REPLAYED)
@@ -131,7 +131,7 @@ async def save_manual_response(
 
 
 async def _answer(
-    served: Services, query_id: int, take: Take, patience: Patience, key: RequestKey | None, response: Response
+    ctx: ApiContext, query_id: int, take: Take, wait: WaitPreference, key: RequestKey | None, response: Response
 ) -> Answered | Response:
     """Let a question go on to an answer, once under a key, and wait for it."""
 
@@ -140,26 +140,26 @@ async def _answer(
         query = await take(connection, await found(connection, query_id))
         return {"run": query.run_id, "job": query.job_id, "after": after}
 
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         made, is_new = await once(connection, key, make)
     headers = {} if is_new else REPLAYED
     asked = Awaited(query_id, made["run"], made["job"])
     if is_new:
-        await set_off(served.broker, served.database, asked.job_id)
-    answered = None if is_new else await _read(served, asked, made["after"])
+        await enqueue(ctx.broker, ctx.database, asked.job_id)
+    answered = None if is_new else await _read(ctx, asked, made["after"])
     if answered is None:
-        if pending := await not_done(served, asked, patience, headers=headers):
+        if pending := await pending_response(ctx, asked, wait, headers=headers):
             return pending
-        answered = await _read(served, asked, made["after"])
+        answered = await _read(ctx, asked, made["after"])
     if answered is None:
         raise StepOvertakenError(query_id)
-    response.headers.update(patience.headers | headers)
+    response.headers.update(wait.headers | headers)
     return answered
 
 
-async def _read(served: Services, asked: Awaited, after: int) -> Answered | None:
+async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
     """The first answer behind `after` that the job made; None when it has made none yet."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await found(connection, asked.query_id)
         result_id = await queries.made_result(connection, asked.query_id, job_id=asked.job_id, after=after)
         if result_id is None:

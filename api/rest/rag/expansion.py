@@ -2,16 +2,16 @@
 
 from fastapi import APIRouter, Response
 
-from api.context import Served, Services
+from api.context import ApiContext, Context
 from api.idempotency import REPLAYED, Keyed
-from api.preferences import Patient
+from api.preferences import Wait
 from api.problems import problem_responses
 from api.rest.bodies.rag_expansion import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
-from api.rest.rag.waited import Awaited, not_done, step_responses
+from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
 from schemas.errors import StepOvertakenError
 from schemas.values.queries import Expansion, Origin
-from services.dispatch import set_off
+from services.dispatch import enqueue
 from services.questions.ask import ask, one_question
 from services.questions.submission import QueryRequest
 from stages.queries.expand import expansion_prompt
@@ -23,9 +23,9 @@ router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=Stri
 
 
 @router.post("/prompt", summary="Show the prompt of an expansion", responses=problem_responses(404, 422))
-async def show_expansion_prompt(served: Served, body: ExpansionRequest) -> ExpansionPrompt:
+async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
     """What to ask a model of one's own for the expansion of a question; nothing is stored, and no model is asked."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
         if body.config_preset is None:
             preset = (await presets.default(connection)).preset
@@ -43,7 +43,7 @@ async def show_expansion_prompt(served: Served, body: ExpansionRequest) -> Expan
     responses=step_responses(400, 404, 409, 422, 500),
 )
 async def run_expansion(
-    served: Served, patience: Patient, key: Keyed, body: ExpansionRequest, response: Response
+    ctx: Context, wait: Wait, key: Keyed, body: ExpansionRequest, response: Response
 ) -> Expanded | Response:
     """Store a question and have the model write search phrases, a made-up answer, the intent and the entities.
 
@@ -57,27 +57,27 @@ async def run_expansion(
         until="expand",
         light=body.use_full_model is False,
     )
-    async with served.database.connection() as connection:
-        stored = await ask(connection, request, served.run_settings(), key=key)
+    async with ctx.database.connection() as connection:
+        stored = await ask(connection, request, ctx.run_settings(), key=key)
     if stored.is_new:
-        await set_off(served.broker, served.database, stored.job_id)
+        await enqueue(ctx.broker, ctx.database, stored.job_id)
     headers = {} if stored.is_new else REPLAYED
     asked = Awaited(stored.query_id, stored.run_id, stored.job_id)
-    expanded = None if stored.is_new else await _read(served, asked)
+    expanded = None if stored.is_new else await _read(ctx, asked)
     if expanded is None:
-        if pending := await not_done(served, asked, patience, headers=headers):
+        if pending := await pending_response(ctx, asked, wait, headers=headers):
             return pending
-        expanded = await _read(served, asked)
+        expanded = await _read(ctx, asked)
     if expanded is None:
         raise StepOvertakenError(asked.query_id)
-    response.headers.update(patience.headers | headers)
+    response.headers.update(wait.headers | headers)
     return expanded
 
 
 @router.post(
     "/manual", summary="Ask a question with a pasted expansion", responses=problem_responses(400, 404, 409, 422)
 )
-async def save_manual_expansion(served: Served, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
+async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
     """Store a question with the reply of a model of one's own. 400 when the reply cannot be used: nothing is stored."""
     request = QueryRequest(
         queries=one_question(body.question),
@@ -86,18 +86,18 @@ async def save_manual_expansion(served: Served, key: Keyed, body: PastedExpansio
         expansion_reply=body.reply,
         until="expand",
     )
-    async with served.database.connection() as connection:
-        stored = await ask(connection, request, served.run_settings(), key=key)
-    expanded = await _read(served, Awaited(stored.query_id, stored.run_id, stored.job_id))
+    async with ctx.database.connection() as connection:
+        stored = await ask(connection, request, ctx.run_settings(), key=key)
+    expanded = await _read(ctx, Awaited(stored.query_id, stored.run_id, stored.job_id))
     if expanded is None:
         raise StepOvertakenError(stored.query_id)
     response.headers.update({} if stored.is_new else REPLAYED)
     return expanded
 
 
-async def _read(served: Services, asked: Awaited) -> Expanded | None:
+async def _read(ctx: ApiContext, asked: Awaited) -> Expanded | None:
     """The expansion of a question; None while none is stored."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         view = await query_view(connection, asked.query_id)
     if view is None or view.expansion is None:
         return None

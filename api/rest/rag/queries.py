@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.context import Served
+from api.context import Context
 from api.problems import problem_responses
 from api.rest.bodies.base import MAX_ID, PathId
 from api.rest.bodies.rag_queries import PassageChoice, QueryDetail, QueryList, QueryPatch, QueryStatus
@@ -27,7 +27,7 @@ router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=Strict
 
 @router.get("", summary="List questions", responses=problem_responses(422))
 async def list_queries(
-    served: Served,
+    ctx: Context,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     before: Annotated[
         int | None, Query(ge=1, le=MAX_ID, description="The id of the last question of the page before.", examples=[17])
@@ -35,7 +35,7 @@ async def list_queries(
     status: Annotated[QueryStatus | None, Query(description="Those alone that need this next.")] = None,
 ) -> QueryList:
     """The newest questions, newest first, each with how far it has come and what it needs next."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         if status is None:
             wanted, total = None, await queries.total(connection)
         else:
@@ -47,21 +47,21 @@ async def list_queries(
 
 
 @router.get("/{query_id}", summary="Read a question", responses=problem_responses(404, 422))
-async def read_query(query_id: PathId, served: Served) -> QueryDetail:
+async def read_query(query_id: PathId, ctx: Context) -> QueryDetail:
     """A question with its expansion, the chunks and passages found for it, and its last error."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return await _detail(connection, query_id)
 
 
 @router.patch("/{query_id}", summary="Change a question", responses=problem_responses(404, 409, 422))
-async def change_query(query_id: PathId, served: Served, body: QueryPatch) -> QueryDetail:
+async def change_query(query_id: PathId, ctx: Context, body: QueryPatch) -> QueryDetail:
     """Change the question, its expansion, or which passages stay and in which order.
 
     What was computed from the old values is no longer used, and nothing runs by itself: `status` says what is needed
     next. The order of passages is that of the prompt. Passages cannot be changed in one request with the question or
     its expansion, because they were found by those.
     """
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         async with connection.transaction():
             query = await held(connection, query_id)
             changes = {name: getattr(body, name) for name in body.model_fields_set - {"clean_retrieval_context"}}
@@ -74,12 +74,12 @@ async def change_query(query_id: PathId, served: Served, body: QueryPatch) -> Qu
 
 
 @router.delete("/{query_id}", summary="Delete a question", status_code=204, responses=problem_responses(404, 409, 422))
-async def delete_query(query_id: PathId, served: Served) -> None:
+async def delete_query(query_id: PathId, ctx: Context) -> None:
     """Delete a question with everything that was computed for it, its answers, and every text of them.
 
     Refused while a stage of it runs. A run without other questions goes with it.
     """
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await deletions.delete_query(connection, await found(connection, query_id))
 
 

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from api.context import Served
+from api.context import Context
 from api.problems import problem_responses
 from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_results import ResultList, ResultReply
@@ -14,9 +14,9 @@ router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"],
 
 
 @router.get("", summary="List the answers to a question", responses=problem_responses(404, 422))
-async def list_results(query_id: PathId, served: Served) -> ResultList:
+async def list_results(query_id: PathId, ctx: Context) -> ResultList:
     """Every answer, newest first, with what its labels stand for."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await found(connection, query_id)
         stored = await queries.results(connection, query_id)
     results = [ResultReply.model_validate(result) for result in stored]
@@ -24,15 +24,15 @@ async def list_results(query_id: PathId, served: Served) -> ResultList:
 
 
 @router.get("/{result_id}", summary="Read an answer", responses=problem_responses(404, 422))
-async def read_result(query_id: PathId, result_id: PathId, served: Served) -> ResultReply:
+async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> ResultReply:
     """One answer, with what its labels stand for."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await found(connection, query_id)
         return ResultReply.model_validate(await queries.result(connection, query_id, result_id))
 
 
 @router.delete("/{result_id}", summary="Delete an answer", status_code=204, responses=problem_responses(404, 422))
-async def delete_result(query_id: PathId, result_id: PathId, served: Served) -> None:
+async def delete_result(query_id: PathId, result_id: PathId, ctx: Context) -> None:
     """Delete one answer. The attempt that made it stays in the history of its job."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await deletions.delete_result(connection, await found(connection, query_id), result_id)

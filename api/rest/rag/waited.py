@@ -4,11 +4,11 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import JSONResponse
 
-from api.context import Services
-from api.preferences import Patience
+from api.context import ApiContext
+from api.preferences import WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.rag_steps import Started
-from api.waiting import wait_for_rest
+from api.waiting import wait_until_idle
 from schemas import errors
 from schemas.errors import (
     ExpansionFailedError,
@@ -31,20 +31,20 @@ class Awaited(NamedTuple):
     job_id: int
 
 
-async def not_done(
-    served: Services, asked: Awaited, patience: Patience, *, headers: dict[str, str] | None = None
+async def pending_response(
+    ctx: ApiContext, asked: Awaited, wait: WaitPreference, *, headers: dict[str, str] | None = None
 ) -> JSONResponse | None:
     """Wait for a job. None when it is done; else the reply that says where it will be.
 
     Raises StepFailedError when a stage of it failed, StepOvertakenError when somebody cancelled it, and
     QueryMissingError when it was deleted.
     """
-    status = await _status(served, asked.job_id, patience)
+    status = await _status(ctx, asked.job_id, wait)
     match status:
         case JobStatus.SUCCEEDED:
             return None
         case JobStatus.FAILED | JobStatus.POISONED:
-            raise await _failure(served, asked)
+            raise await _failure(ctx, asked)
         case JobStatus.CANCELLED:
             raise StepOvertakenError(asked.query_id)
         case None:
@@ -58,20 +58,20 @@ async def not_done(
         status=status,
         message=f"Paused; POST {where}/resume lets it go on." if is_paused else f"On its way; {where} says how far.",
     )
-    all_headers = {"Location": where} | patience.headers | (headers or {})
+    all_headers = {"Location": where} | wait.headers | (headers or {})
     return JSONResponse(started.model_dump(mode="json"), status_code=202, headers=all_headers)
 
 
-async def _status(served: Services, job_id: int, patience: Patience) -> JobStatus | None:
-    if patience.seconds:
-        return await wait_for_rest(served.database, served.changes, job_id, timeout_s=patience.seconds)
-    async with served.database.connection() as connection:
+async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStatus | None:
+    if wait.seconds:
+        return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds)
+    async with ctx.database.connection() as connection:
         job = await runs.job(connection, job_id)
     return None if job is None else JobStatus(job["status"])
 
 
-async def _failure(served: Services, asked: Awaited) -> StepFailedError | StepOvertakenError:
-    async with served.database.connection() as connection:
+async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | StepOvertakenError:
+    async with ctx.database.connection() as connection:
         error = (await job_progress.progress(connection, [asked.job_id]))[asked.job_id].error
     if error is None:
         # Somebody retried it since.

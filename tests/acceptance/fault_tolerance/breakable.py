@@ -20,7 +20,7 @@ from stack.processes import worker_command
 from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import runs
-from store.runs.runs import Route
+from store.runs.runs import PendingChain
 from tests.acceptance.harness import Installation, StartedProcess
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 from workers.app import make_app
@@ -121,15 +121,15 @@ class BreakableInstallation(Installation):
         """Send the chains of a run once more, so many times, as a careless sender would."""
         app = make_app(self.redis_url)
 
-        async def routes() -> list[Route]:
+        async def chains() -> list[PendingChain]:
             database = Database(self.database_url, pool_size=1)
             async with database.connection() as connection:
                 job_ids = [row["id"] for row in await connection.fetch("SELECT id FROM job WHERE run_id = $1", run_id)]
-                found = await runs.routes(connection, job_ids)
+                found = await runs.pending_chains(connection, job_ids)
             await database.close()
             return found
 
-        due = asyncio.run(routes())
+        due = asyncio.run(chains())
         assert send(app, due * times) == len(due) * times
         app.close()
 

@@ -6,7 +6,7 @@ from typing import Final
 import httpx
 import pytest
 
-from api.context import Services
+from api.context import ApiContext
 from store.database import Connection
 from tests.api.pages.seeing import see
 from tests.api.pages.shown_runs import participant_run, question_run
@@ -47,8 +47,8 @@ CLOSED: Final = frozenset(
 
 
 @pytest.mark.parametrize("keeps_shape", [True, False])
-async def test_no_text_leaves_its_place(client: httpx.AsyncClient, services: Services, keeps_shape: bool) -> None:
-    async with services.database.connection() as connection:
+async def test_no_text_leaves_its_place(client: httpx.AsyncClient, ctx: ApiContext, keeps_shape: bool) -> None:
+    async with ctx.database.connection() as connection:
         shown = await participant_run(connection)
         query = await question_run(connection)
         await _poison(connection, keeps_shape=keeps_shape)

@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from api.context import Services
+from api.context import ApiContext
 from schemas.statuses import JobStatus
 from store.runs import runs
 from tests.api.pages.seeing import see, send, words
@@ -21,9 +21,9 @@ from tests.api.pages.shown_runs import (
 
 
 @pytest.fixture
-async def shown(services: Services) -> ShownRun:
+async def shown(ctx: ApiContext) -> ShownRun:
     """A run with a job in every state."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return await participant_run(connection)
 
 
@@ -43,9 +43,9 @@ async def test_a_participant_is_followed_from_scores_back_to_quotes(client: http
 
 
 async def test_a_question_is_followed_from_its_answer_back_to_its_words(
-    client: httpx.AsyncClient, services: Services
+    client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await question_run(connection)
     page = await see(client, f"/jobs/{query.job_id}")
     assert page.status_code == 200
@@ -98,9 +98,9 @@ async def test_a_job_in_any_state_has_a_page(client: httpx.AsyncClient, shown: S
 
 
 async def test_outputs_of_another_version_are_shown_as_they_are(
-    client: httpx.AsyncClient, services: Services, shown: ShownRun
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await connection.execute(
             """UPDATE stage_attempt SET output = '{"words_of_old": "<b>bold</b>"}' WHERE job_id = $1""", shown.succeeded
         )
@@ -111,8 +111,8 @@ async def test_outputs_of_another_version_are_shown_as_they_are(
     assert "<b>bold" not in page.text
 
 
-async def test_an_index_job_shows_stages_and_fields(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_an_index_job_shows_stages_and_fields(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         job_id = await connection.fetchval(
             "INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version)"
             " VALUES ('index', 'i', 'demo', '{}', 's', '{}', '0') RETURNING id"
@@ -127,18 +127,18 @@ async def test_an_index_job_shows_stages_and_fields(client: httpx.AsyncClient, s
     assert "index" in words(page)
 
 
-async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, services: Services, shown: ShownRun) -> None:
+async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:
     page = await see(client, f"/jobs/{shown.failed}")
     reply = await send(client, page, f"/jobs/{shown.failed}/retry")
     assert reply.status_code == 303
-    assert reply.headers["location"] == f"/jobs/{shown.failed}?did=retry&jobs=1&sent=true"
-    async with services.database.connection() as connection:
+    assert reply.headers["location"] == f"/jobs/{shown.failed}?action=retry&jobs=1&sent=true"
+    async with ctx.database.connection() as connection:
         job = await runs.job(connection, shown.failed)
     assert job is not None
     assert job["status"] == JobStatus.WAITING
 
 
-async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, services: Services, shown: ShownRun) -> None:
+async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:
     page = await see(client, f"/jobs/{shown.waiting}")
     await send(client, page, f"/jobs/{shown.waiting}/cancel", note="wrong split")
     assert "wrong split" in words(await see(client, f"/jobs/{shown.waiting}"))

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from api.context import Services
+from api.context import ApiContext
 from store.runs import stages
 from tests.api.pages.seeing import form, forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question, carry_out, chain, job_status
@@ -26,9 +26,9 @@ async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) ->
     ],
 )
 async def test_a_question_at_rest_offers_its_next_step_and_takes_it(
-    client: httpx.AsyncClient, services: Services, done: int, button: str
+    client: httpx.AsyncClient, ctx: ApiContext, done: int, button: str
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:done], until=WHOLE[done - 1])
     shown = await see(client, "/rag")
 
@@ -37,19 +37,19 @@ async def test_a_question_at_rest_offers_its_next_step_and_takes_it(
     )
 
     assert (reply.status_code, reply.headers["location"]) == (303, f"/rag#question-{query.id}")
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert (await chain(connection, query.job_id))[WHOLE[done]] == "ready"
 
 
-async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:2], until="embed")
     shown = await see(client, "/rag")
 
     reply = await send(client, shown, f"/rag/{query.id}/run")
 
     assert reply.status_code == 303
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert list(await chain(connection, query.job_id)) == list(WHOLE)
     shown = await see(client, "/rag")
     assert "2 of 8 retrieve" in words(shown)
@@ -57,8 +57,8 @@ async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, se
     assert not [of for of in forms(shown) if of.action.endswith(("/run", "/steps"))]
 
 
-async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
@@ -71,27 +71,27 @@ async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.Async
     reply = await send(client, shown, f"/rag/{query.id}/decision")
 
     assert reply.status_code == 303
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await job_status(connection, query.job_id) == "waiting"
 
 
 async def test_a_ready_question_can_be_searched_for_again_with_a_warning(
-    client: httpx.AsyncClient, services: Services
+    client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE)
     shown = await see(client, "/rag", status="ready")
     assert "reordered or removed by hand are set aside" in words(shown)
 
     await send(client, shown, f"/rag/{query.id}/search")
 
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         stood = await chain(connection, query.job_id)
         assert (list(stood), stood["retrieve"]) == (list(WHOLE[:6]), "ready")
 
 
-async def test_filters_count_and_choose(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_filters_count_and_choose(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         ready = await a_question(connection, *WHOLE)
     shown = await see(client, "/rag", status="pending")
 
@@ -100,14 +100,14 @@ async def test_filters_count_and_choose(client: httpx.AsyncClient, services: Ser
     assert f"question-{ready.id}" in (await see(client, "/rag", status="ready")).text
 
 
-async def test_a_form_without_its_mark_is_refused(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_a_form_without_its_mark_is_refused(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:2], until="embed")
 
     reply = await client.post(f"/rag/{query.id}/run", headers={"Accept": "text/html"}, data={})
 
     assert reply.status_code == 403
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await job_status(connection, query.job_id) == "succeeded"
 
 
@@ -116,8 +116,8 @@ async def test_a_question_that_is_not_there_is_a_page_that_says_so(client: httpx
     assert (await see(client, "/rag", status="strange")).status_code == 422
 
 
-async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, text='<script>alert("1")</script>')
         await carry_out(connection, query.job_id, "expand")
 

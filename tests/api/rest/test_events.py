@@ -16,7 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 from httpx_sse import EventSource, ServerSentEvent, aconnect_sse
 
-from api.context import Services
+from api.context import ApiContext
 from api.streams import Streams
 from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
@@ -66,9 +66,9 @@ def watching(address: str) -> Open:
 
 
 @pytest.fixture
-async def stored(services: Services) -> Stored:
+async def stored(ctx: ApiContext) -> Stored:
     """A run of one job of two stages."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return await runs.store(connection, new_run(("316",), stages=("extract", "embed")))
 
 
@@ -161,17 +161,17 @@ async def test_all_runs_are_watched_by_number(watching: Open, database: Database
                 await connection.execute("UPDATE job SET status = 'waiting' WHERE id = $1", stored.job_ids[0])
 
 
-async def test_a_stream_that_nobody_reads_any_more_ends(watching: Open, services: Services, stored: Stored) -> None:
+async def test_a_stream_that_nobody_reads_any_more_ends(watching: Open, ctx: ApiContext, stored: Stored) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         await anext(events)
-        assert services.streams.open == 1
-    await eventually(lambda: not services.streams.open)
+        assert ctx.streams.open == 1
+    await eventually(lambda: not ctx.streams.open)
 
 
 async def test_many_streams_of_a_run_borrow_one_connection_at_a_time(
-    watching: Open, services: Services, stored: Stored
+    watching: Open, ctx: ApiContext, stored: Stored
 ) -> None:
-    database = Database(services.database.url, pool_size=1)
+    database = Database(ctx.database.url, pool_size=1)
     streams = Streams(database)
 
     found = await asyncio.gather(*(streams.state(stored.run_id) for _ in range(100)))
@@ -180,11 +180,11 @@ async def test_many_streams_of_a_run_borrow_one_connection_at_a_time(
     assert {state.stages for state in found if state is not None} == {2}
 
 
-async def test_a_state_is_read_after_it_was_asked_for(services: Services, stored: Stored) -> None:
-    streams = services.streams
+async def test_a_state_is_read_after_it_was_asked_for(ctx: ApiContext, stored: Stored) -> None:
+    streams = ctx.streams
     early = asyncio.create_task(streams.state(stored.run_id))
     await asyncio.sleep(0)
-    await carry_out(services.database, stored, "extract")
+    await carry_out(ctx.database, stored, "extract")
     late = await streams.state(stored.run_id)
 
     assert late is not None and late.stages_done == 1
@@ -197,8 +197,8 @@ async def test_a_run_that_is_not_there_has_no_stream(client: httpx.AsyncClient) 
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")
 
 
-async def test_too_many_streams_are_refused(client: httpx.AsyncClient, services: Services, stored: Stored) -> None:
-    services.streams.open = 256
+async def test_too_many_streams_are_refused(client: httpx.AsyncClient, ctx: ApiContext, stored: Stored) -> None:
+    ctx.streams.open = 256
 
     for path in ("/events", f"/runs/{stored.run_id}/events"):
         reply = await client.get(path)

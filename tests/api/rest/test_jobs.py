@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from api.context import Services
+from api.context import ApiContext
 from schemas.values.chat import ChatCall, ChatReply, Message
 from store.runs import ledger, runs, stages
 from store.runs.runs import Stored
@@ -14,9 +14,9 @@ SECRET = {"quotes": {"sleep": ["I lie awake"]}}
 
 
 @pytest.fixture
-async def stored(services: Services) -> Stored:
+async def stored(ctx: ApiContext) -> Stored:
     """A run of one job, whose first stage is done and whose second failed once after a call."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         run = await runs.store(connection, new_run(("316",), stages=("extract", "score")))
         (job_id,) = run.job_ids
         await take(connection, job_id, "extract", committing(SECRET))
@@ -43,7 +43,7 @@ async def test_a_job_shows_where_it_stands(client: httpx.AsyncClient, stored: St
     found = (await client.get(f"/jobs/{stored.job_ids[0]}")).json()
 
     assert (found["run_id"], found["kind"], found["query_id"]) == (stored.run_id, "participant", None)
-    assert (found["status"], found["is_at_rest"], found["llm_paid"]) == ("failed", True, 1)
+    assert (found["status"], found["is_idle"], found["llm_paid"]) == ("failed", True, 1)
     assert [stage["status"] for stage in found["stages"]] == ["done", "failed"]
     assert found["error"]["category"] == "scoring_llm_timeout"
 

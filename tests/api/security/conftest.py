@@ -7,7 +7,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from api.context import Services
+from api.context import ApiContext
 from store.access import api_tokens
 from store.access.api_tokens import Scope
 
@@ -33,22 +33,22 @@ def visit(app: FastAPI) -> Client:
 
 
 @pytest.fixture
-def make_token(services: Services) -> MakeToken:
+def make_token(ctx: ApiContext) -> MakeToken:
     """Stores a token and gives it."""
 
     async def made(name: str = "laptop", scope: Scope = Scope.WRITE, lifetime: timedelta | None = None) -> str:
-        async with services.database.connection() as connection:
+        async with ctx.database.connection() as connection:
             return (await api_tokens.create(connection, name, scope, lifetime=lifetime)).secret
 
     return made
 
 
 @pytest.fixture
-def revoke(services: Services) -> Revoke:
+def revoke(ctx: ApiContext) -> Revoke:
     """Revokes a token."""
 
     async def revoked(name: str) -> None:
-        async with services.database.connection() as connection:
+        async with ctx.database.connection() as connection:
             await api_tokens.revoke(connection, name)
 
     return revoked

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from api import problems
 from api.app import make_app
-from api.context import Services
+from api.context import ApiContext
 from api.security.admission import Admitted
 from schemas.settings.process import ProcessSettings
 from store.access.api_tokens import Scope
@@ -81,10 +81,8 @@ async def test_a_proxy_that_hides_where_its_clients_are_opens_nothing(visit: Cli
         assert problem(await client.get("/room")) == (401, "unauthorized")
 
 
-async def test_a_server_off_loopback_is_never_open(services: Services) -> None:
-    off = Services(
-        settings=ProcessSettings(ragq_api_host="0.0.0.0"), database=services.database, broker=services.broker
-    )
+async def test_a_server_off_loopback_is_never_open(ctx: ApiContext) -> None:
+    off = ApiContext(settings=ProcessSettings(ragq_api_host="0.0.0.0"), database=ctx.database, broker=ctx.broker)
     transport = httpx.ASGITransport(make_app(off))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         assert problem(await client.get("/runs")) == (401, "unauthorized")
@@ -159,8 +157,8 @@ async def test_strangers_may_ask_whether_the_server_lives(visit: Client, make_to
         assert (await stranger.post("/readyz")).status_code == 401
 
 
-async def test_a_database_without_tables_is_told_of(visit: Client, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_a_database_without_tables_is_told_of(visit: Client, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         await connection.execute("DROP TABLE api_session, api_token CASCADE")
     async with visit() as client:
         reply = await client.get("/room")
@@ -172,7 +170,7 @@ async def test_a_database_without_tables_is_told_of(visit: Client, services: Ser
 
 
 async def test_without_its_database_the_doors_stay_shut(app: FastAPI, visit: Client) -> None:
-    await app.state.services.database.close()
+    await app.state.context.database.close()
     async with visit() as client:
         reply = await client.get("/room")
         ready = await client.get("/readyz")

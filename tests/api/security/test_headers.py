@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from api import problems
 from api.app import make_app
-from api.context import Services
+from api.context import ApiContext
 from api.security.headers import CONTENT_SECURITY_POLICY, HEADERS
 from schemas.settings.process import ProcessSettings
 from tests.api.security.conftest import Client, MakeToken
@@ -93,11 +93,11 @@ async def test_it_answers_to_no_name_that_a_stranger_could_point_here(visit: Cli
     assert [name for name, reply in replies.items() if name and name in reply.text] == []
 
 
-async def test_names_of_its_own_are_listed(services: Services) -> None:
-    named = Services(
+async def test_names_of_its_own_are_listed(ctx: ApiContext) -> None:
+    named = ApiContext(
         settings=ProcessSettings(ragq_api_allowed_hosts="ragq.lan", ragq_api_host="box.lan"),
-        database=services.database,
-        broker=services.broker,
+        database=ctx.database,
+        broker=ctx.broker,
     )
     transport = httpx.ASGITransport(make_app(named))
     async with httpx.AsyncClient(transport=transport, base_url="http://RAGQ.lan") as client:
@@ -124,17 +124,17 @@ async def test_a_body_that_is_too_large_is_refused_however_it_comes(several: Non
     assert fits.json() == 2048 * 1024
 
 
-async def test_other_origins_may_call_only_when_they_are_listed(services: Services, visit: Client) -> None:
+async def test_other_origins_may_call_only_when_they_are_listed(ctx: ApiContext, visit: Client) -> None:
     preflight = {"Origin": "https://notes.example", "Access-Control-Request-Method": "POST"}
     async with visit() as client:
         refused = await client.options("/room", headers=preflight)
         assert "access-control-allow-origin" not in refused.headers
 
     friendly = make_app(
-        Services(
+        ApiContext(
             settings=ProcessSettings(ragq_api_cors_origins="https://notes.example"),
-            database=services.database,
-            broker=services.broker,
+            database=ctx.database,
+            broker=ctx.broker,
         )
     )
 

@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from api.context import Services
+from api.context import ApiContext
 from api.security.admission import SESSION_COOKIE
 from store.access.api_tokens import Scope, hashed
 from tests.api.security.conftest import Client, MakeToken
@@ -24,14 +24,14 @@ async def log_in(client: httpx.AsyncClient, token: str, **fields: str) -> httpx.
     return await client.post("/login", data={"csrf_token": mark, "token": token, **fields})
 
 
-async def test_a_token_opens_a_session(visit: Client, make_token: MakeToken, services: Services) -> None:
+async def test_a_token_opens_a_session(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
     token = await make_token()
     async with visit(**HTML) as client:
         reply = await log_in(client, token, next="/runs/7")
 
         assert (reply.status_code, reply.headers["location"]) == (303, "/runs/7")
         assert (await client.get("/room")).status_code == 200
-        async with services.database.connection() as connection:
+        async with ctx.database.connection() as connection:
             kept = await connection.fetchval("SELECT session_hash FROM api_session")
         assert kept == hashed(client.cookies[SESSION_COOKIE])
 
@@ -68,9 +68,7 @@ async def test_a_session_of_a_reading_token_reads_and_logs_out(visit: Client, ma
         assert (await client.post("/logout")).status_code == 403
 
 
-async def test_logout_ends_the_session_on_the_server_too(
-    visit: Client, make_token: MakeToken, services: Services
-) -> None:
+async def test_logout_ends_the_session_on_the_server_too(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
     async with visit(**HTML) as client:
         await log_in(client, await make_token())
         session = client.cookies[SESSION_COOKIE]
@@ -84,7 +82,7 @@ async def test_logout_ends_the_session_on_the_server_too(
         assert SESSION_COOKIE not in client.cookies
         client.cookies.set(SESSION_COOKIE, session)
         assert (await client.get("/room")).status_code == 303
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await connection.fetchval("SELECT count(*) FROM api_session") == 0
 
 
@@ -93,15 +91,13 @@ async def test_whoever_has_no_session_sees_no_logout(visit: Client) -> None:
         assert "/logout" not in (await client.get("/runs")).text
 
 
-async def test_a_revoked_token_takes_its_sessions_along(
-    visit: Client, make_token: MakeToken, services: Services
-) -> None:
+async def test_a_revoked_token_takes_its_sessions_along(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
     from store.access import api_tokens
 
     await make_token("kept")
     async with visit(**HTML) as client:
         await log_in(client, await make_token("laptop"))
-        async with services.database.connection() as connection:
+        async with ctx.database.connection() as connection:
             await api_tokens.revoke(connection, "laptop")
 
         assert (await client.get("/room")).status_code == 303

@@ -62,7 +62,7 @@ async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
             "succeeded",
             "needs_embeddings",
         )
-        assert await runs.routes(connection, [query.job_id]) == []
+        assert await runs.pending_chains(connection, [query.job_id]) == []
         assert await flaws(connection) == []
 
 

@@ -92,8 +92,8 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
 
         assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
         assert await job_status(connection, query.job_id) == "waiting"
-        (route,) = await runs.routes(connection, [query.job_id])
-        assert tuple(hop.stage for hop in route.hops) == runs_now
+        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        assert tuple(stage.stage for stage in pending.stages) == runs_now
         await carry_out(connection, query.job_id, *runs_now)
         assert await job_status(connection, query.job_id) == "succeeded"
         assert await flaws(connection) == []
@@ -106,8 +106,8 @@ async def test_several_steps_run_one_after_the_other(database: Database) -> None
         await take_step(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
 
         assert list(await chain(connection, query.job_id)) == list(TO_CONSOLIDATE)
-        (route,) = await runs.routes(connection, [query.job_id])
-        assert tuple(hop.stage for hop in route.hops) == TO_CONSOLIDATE[2:]
+        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        assert tuple(stage.stage for stage in pending.stages) == TO_CONSOLIDATE[2:]
 
 
 @pytest.mark.parametrize(
@@ -278,8 +278,8 @@ async def test_the_prompt_is_made_again_for_another_number_of_sources(
 
         await run_rest(connection, query, top_n=after)
 
-        (route,) = await runs.routes(connection, [query.job_id])
-        assert route.hops[0].stage == first
+        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        assert pending.stages[0].stage == first
 
 
 async def test_the_preset_that_a_run_has_is_no_move(database: Database) -> None:

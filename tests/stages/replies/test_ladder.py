@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import LLMResponseParseError
-from stages.replies import ParsedReply, Rung, parse_reply
+from stages.replies import ParsedReply, RepairStep, parse_reply
 
 MALFORMED_JSON = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "malformed_json" / "cases.jsonl"
 
@@ -24,14 +24,14 @@ json_objects = st.dictionaries(
     [
         ('{"a": ["x"]}', ()),
         ('Thinking.\n<answer>```json\n{"a": ["x"]}\n```</answer>', ()),
-        ("{“a”: [“x”,]}", (Rung.FIXUPS,)),
-        ("{'a': ['x']}", (Rung.PYTHON_LITERAL,)),
-        ("{‘a’: ['x']}", (Rung.FIXUPS, Rung.PYTHON_LITERAL)),
-        ('Here you are: {"a": ["x"]}', (Rung.JSON_REPAIR,)),
-        ('{a: ["x"', (Rung.JSON_REPAIR,)),
+        ("{“a”: [“x”,]}", (RepairStep.FIXUPS,)),
+        ("{'a': ['x']}", (RepairStep.PYTHON_LITERAL,)),
+        ("{‘a’: ['x']}", (RepairStep.FIXUPS, RepairStep.PYTHON_LITERAL)),
+        ('Here you are: {"a": ["x"]}', (RepairStep.JSON_REPAIR,)),
+        ('{a: ["x"', (RepairStep.JSON_REPAIR,)),
     ],
 )
-def test_the_rungs_that_were_needed_are_told(raw: str, rungs: tuple[Rung, ...]) -> None:
+def test_the_rungs_that_were_needed_are_told(raw: str, rungs: tuple[RepairStep, ...]) -> None:
     assert parse_reply(raw) == ParsedReply({"a": ["x"]}, rungs)
 
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from schemas.values.failures import Failure, FailureContext, FailureCounts, FailureSummary
-from schemas.values.scored_runs import HallucinatedEvidence, Troubles
+from schemas.values.scored_runs import HallucinatedEvidence, RunFailures
 from stages.reports.failures import failure_list, unresolved_counts
 from tests.stages.reports.builders import NOON, ZERO_SHOT, failed, labels
 
@@ -16,7 +16,7 @@ RESOLVED = failed(
 VALIDATION = failed(
     3, 330, at=3, stage="validate", category="validation_json_parse", message="not JSON", evidence_key="PHQ8_Sleep"
 )
-TROUBLES = Troubles(run_id=12, submitted_at=NOON, failed=(RESOLVED, VALIDATION), hallucinated=(MADE_UP,))
+TROUBLES = RunFailures(run_id=12, submitted_at=NOON, failed=(RESOLVED, VALIDATION), hallucinated=(MADE_UP,))
 LABELS = {316: labels("0"), 319: None, 330: labels("0") | {"PHQ8_Sleep": 9}}
 
 

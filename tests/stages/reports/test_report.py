@@ -149,7 +149,7 @@ def test_provenance_names_what_the_original_left_out() -> None:
 def test_two_reports_of_the_same_work_differ_in_timings_alone() -> None:
     later = NOON + timedelta(days=1)
     again = failed(5, 345, attempt=2, at=9)
-    troubles = RUN.troubles.model_copy(
+    failures = RUN.failures.model_copy(
         update={
             "submitted_at": later,
             "failed": (
@@ -164,7 +164,7 @@ def test_two_reports_of_the_same_work_differ_in_timings_alone() -> None:
             "jobs": RUN.jobs[::-1],
             "attempts": (*RUN.attempts[::-1], RUN.attempts[0]),
             "calls": RUN.calls[::-1],
-            "troubles": troubles,
+            "failures": failures,
         }
     )
 

@@ -66,10 +66,10 @@ async def test_chunks_that_a_job_is_on_its_way_to_are_not_due(database: Database
 async def test_all_batches_come_from_the_weights_of_the_first(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        await corpora.take_weights(connection, corpus.id, "a" * 64)
-        await corpora.take_weights(connection, corpus.id, "a" * 64)
+        await corpora.pin_model_digest(connection, corpus.id, "a" * 64)
+        await corpora.pin_model_digest(connection, corpus.id, "a" * 64)
         with pytest.raises(EmbeddingArtifactMismatchError, match="aaaaaaaaaaaa, and this batch by bbbbbbbbbbbb"):
-            await corpora.take_weights(connection, corpus.id, "b" * 64)
+            await corpora.pin_model_digest(connection, corpus.id, "b" * 64)
 
         assert (await corpora.corpus(connection, corpus.id)).model_digest == "a" * 64
 
@@ -85,4 +85,4 @@ async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> Non
         for table in ("works", "chunks", "chunk_vector", "chunk_term"):
             assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 0
         with pytest.raises(CorpusMissingError):
-            await corpora.take_weights(connection, corpus.id, "a")
+            await corpora.pin_model_digest(connection, corpus.id, "a")

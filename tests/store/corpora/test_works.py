@@ -10,7 +10,7 @@ from schemas.errors import DuplicateWorkError, WorkChangedError
 from schemas.values.corpora import VectorStatus
 from store.corpora import chunks, corpora, works
 from store.corpora.searchable import make_searchable
-from store.corpora.works import Outcome
+from store.corpora.works import ImportOutcome
 from store.database import Connection, Database
 from tests.store.kept_works import TEA, new_work, small_corpus
 
@@ -35,7 +35,7 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents(database: Data
         kept = await works.keep(connection, corpus.id, new_work())
         stored = await chunks.of_work(connection, kept.work_id)
 
-    assert kept.outcome is Outcome.NEW
+    assert kept.outcome is ImportOutcome.NEW
     ids = [chunk.id for chunk, _ in stored]
     assert [(chunk.level, status, chunk.parent_id, chunk.start_line, chunk.end_line) for chunk, status in stored] == [
         ("H1", VectorStatus.NO_VEC, None, 1, 11),
@@ -55,7 +55,7 @@ async def test_importing_again_changes_nothing(database: Database) -> None:
         before = await counts(connection, corpus.id)
         again = await works.keep(connection, corpus.id, new_work())
 
-        assert (again.work_id, again.outcome) == (first.work_id, Outcome.UNCHANGED)
+        assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.UNCHANGED)
         assert await counts(connection, corpus.id) == before
         assert await corpora.waiting(connection, corpus.id) == []
 
@@ -72,7 +72,7 @@ async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk
         again = await works.keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
         new = {chunk.id for chunk, _ in await chunks.of_work(connection, again.work_id)}
 
-        assert (again.work_id, again.outcome) == (first.work_id, Outcome.REPLACED)
+        assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.REPLACED)
         assert not old & new
         assert await counts(connection, corpus.id) == (5, 0, 0, 0)
         assert await connection.fetchval("SELECT count(*) FROM chunk_term") == 0
@@ -86,7 +86,7 @@ async def test_a_work_that_says_other_things_about_itself_is_replaced(database: 
         again = await works.keep(connection, corpus.id, new_work(authors="A. Leaf"))
         (listed,) = await works.listed(connection, corpus.id)
 
-    assert (again.outcome, listed.authors) == (Outcome.REPLACED, "A. Leaf")
+    assert (again.outcome, listed.authors) == (ImportOutcome.REPLACED, "A. Leaf")
 
 
 async def test_the_same_text_from_elsewhere_is_refused_and_the_work_that_has_it_named(database: Database) -> None:
@@ -100,7 +100,7 @@ async def test_the_same_text_from_elsewhere_is_refused_and_the_work_that_has_it_
 
     assert (refused.value.work_id, refused.value.title) == (first.work_id, "Tea")
     assert "Tea" not in str(refused.value)
-    assert kept.outcome is Outcome.NEW
+    assert kept.outcome is ImportOutcome.NEW
 
 
 async def test_a_work_that_cannot_be_stored_whole_is_not_stored(database: Database) -> None:

@@ -33,7 +33,7 @@ async def test_what_was_stored_is_there_and_what_became_stale_is_not(database: D
         assert view.available == len(CONTEXT.groups)
 
         none_left = CONTEXT.model_copy(update={"groups": ()}).model_dump(mode="json")
-        await edits.give(connection, query.job_id, "consolidate", none_left)
+        await edits.set_output(connection, query.job_id, "consolidate", none_left)
         view = await query_view(connection, query.id)
 
         assert view is not None

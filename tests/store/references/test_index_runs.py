@@ -227,4 +227,4 @@ async def test_a_run_that_is_only_to_be_published_rests_at_no_moment(
         state = await run_state(connection, run_id)
 
     assert state is not None
-    assert (state.states, state.is_at_rest) == ({JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}, False)
+    assert (state.states, state.is_idle) == ({JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}, False)

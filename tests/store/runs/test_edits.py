@@ -43,12 +43,12 @@ async def test_a_given_output_takes_the_place_of_the_computed_one_and_later_stag
         await carry_out(connection, job_id, "extract", "embed", "score")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
 
-        await edits.give(connection, job_id, "extract", {"by": "me"})
+        await edits.set_output(connection, job_id, "extract", {"by": "me"})
 
         assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "me"}, None, None]
         assert await status(connection, job_id) == JobStatus.WAITING
-        (route,) = await runs.routes(connection, [job_id])
-        assert [hop.stage for hop in route.hops] == ["embed", "score"]
+        (chain,) = await runs.pending_chains(connection, [job_id])
+        assert [stage.stage for stage in chain.stages] == ["embed", "score"]
         await carry_out(connection, job_id, "embed", "score")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
         assert len(await attempts.history(connection, job_id, "extract")) == 2
@@ -61,7 +61,7 @@ async def test_an_edit_with_a_note_pauses_the_job_until_it_is_resumed(database: 
     async with database.connection() as connection:
         await carry_out(connection, job_id, "extract", "embed")
 
-        await edits.give(connection, job_id, "extract", {"by": "me"}, pause_note="edited")
+        await edits.set_output(connection, job_id, "extract", {"by": "me"}, pause_note="edited")
 
         assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
         assert await runs.resume(connection, job_id=job_id) == [job_id]
@@ -71,7 +71,7 @@ async def test_an_edit_with_a_note_pauses_the_job_until_it_is_resumed(database: 
 async def test_giving_the_last_output_ends_the_job(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract",))
     async with database.connection() as connection:
-        await edits.give(connection, stored.job_ids[0], "extract", {"by": "me"})
+        await edits.set_output(connection, stored.job_ids[0], "extract", {"by": "me"})
 
         assert await status(connection, stored.job_ids[0]) == JobStatus.SUCCEEDED
 
@@ -101,10 +101,10 @@ async def test_a_running_stage_an_unknown_one_and_one_that_is_not_reached_are_re
             await edits.redo(connection, job_id, "embed")
         assert await stages.claim(connection, job_id, "extract", "worker", 60) is not None
         for change in (
-            edits.give(connection, job_id, "extract", {}),
+            edits.set_output(connection, job_id, "extract", {}),
             edits.redo(connection, job_id, "extract"),
-            edits.lengthen(connection, job_id, ("extract", "embed", "score")),
-            edits.end_after(connection, job_id, "extract"),
+            edits.append_stages(connection, job_id, ("extract", "embed", "score")),
+            edits.truncate_after(connection, job_id, "extract"),
         ):
             with pytest.raises(StageRunningError, match="'extract' of job j1 is running"):
                 await change
@@ -119,8 +119,8 @@ async def test_a_chain_that_ended_early_goes_on_with_the_stages_it_lacked(
     async with database.connection() as connection:
         await carry_out(connection, job_id, "extract")
 
-        assert await edits.lengthen(connection, job_id, whole) == ["embed", "score"]
-        assert await edits.lengthen(connection, job_id, whole) == []
+        assert await edits.append_stages(connection, job_id, whole) == ["embed", "score"]
+        assert await edits.append_stages(connection, job_id, whole) == []
 
         await carry_out(connection, job_id, "embed", "score")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
@@ -132,7 +132,7 @@ async def test_a_chain_that_has_not_ended_takes_new_stages_behind_its_last_one(
     stored = await store_run(stages=("extract",))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
-        assert await edits.lengthen(connection, job_id, ("extract", "embed")) == ["embed"]
+        assert await edits.append_stages(connection, job_id, ("extract", "embed")) == ["embed"]
 
         assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
         await carry_out(connection, job_id, "extract", "embed")
@@ -146,11 +146,11 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_what_came_behind_it_s
     async with database.connection() as connection:
         await carry_out(connection, job_id, "extract", "embed", "score")
 
-        await edits.end_after(connection, job_id, "extract")
+        await edits.truncate_after(connection, job_id, "extract")
 
         assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
-        assert await runs.routes(connection, [job_id]) == []
+        assert await runs.pending_chains(connection, [job_id]) == []
         assert [attempt["stage"] for attempt in await attempts.history(connection, job_id)] == [
             "extract",
             "embed",
@@ -158,7 +158,7 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_what_came_behind_it_s
         ]
         assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
         with pytest.raises(Refused, match="has no stage 'embed'"):
-            await edits.end_after(connection, job_id, "embed")
+            await edits.truncate_after(connection, job_id, "embed")
 
 
 async def test_a_chain_that_ends_earlier_still_has_to_get_there(database: Database, store_run: StoreRun) -> None:
@@ -167,7 +167,7 @@ async def test_a_chain_that_ends_earlier_still_has_to_get_there(database: Databa
     async with database.connection() as connection:
         await carry_out(connection, job_id, "extract")
 
-        await edits.end_after(connection, job_id, "embed")
+        await edits.truncate_after(connection, job_id, "embed")
 
         assert await status(connection, job_id) == JobStatus.RUNNING
         await carry_out(connection, job_id, "embed")
@@ -184,9 +184,9 @@ async def test_a_stage_that_was_taken_away_comes_back_with_its_numbers_and_above
         lost = await stages.claim(connection, job_id, "embed", "worker", 0)
         assert lost is not None
         assert await stages.expire(connection, max_interruptions=3)
-        await edits.end_after(connection, job_id, "extract")
+        await edits.truncate_after(connection, job_id, "extract")
 
-        assert await edits.lengthen(connection, job_id, ("extract", "embed")) == ["embed"]
+        assert await edits.append_stages(connection, job_id, ("extract", "embed")) == ["embed"]
 
         again = await stages.claim(connection, job_id, "embed", "worker", 60)
         assert again is not None and (again.attempt, again.fence > lost.fence) == (2, True)
@@ -221,7 +221,7 @@ async def test_two_who_make_a_chain_longer_at_once_take_turns(database: Database
 
     async def lengthen() -> list[str]:
         async with database.connection() as connection:
-            return await edits.lengthen(connection, stored.job_ids[0], ("extract", "embed"))
+            return await edits.append_stages(connection, stored.job_ids[0], ("extract", "embed"))
 
     assert sorted(await asyncio.gather(*(lengthen() for _ in range(4)))) == [[], [], [], ["embed"]]
 
@@ -244,8 +244,8 @@ async def test_editors_and_workers_never_wait_for_each_other_in_a_circle(
         for _ in range(30):
             async with database.connection() as connection:
                 with suppress(Refused):
-                    await edits.end_after(connection, job_id, "embed")
-                    await edits.lengthen(connection, job_id, ("extract", "embed", "score"))
+                    await edits.truncate_after(connection, job_id, "embed")
+                    await edits.append_stages(connection, job_id, ("extract", "embed", "score"))
                     await edits.redo(connection, job_id, "extract")
 
     await asyncio.gather(work(), work(), edit(), edit())

@@ -5,7 +5,7 @@ from typing import Any
 from schemas.values.chat import ChatCall, ChatReply
 from store.database import Database
 from store.runs import ledger, runs, stages
-from store.runs.failures import troubles
+from store.runs.failures import run_failures
 from store.runs.stages import Failure
 from tests.stages.reports.builders import scores
 from tests.store.scored import TIMED_OUT, end, store_scored_run
@@ -22,12 +22,12 @@ async def test_a_failed_attempt_is_final_until_it_is_retried_and_resolved_when_t
 ) -> None:
     async with database.connection() as connection:
         run_id = await store_scored_run(connection, {SUBJECT: TIMED_OUT})
-        before = await troubles(connection, run_id)
+        before = await run_failures(connection, run_id)
         (job_id,) = await runs.retry(connection, run_id=run_id)
-        waiting = await troubles(connection, run_id)
+        waiting = await run_failures(connection, run_id)
         await end(connection, job_id, scores("1"), first="score")
 
-        after = await troubles(connection, run_id)
+        after = await run_failures(connection, run_id)
 
     category = "scoring_llm_timeout"
     assert facts(before) == [("score", 1, category, False, True)]
@@ -42,7 +42,7 @@ async def test_a_lost_worker_is_a_failure(database: Database) -> None:
         await stages.claim(connection, job_id, "extract", "worker", 0)
         await stages.expire(connection, max_interruptions=3)
 
-        found = await troubles(connection, run_id)
+        found = await run_failures(connection, run_id)
 
     assert facts(found) == [("extract", 1, "worker_lost", False, False)]
 
@@ -61,7 +61,7 @@ async def test_the_item_of_a_reply_that_could_not_be_used_is_known(database: Dat
         await ledger.reject(connection, claim.attempt_id, reply.text)
         await stages.fail(connection, claim, failure, inputs={})
 
-        found = await troubles(connection, run_id)
+        found = await run_failures(connection, run_id)
 
     assert found is not None
     assert [one.evidence_key for one in found.failed] == ["PHQ8_Sleep"]
@@ -74,7 +74,7 @@ async def test_an_extraction_that_made_everything_up_is_found_although_its_job_w
         run_id = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=made_up)
         other = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=grounded)
 
-        found, nothing = await troubles(connection, run_id), await troubles(connection, other)
+        found, nothing = await run_failures(connection, run_id), await run_failures(connection, other)
 
     assert found is not None and nothing is not None
     assert [(one.subject, one.rejected) for one in found.hallucinated] == [("316", 3)]
@@ -83,4 +83,4 @@ async def test_an_extraction_that_made_everything_up_is_found_although_its_job_w
 
 async def test_a_run_that_is_not_there_has_no_troubles(database: Database) -> None:
     async with database.connection() as connection:
-        assert await troubles(connection, 99) is None
+        assert await run_failures(connection, 99) is None

@@ -22,10 +22,10 @@ async def test_a_run_counts_stages_and_says_when_it_rests(database: Database, st
         resting = await run_state(connection, stored.run_id)
 
     assert going_on is not None and resting is not None
-    assert (going_on.stages_done, going_on.stages, going_on.is_at_rest) == (1, 4, False)
+    assert (going_on.stages_done, going_on.stages, going_on.is_idle) == (1, 4, False)
     assert going_on.seconds_left is not None
     assert resting.states == {JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}
-    assert (resting.stages_done, resting.seconds_left, resting.is_at_rest) == (2, None, True)
+    assert (resting.stages_done, resting.seconds_left, resting.is_idle) == (2, None, True)
 
 
 async def test_there_is_no_state_of_no_run(database: Database) -> None:

@@ -59,7 +59,9 @@ async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(
             {"a": 1},
             [[0, 1, 2], [3, 4, 5]],
         )
-        assert [route.hops[0] for route in await runs.routes(connection, [job_id])] == [runs.Hop("embed", 1)]
+        assert [chain.stages[0] for chain in await runs.pending_chains(connection, [job_id])] == [
+            runs.PendingStage("embed", 1)
+        ]
 
 
 async def test_a_job_succeeds_with_its_last_stage(database: Database, store_run: StoreRun) -> None:
@@ -70,7 +72,7 @@ async def test_a_job_succeeds_with_its_last_stage(database: Database, store_run:
             await stages.commit(connection, claim, inputs={}, output={})
 
         assert await job_states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1}
-        assert await runs.routes(connection, stored.job_ids) == []
+        assert await runs.pending_chains(connection, stored.job_ids) == []
 
 
 async def test_a_fenced_off_worker_commits_nothing(database: Database, store_run: StoreRun) -> None:
@@ -127,8 +129,8 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(database:
 
         assert await runs.retry(connection, run_id=stored.run_id) == [job_id]
 
-        assert [route.hops for route in await runs.routes(connection, [job_id])] == [
-            [runs.Hop("embed", 2), runs.Hop("assemble", 1)]
+        assert [chain.stages for chain in await runs.pending_chains(connection, [job_id])] == [
+            [runs.PendingStage("embed", 2), runs.PendingStage("assemble", 1)]
         ]
         history = await attempts.history(connection, job_id)
         assert [(row["stage"], row["outcome"], row["error_message"]) for row in history] == [

@@ -14,7 +14,7 @@ from store.questions import queries
 from store.runs import runs, stages
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question, carry_out
-from workers.ledger_chat import CallsUnderWay
+from workers.ledger_chat import InFlightCalls
 from workers.queries.expand import expand_of_query
 from workers.queries.generate import generate_of_query
 from workers.work import Work
@@ -36,7 +36,7 @@ class Server:
     """The wiring of a process that has a language model and nothing else."""
 
     def __init__(self) -> None:
-        self.calls_under_way = CallsUnderWay()
+        self.in_flight_calls = InFlightCalls()
         self.model = ScriptedChat(_reply)
 
     def chat(self, _: RunSettings) -> ScriptedChat:

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from api.context import Services
+from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
 from schemas.values.queries import Answer, Origin
 from stack.valkey import ValkeyServer
@@ -39,9 +39,9 @@ def wait_seconds() -> float:
 
 
 @pytest.fixture
-async def services(database_url: str, valkey: ValkeyServer, wait_seconds: float) -> AsyncIterator[Services]:
+async def ctx(database_url: str, valkey: ValkeyServer, wait_seconds: float) -> AsyncIterator[ApiContext]:
     """As for every test of the API, with a wait of its own."""
-    made = Services(
+    made = ApiContext(
         settings=ProcessSettings().model_copy(update={"ragq_api_wait_seconds": wait_seconds}),
         database=Database(database_url, pool_size=4),
         broker=make_broker(valkey.url),
@@ -52,31 +52,31 @@ async def services(database_url: str, valkey: ValkeyServer, wait_seconds: float)
 
 
 @pytest.fixture
-async def corpus(services: Services) -> None:
+async def corpus(ctx: ApiContext) -> None:
     """A corpus named `small` that can be asked."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await store_small_corpus(connection)
 
 
 @pytest.fixture
-def ask(services: Services) -> Ask:
+def ask(ctx: ApiContext) -> Ask:
     """Asks a question that has the named stages done. The chain ends with the last of them, or with the expansion."""
 
     async def asked(*done: str) -> StoredQuery:
-        async with services.database.connection() as connection:
+        async with ctx.database.connection() as connection:
             return await a_question(connection, *done, until=done[-1] if done else "expand")
 
     return asked
 
 
 @pytest.fixture
-def working(services: Services) -> Working:
+def working(ctx: ApiContext) -> Working:
     """A worker that does every stage that is due, with outputs of the right shape. `fails` says what it cannot do."""
 
     @asynccontextmanager
     async def worker(fails: Mapping[str, Failure] = NO_FAILURES) -> AsyncIterator[None]:
         stop = asyncio.Event()
-        work = asyncio.create_task(_work(services.database, fails, stop))
+        work = asyncio.create_task(_work(ctx.database, fails, stop))
         yield
         stop.set()
         await work

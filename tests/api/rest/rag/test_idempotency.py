@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.context import Services
+from api.context import ApiContext
 from tests.api.rest.rag.conftest import Ask, Working, patient
 from tests.services.questions.questions import WHOLE
 
@@ -95,7 +95,7 @@ async def test_of_two_at_once_one_makes_the_answer_and_both_get_it(
 
 
 @pytest.mark.usefixtures("corpus")
-async def test_a_key_stands_for_one_request(client: httpx.AsyncClient, services: Services) -> None:
+async def test_a_key_stands_for_one_request(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
 
     other = await client.post("/rag/expansion/manual", json=PASTED | {"original_query": "Another?"}, headers=KEY)

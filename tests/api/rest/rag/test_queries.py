@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.context import Services
+from api.context import ApiContext
 from services.questions import ask as query_asked
 from services.questions.edits import found
 from store.questions.queries import StoredQuery
@@ -36,8 +36,8 @@ CLEAN_FIELDS = {
 }
 
 
-async def another(services: Services, *done: str) -> StoredQuery:
-    async with services.database.connection() as connection:
+async def another(ctx: ApiContext, *done: str) -> StoredQuery:
+    async with ctx.database.connection() as connection:
         asked = await query_asked.ask(connection, request("Another question?"), settings(), key=None)
         await carry_out(connection, asked.job_id, *done)
         return await found(connection, asked.query_id)
@@ -71,11 +71,11 @@ async def test_the_list_has_the_fields_of_the_seed_and_of_the_code(client: httpx
 
 
 async def test_the_list_comes_newest_first_by_pages_and_by_status(
-    client: httpx.AsyncClient, services: Services, ask: Ask
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     first = await ask(*TO_CONSOLIDATE)
-    second = await another(services, "expand")
-    third = await another(services, "expand", "embed")
+    second = await another(ctx, "expand")
+    third = await another(ctx, "expand", "embed")
 
     page = (await client.get(QUERIES, params={"limit": 2})).json()
     rest = (await client.get(QUERIES, params={"limit": 2, "before": second.id})).json()
@@ -125,14 +125,14 @@ async def test_what_is_not_there_yet_is_null(client: httpx.AsyncClient, ask: Ask
 
 
 async def test_a_failed_embedding_needs_embeddings_and_says_why(
-    client: httpx.AsyncClient, services: Services, ask: Ask
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask()
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await carry_out(connection, query.job_id, "expand")
     reply = await client.post(f"{QUERIES}/{query.id}/embed", headers={"Prefer": "respond-async"})
     assert reply.status_code == 202
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
         broken = Failure("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
@@ -153,7 +153,7 @@ async def test_a_failed_embedding_needs_embeddings_and_says_why(
 
 
 async def test_the_seeds_edit_changes_the_question_and_its_intent(
-    client: httpx.AsyncClient, services: Services, ask: Ask
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask(*WHOLE)
 
@@ -172,7 +172,7 @@ async def test_the_seeds_edit_changes_the_question_and_its_intent(
     )
     assert (changed["retrieved_context"], changed["clean_retrieval_context"]) == (None, None)
     assert changed["expanded_queries"] == ["tea leaf oxidation", "catechins turn brown"]
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await chain(connection, query.job_id) == {"expand": "done"}
 
 
@@ -309,9 +309,9 @@ async def test_passages_that_are_not_there_yet_cannot_be_chosen(client: httpx.As
     assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
 
 
-async def test_nothing_changes_while_a_stage_runs(client: httpx.AsyncClient, services: Services, ask: Ask) -> None:
+async def test_nothing_changes_while_a_stage_runs(client: httpx.AsyncClient, ctx: ApiContext, ask: Ask) -> None:
     query = await ask()
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await stages.claim(connection, query.job_id, "expand", "worker", 60) is not None
 
     changed = await client.patch(f"{QUERIES}/{query.id}", json={"original_query": "Something new?"})
@@ -323,7 +323,7 @@ async def test_nothing_changes_while_a_stage_runs(client: httpx.AsyncClient, ser
 
 
 async def test_a_question_is_deleted_with_everything_of_it(
-    client: httpx.AsyncClient, services: Services, ask: Ask
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask(*WHOLE)
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from api.context import Services
+from api.context import ApiContext
 from schemas.settings.preset import Preset
 from store.questions import presets
 from store.questions.queries import StoredQuery
@@ -141,7 +141,7 @@ async def test_an_answer_replies_as_the_seed_and_the_code_do(
 )
 async def test_the_number_of_sources_reaches_the_job(
     client: httpx.AsyncClient,
-    services: Services,
+    ctx: ApiContext,
     ask: Ask,
     working: Working,
     params: dict[str, int],
@@ -153,7 +153,7 @@ async def test_the_number_of_sources_reaches_the_job(
     async with working():
         assert (await client.post(path(query.id, "augment/run"), params=params, json=body)).status_code == 200
 
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         job = await runs.job(connection, query.job_id)
     assert job is not None
     assert job["inputs"].get("top_n") == asked_for
@@ -172,7 +172,7 @@ async def test_the_number_of_sources_reaches_the_job(
 )
 async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     client: httpx.AsyncClient,
-    services: Services,
+    ctx: ApiContext,
     ask: Ask,
     working: Working,
     body: dict[str, bool | None] | None,
@@ -183,7 +183,7 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     async with working():
         assert (await client.post(path(query.id, "augment/run"), json=body)).status_code == 200
 
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         job = await runs.job(connection, query.job_id)
     assert job is not None
     assert job["inputs"].get("light_model") is light
@@ -204,21 +204,21 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     ],
 )
 async def test_what_cannot_be_asked_for_is_refused_and_nothing_runs(
-    client: httpx.AsyncClient, services: Services, ask: Ask, params: dict[str, Any], body: dict[str, Any] | None
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask, params: dict[str, Any], body: dict[str, Any] | None
 ) -> None:
     query = await ask(*TO_CONSOLIDATE)
 
     reply = await client.post(path(query.id, "augment/run"), params=params, json=body)
 
     assert reply.status_code == 422
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await chain(connection, query.job_id) == dict.fromkeys(TO_CONSOLIDATE, "done")
 
 
 @pytest.mark.parametrize(("step", "done", "due"), [EMBED, RETRIEVE, CONSOLIDATE, RUN])
 async def test_without_a_worker_a_step_is_on_its_way_and_says_where(
     client: httpx.AsyncClient,
-    services: Services,
+    ctx: ApiContext,
     ask: Ask,
     step: str,
     done: tuple[str, ...],
@@ -234,7 +234,7 @@ async def test_without_a_worker_a_step_is_on_its_way_and_says_where(
     assert set(started) == {"query_id", "run_id", "job_id", "status", "message"}
     assert (started["job_id"], started["query_id"], started["status"]) == (query.job_id, query.id, "waiting")
     assert (await client.get(reply.headers["location"])).json()["status"] == "waiting"
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         first, *later = due
         waiting = {first: "ready"} | dict.fromkeys(later, "waiting")
         assert await chain(connection, query.job_id) == dict.fromkeys(done, "done") | waiting
@@ -322,7 +322,7 @@ async def test_a_failed_step_is_taken_again(client: httpx.AsyncClient, ask: Ask,
 
 @patient
 async def test_a_step_ends_the_chain_and_makes_what_came_after_stale(
-    client: httpx.AsyncClient, services: Services, ask: Ask, working: Working
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask, working: Working
 ) -> None:
     query = await ask(*WHOLE)
 
@@ -331,7 +331,7 @@ async def test_a_step_ends_the_chain_and_makes_what_came_after_stale(
 
     found = (await client.get(f"/rag/queries/{query.id}")).json()
     assert (found["status"], found["clean_retrieval_context"]) == ("needs_consolidation", None)
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await chain(connection, query.job_id) == dict.fromkeys(TO_VALIDATE, "done")
         assert await flaws(connection) == []
 
@@ -370,14 +370,14 @@ async def test_nobody_has_to_wait_for_the_rest_of_the_chain(
 )
 async def test_another_preset_moves_the_question_to_a_run_of_its_own(
     client: httpx.AsyncClient,
-    services: Services,
+    ctx: ApiContext,
     ask: Ask,
     working: Working,
     step: str,
     done: tuple[str, ...],
 ) -> None:
     query = await ask(*done)
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
         await presets.create(connection, "Few", few)
 
@@ -444,10 +444,10 @@ async def test_a_paused_step_says_how_it_goes_on(client: httpx.AsyncClient, ask:
 
 
 async def test_with_the_broker_away_a_step_is_stored_and_waits(
-    app: FastAPI, client: httpx.AsyncClient, services: Services, ask: Ask
+    app: FastAPI, client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask("expand")
-    app.state.services = replace(services, broker=make_broker("redis://127.0.0.1:1/0"))
+    app.state.context = replace(ctx, broker=make_broker("redis://127.0.0.1:1/0"))
 
     reply = await client.post(path(query.id, "embed"), headers=AT_ONCE)
 
