@@ -19,6 +19,7 @@ from benchmarks.machine import this_machine
 from benchmarks.retrieval_sets import SETS, data_folder, documents_of, query_set_of
 from benchmarks.stack import stack
 from schemas.errors import LLMResponseParseError
+from schemas.settings.ragq import RagqSettings
 from schemas.values.queries import RerankedChunk
 from schemas.values.verdicts import Decision
 from stages.ports import ChatModel
@@ -119,6 +120,7 @@ async def _decision(chat: ChatModel, pair: Pair, insertion: Insertion | None, mo
         template=default_template(TemplateTag.CHUNK_VALIDATION),
         model=model,
         timeout_s=TIMEOUT_S,
+        max_chars=RagqSettings().validation_max_chars,
     )
     try:
         return decision_of(whole_reply(await chat.chat(call)))

@@ -23,8 +23,8 @@ async def score_by_consistency(
     extracted: ExtractedEvidence,
     chat: ChatModel,
     plan: ScoringPlan,
-    samples: int = 5,
-    temperature: float = 0.2,
+    samples: int,
+    temperature: float,
 ) -> ParticipantScores:
     """The scores of one participant by `samples` replies at `temperature`, whatever the plan's own temperature.
 

@@ -29,8 +29,8 @@ async def embed_evidence(
     embedder: Embedder,
     dimension: int,
     timeout_s: float,
-    min_evidence_chars: int = 8,
-    batch: bool = True,
+    min_evidence_chars: int,
+    batch: bool,
 ) -> Embedded:
     """Embed the items with at least `min_evidence_chars` characters of evidence, in the order of the questionnaire.
 

@@ -31,7 +31,7 @@ def augment_prompt(
     parents: Mapping[int, CorpusChunk],
     template: str,
     template_version: int,
-    top_n: int = 5,
+    top_n: int,
 ) -> AugmentedPrompt:
     """The prompt with the first `top_n` passages of the consolidated context, in its order.
 

@@ -15,10 +15,10 @@ def consolidate_chunks(
     parents: Mapping[int, CorpusChunk],
     works: Mapping[int, WorkText],
     work_hashes: Mapping[int, str],
-    coverage_threshold: float = 0.5,
-    line_gap: int = 7,
-    min_content_length: int = 350,
-    enrich_from_md: bool = True,
+    coverage_threshold: float,
+    line_gap: int,
+    min_content_length: int,
+    enrich_from_md: bool,
 ) -> ConsolidatedContext:
     """Merge chunks of one section, best score first, and leave out passages under `min_content_length` characters.
 

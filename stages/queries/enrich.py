@@ -9,9 +9,9 @@ def enriched_content(
     chunk: CorpusChunk,
     work: WorkText,
     *,
-    min_content_length: int = 750,
-    lines_above: int = 0,
-    lines_below: int = 13,
+    min_content_length: int,
+    lines_above: int,
+    lines_below: int,
 ) -> str:
     """The content; when it has fewer than `min_content_length` characters, between the lines around it.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 
-def entity_boost(entities: Iterable[str], text: str, *, boost: float = 0.05) -> float:
+def entity_boost(entities: Iterable[str], text: str, *, boost: float) -> float:
     """`boost` times the number of entities that occur in the text, in any case. Repeated and blank ones do not count.
 
     >>> entity_boost(["Black Tea", "oolong", "enzyme", " "], "Enzymes darken black tea.", boost=0.05)

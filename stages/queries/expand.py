@@ -24,13 +24,13 @@ def pasted_expansion(reply: str) -> Expansion:
 async def expand_query(
     query: str,
     *,
-    n: int = 3,
+    n: int,
     template: str,
     chat: ChatModel,
     model: str,
     timeout_s: float,
-    temperature: float = 0.2,
-    max_tokens: int | None = None,
+    temperature: float,
+    max_tokens: int | None,
 ) -> Expansion:
     """Ask the model once for `n` search phrases, a made-up answer, the intent and the entities.
 
@@ -55,8 +55,8 @@ def expansion_call(
     template: str,
     model: str,
     timeout_s: float,
-    temperature: float = 0.2,
-    max_tokens: int | None = None,
+    temperature: float,
+    max_tokens: int | None,
 ) -> ChatCall:
     """The one call that expands a question."""
     return ChatCall(

@@ -14,7 +14,7 @@ class Filtered(NamedTuple):
     dropped: dict[str, int]
 
 
-def drop_short(chunks: Iterable[CorpusChunk], *, min_chars: int = 250, min_words: int = 150) -> Filtered:
+def drop_short(chunks: Iterable[CorpusChunk], *, min_chars: int, min_words: int) -> Filtered:
     """The chunks with that many characters and words, parted by white space; 0 switches a filter off.
 
     A blank chunk never stays. A chunk counts for the first filter that takes it: blank, min_chars, min_words.

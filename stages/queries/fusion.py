@@ -12,11 +12,11 @@ from stages.queries.normalise import Normalise, unit_range, z_scores
 class FusionSettings(NamedTuple):
     """What a fusion may depend on; each takes what it needs."""
 
-    rrf_k: int = 50
-    dense_weight: float = 0.5
+    rrf_k: int
+    dense_weight: float
     """The share of the dense leg, 0 to 1; the lexical leg has the rest. Not for `rrf`, where all lists weigh the same.
     """
-    lexical_limit: int = 5
+    lexical_limit: int
     """How many hits a lexical list could hold."""
 
 

@@ -19,8 +19,8 @@ async def generate_answer(
     chat: ChatModel,
     model: str,
     timeout_s: float,
-    temperature: float = 0.2,
-    max_tokens: int | None = None,
+    temperature: float,
+    max_tokens: int | None,
     sample: int = 0,
 ) -> Answer:
     """Ask the model once; `sample` tells one answer to the same prompt from another.
@@ -48,8 +48,8 @@ def answer_call(
     *,
     model: str,
     timeout_s: float,
-    temperature: float = 0.2,
-    max_tokens: int | None = None,
+    temperature: float,
+    max_tokens: int | None,
     sample: int = 0,
 ) -> ChatCall:
     """The one call that asks for the answer."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from stages.queries.normalise import Scores, unit_range
 
 
-def select_diverse(scores: Sequence[float], similarity: Scores, *, count: int, mmr_lambda: float = 0.7) -> list[int]:
+def select_diverse(scores: Sequence[float], similarity: Scores, *, count: int, mmr_lambda: float) -> list[int]:
     """Places of up to `count` candidates, in the order of their selection. The scores come best first.
 
     The first candidate is taken; then, again and again, the one with the highest lambda * score - (1 - lambda) * its

@@ -27,14 +27,14 @@ async def rerank_chunks(
     works: Mapping[int, WorkText],
     vectors: Mapping[int, NDArray[np.float32]],
     ranker: Ranker,
-    min_chars: int = 250,
-    min_words: int = 150,
-    min_content_length: int = 750,
-    lines_above: int = 0,
-    lines_below: int = 13,
-    boost_per_entity: float = 0.05,
-    mmr_lambda: float = 0.7,
-    top_n: int = 17,
+    min_chars: int,
+    min_words: int,
+    min_content_length: int,
+    lines_above: int,
+    lines_below: int,
+    boost_per_entity: float,
+    mmr_lambda: float,
+    top_n: int,
 ) -> RerankedChunks:
     """The `top_n` chunks in the order in which they were selected, each with the scores that it got on the way.
 

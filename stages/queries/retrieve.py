@@ -14,13 +14,13 @@ async def retrieve_chunks(
     *,
     search: ChunkSearch,
     corpus_id: int,
-    dense_limit: int = 19,
-    lexical_limit: int = 5,
-    lexical: str = "bm25",
-    fusion: str = "rrf",
-    rrf_k: int = 50,
-    dense_weight: float = 0.5,
-    top_k: int = 75,
+    dense_limit: int,
+    lexical_limit: int,
+    lexical: str,
+    fusion: str,
+    rrf_k: int,
+    dense_weight: float,
+    top_k: int,
 ) -> RetrievedChunks:
     """One dense list per vector, one lexical list per text but the made-up answer, and the first `top_k` of both fused.
 

@@ -25,7 +25,7 @@ def embed_phrases(
     tokens: TokenVectors,
     context_model: ContextModel,
     context_tags: Sequence[str] = (),
-    context_tag_weight: float = 1.0,
+    context_tag_weight: float,
 ) -> Embedded:
     """Normalise the phrases, add heads, and place them. Lookups that the model knows nothing about have no vector.
 

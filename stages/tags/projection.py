@@ -3,7 +3,7 @@
 from schemas.values.tags import Lexicon, Tag
 
 
-def project(token: str, lexicon: Lexicon, *, min_tag_count: int = 0) -> tuple[Tag, ...]:
+def project(token: str, lexicon: Lexicon, *, min_tag_count: int) -> tuple[Tag, ...]:
     """The tag of this name, else those that the alias stands for, else none; in alphabetical order.
 
     A token that is both is the tag. Aliases are followed once: a target that is no tag drops out. So do tags that

@@ -18,9 +18,9 @@ def rank_tags(
     *,
     context: Sequence[float] | None,
     rows: Mapping[str, Vector],
-    context_weight: float = 0.5,
-    per_phrase_final_k: int = 1,
-    global_k: int = 300,
+    context_weight: float,
+    per_phrase_final_k: int,
+    global_k: int,
 ) -> RankedTags:
     """Score every tag of every phrase, cut each phrase's list, merge the lists and cut once more.
 

@@ -20,9 +20,9 @@ async def retrieve_tags(
     search: NeighbourSearch,
     vocabulary_id: int,
     allow_nsfw_tags: bool,
-    per_phrase_k: int = 50,
-    min_tag_count: int = 0,
-    skip_exact: bool = True,
+    per_phrase_k: int,
+    min_tag_count: int,
+    skip_exact: bool,
 ) -> RetrievedTags:
     """For each phrase the tags that it names and those of its `per_phrase_k` nearest tokens.
 

@@ -15,8 +15,8 @@ def validate_tags(
     retrieved: RetrievedTags,
     lexicon: Lexicon,
     allow_nsfw_tags: bool,
-    min_tag_count: int = 0,
-    global_k: int = 300,
+    min_tag_count: int,
+    global_k: int,
 ) -> ValidatedTags:
     """The candidates as they are, if they keep the contract.
 

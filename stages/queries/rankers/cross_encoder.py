@@ -14,8 +14,8 @@ class CrossEncoderRanker(NamedTuple):
 
     scorer: PairScorer
     timeout_s: float
-    batch_size: int = 8
-    max_tokens: int = 512
+    batch_size: int
+    max_tokens: int
 
     @property
     def name(self) -> str:

@@ -11,10 +11,11 @@ from jsonschema import Draft202012Validator
 from schemas.errors import ExpansionReplyError, LLMResponseParseError, LLMTimeoutError, TemplateError
 from schemas.values.chat import ChatCall
 from schemas.values.queries import Expansion, Intent, Origin
-from stages.queries.expand import expand_query, expansion_call, expansion_prompt, no_expansion, pasted_expansion
+from stages.queries.expand import expansion_prompt, no_expansion, pasted_expansion
 from stages.queries.expansion_reply import expansion_json_schema
 from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import expand_query, expansion_call
 
 REPLY: dict[str, Any] = {
     "queries": ["oxidation of tea leaves", "why black tea is dark", "enzymes in withered leaves"],

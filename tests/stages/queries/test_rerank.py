@@ -11,8 +11,8 @@ from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.queries.candidates import Candidate
 from stages.queries.expand import no_expansion
-from stages.queries.rerank import rerank_chunks
 from stages.queries.works import WorkText
+from tests.stages.at_defaults import rerank_chunks
 from tests.stages.queries.builders import by_id, chunk, numbered_lines
 
 WORKS = {1: WorkText("Tea", "hash of tea", numbered_lines(30))}

@@ -9,7 +9,7 @@ from stages.tags.candidates import candidates_from_phrases
 from stages.tags.fusion import imputed_context
 from stages.tags.policy import is_nsfw
 from stages.tags.projection import project
-from stages.tags.rerank import rank_tags
+from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import at, candidates, names, reports, retrieved, searches, tags_of, vocabulary
 
 WORD = {"word": at(0)}
@@ -48,8 +48,8 @@ async def test_ambiguity_3_a_tag_without_a_count_was_used_0_times(min_tag_count:
 def test_ambiguity_4_aliases_are_followed_once_and_targets_outside_the_vocabulary_drop_out() -> None:
     lexicon = Lexicon(tags=tags_of({"tag": 1}), aliases={"near": ("tag", "gone"), "far": ("near",)})
 
-    assert [tag.name for tag in project("near", lexicon)] == ["tag"]
-    assert project("far", lexicon) == ()
+    assert [tag.name for tag in project("near", lexicon, min_tag_count=0)] == ["tag"]
+    assert project("far", lexicon, min_tag_count=0) == ()
 
 
 async def test_ambiguity_5_a_word_without_a_vector_has_no_neighbours() -> None:
