@@ -1,7 +1,9 @@
 """Parsing that reports everything that is wrong at once, instead of stopping at the first mistake."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
+
+from pydantic import ValidationError
 
 from schemas.errors import Refused
 from schemas.values.interviews import Problem
@@ -26,6 +28,14 @@ class ProblemsFound(Refused):
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
         lines = "\n".join(f"  {problem}" for problem in self.problems)
         super().__init__(f"The {of} has {count}; {consequence}.\n{lines}")
+
+
+def validation_problems(error: ValidationError, *, file: str, line: int | None, what_to_do: str) -> Iterator[Problem]:
+    """A problem for each mistake that pydantic found. They show no value and no unknown name of the file."""
+    for mistake in error.errors(include_input=False, include_url=False, include_context=False):
+        where = "" if mistake["type"] == "extra_forbidden" else ".".join(map(str, mistake["loc"]))
+        found = f"{where}: {mistake['msg']}" if where else mistake["msg"]
+        yield Problem(file=file, line=line, found=found, what_to_do=what_to_do)
 
 
 def accept(parsed: Parsed[T_co]) -> T_co:

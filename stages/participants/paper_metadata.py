@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import BaseModel, ValidationError
 
 from schemas.values.interviews import Problem, Split
+from stages.files.problems import validation_problems
 from stages.participants.splits import PAPER_FILES
 
 METADATA_FILE = "paper_splits/paper_split_metadata.json"
@@ -20,9 +21,9 @@ def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterato
     try:
         metadata = _Metadata.model_validate_json(data)
     except ValidationError as error:
-        for mistake in error.errors(include_input=False, include_url=False):
-            where = ".".join(map(str, mistake["loc"])) or "the file"
-            yield _problem(f"{where}: {mistake['msg']}", "correct it, or take the file away")
+        yield from validation_problems(
+            error, file=METADATA_FILE, line=None, what_to_do="correct it, or take the file away"
+        )
         return
     for name in PAPER_FILES:
         part = name.removeprefix("paper-")

@@ -23,11 +23,9 @@ def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, .
     >>> parse_qrels(b"q1 0 d9 2\n", file="qrels.txt").value
     (RelevanceJudgement(query_id='q1', document='d9', relevance=2),)
     """
-    lines, problems = numbered_lines(data, file=file)
+    what_to_do = f"write {' '.join(BEIR_HEADER)} in TABs, and a judgement a line"
+    lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
     found = list(problems)
-    if not lines and not found:
-        what_to_do = f"write {' '.join(BEIR_HEADER)} in TABs, and a judgement a line"
-        found.append(Problem(file=file, line=None, found="has no judgement", what_to_do=what_to_do))
     is_beir = bool(lines) and _cells(lines[0][1], is_beir=True) == BEIR_HEADER
     judgements: list[RelevanceJudgement] = []
     line_of: dict[tuple[str, str], int] = {}

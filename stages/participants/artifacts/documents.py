@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from schemas.values.artifacts import Sidecar
 from schemas.values.interviews import Problem
-from stages.files.problems import Parsed
+from stages.files.problems import Parsed, validation_problems
 from stages.replies.strict import json_type, strict_object
 from stages.texts.storable import can_be_stored
 
@@ -57,14 +57,7 @@ def parse_sidecar(kind: type[Description], data: bytes, *, file: str, what_to_do
     try:
         return Parsed(kind.from_document(document))
     except ValidationError as error:
-        mistakes = error.errors(include_input=False, include_url=False, include_context=False)
-        return Parsed(
-            None,
-            tuple(
-                Problem(file=file, line=None, found=f"{mistake['loc'][0]}: {mistake['msg']}", what_to_do=what_to_do)
-                for mistake in mistakes
-            ),
-        )
+        return Parsed(None, tuple(validation_problems(error, file=file, line=None, what_to_do=what_to_do)))
 
 
 def misaligned(

@@ -54,4 +54,4 @@ def test_columns_without_a_header_are_refused_and_told_how() -> None:
 def test_an_empty_file_is_a_problem() -> None:
     _, problems = parse_qrels(b"\n", file="qrels.tsv")
 
-    assert [problem.found for problem in problems] == ["has no judgement"]
+    assert [problem.found for problem in problems] == ["is empty"]
