@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from schemas.errors import Refused
 from schemas.values.corpora import Bibliography
-from stages.corpora.blocks import BlockKind, Document
+from stages.corpora.blocks import BlockKind, MarkdownDocument
 
 
-def bibliography(document: Document, *, given: Mapping[str, Any], file_name: str) -> Bibliography:
+def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_name: str) -> Bibliography:
     """What is known of a work: what was given, before its front matter.
 
     Its title is then the first heading of level 1, else the file's name without its ending. Keys of the front matter
@@ -62,6 +62,6 @@ def _value(value: Any) -> Any:
     return value
 
 
-def _first_heading(document: Document) -> str | None:
+def _first_heading(document: MarkdownDocument) -> str | None:
     headings = (block.text for block in document.blocks if block.kind is BlockKind.HEADING and block.level == 1)
     return next(filter(None, headings), None)

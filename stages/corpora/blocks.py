@@ -38,7 +38,7 @@ class Block(NamedTuple):
     """1 to 5 for a heading, else 0."""
 
 
-class Document(NamedTuple):
+class MarkdownDocument(NamedTuple):
     """A work as it was read."""
 
     front_matter: str
@@ -47,7 +47,7 @@ class Document(NamedTuple):
     lines: tuple[str, ...]
 
 
-def read_markdown(markdown: str) -> Document:
+def read_markdown(markdown: str) -> MarkdownDocument:
     """The blocks of a work in order. What stands in code is text; so is every line that markdown gives no meaning to.
 
     Paragraphs, list items and quotes are blocks of their own. A figure is a paragraph of images and nothing else.
@@ -66,7 +66,7 @@ def read_markdown(markdown: str) -> Document:
         elif token.type != "hr":
             blocks += _blocks(token, inner, start, end, lines)
     blocks += _left_over(lines, covered + 1, len(lines))
-    return Document(front_matter, tuple(blocks), tuple(lines))
+    return MarkdownDocument(front_matter, tuple(blocks), tuple(lines))
 
 
 @cache

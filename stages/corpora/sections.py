@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from stages.corpora.blocks import DEEPEST_HEADING, Block, BlockKind, Document
+from stages.corpora.blocks import DEEPEST_HEADING, Block, BlockKind, MarkdownDocument
 
 #: What stands between two headings in a path of headings.
 SEPARATOR = " > "
@@ -28,7 +28,7 @@ class Section:
         return SEPARATOR.join(self.path) or None
 
 
-def sections(document: Document, *, title: str) -> list[Section]:
+def sections(document: MarkdownDocument, *, title: str) -> list[Section]:
     """The sections in the order of the work, sections before those inside them.
 
     What stands before the first heading is a section of level 1 that the work's title heads; so is a whole work

@@ -1,6 +1,6 @@
 """The lines of a text file, with their numbers."""
 
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from stages.files.problems import Parsed
 
 
@@ -16,7 +16,7 @@ def numbered_lines(data: bytes, *, file: str, what_to_do: str) -> Parsed[tuple[t
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return Parsed((), (Problem(file=file, line=line, found="is not UTF-8", what_to_do="save it as UTF-8"),))
+        return Parsed((), (FileProblem(file=file, line=line, found="is not UTF-8", what_to_do="save it as UTF-8"),))
     lines = tuple((number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
-    empty = Problem(file=file, line=None, found="is empty", what_to_do=what_to_do)
+    empty = FileProblem(file=file, line=None, found="is empty", what_to_do=what_to_do)
     return Parsed(lines, () if lines else (empty,))

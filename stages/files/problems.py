@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from schemas.errors import Refused
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -15,14 +15,14 @@ class Parsed(NamedTuple, Generic[T_co]):
     """What could be read, and what is wrong. With problems the value is partial and only good for further checks."""
 
     value: T_co
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
 
 
 class ProblemsFound(Refused):
     """Files that cannot be used; `problems` holds each one, the message has a line for each."""
 
     def __init__(
-        self, problems: Iterable[Problem], *, of: str = "data set", consequence: str = "nothing was imported"
+        self, problems: Iterable[FileProblem], *, of: str = "data set", consequence: str = "nothing was imported"
     ) -> None:
         self.problems = tuple(problems)
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
@@ -30,12 +30,14 @@ class ProblemsFound(Refused):
         super().__init__(f"The {of} has {count}; {consequence}.\n{lines}")
 
 
-def validation_problems(error: ValidationError, *, file: str, line: int | None, what_to_do: str) -> Iterator[Problem]:
+def validation_problems(
+    error: ValidationError, *, file: str, line: int | None, what_to_do: str
+) -> Iterator[FileProblem]:
     """A problem for each mistake that pydantic found. They show no value and no unknown name of the file."""
     for mistake in error.errors(include_input=False, include_url=False, include_context=False):
         where = "" if mistake["type"] == "extra_forbidden" else ".".join(map(str, mistake["loc"]))
         found = f"{where}: {mistake['msg']}" if where else mistake["msg"]
-        yield Problem(file=file, line=line, found=found, what_to_do=what_to_do)
+        yield FileProblem(file=file, line=line, found=found, what_to_do=what_to_do)
 
 
 def accept(parsed: Parsed[T_co]) -> T_co:

@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import BeforeValidator, ValidationError
 
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from stages.files.numbered_lines import numbered_lines
 from stages.files.problems import Parsed, validation_problems
 
@@ -42,6 +42,8 @@ def parse_records(
         first = line_of.setdefault(record.id, line)
         if first != line:
             repeated = f"has the id of line {first}"
-            problems += (Problem(file=file, line=line, found=repeated, what_to_do="give each line an id of its own"),)
+            problems += (
+                FileProblem(file=file, line=line, found=repeated, what_to_do="give each line an id of its own"),
+            )
         records.append(record)
     return Parsed(tuple(records), problems)

@@ -31,7 +31,7 @@ async def score_chunk(text: str, *, chat: ChatModel, model: str, timeout_s: floa
         model_digest=reply.digest,
         prompt_hash=PROMPT_HASH,
         scores=chunk_scores_of(parsed.value, raw=raw),
-        repairs=parsed.rungs,
+        repairs=parsed.repairs,
     )
 
 

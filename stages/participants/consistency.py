@@ -63,7 +63,7 @@ async def score_by_consistency(
         items=items,
         totals=totals_of(item.score for item in items.values()),
         reasks=tuple(reason for sample in usable for reason in sample.reasks),
-        repairs=tuple(rung for sample in usable for rung in sample.parsed.rungs),
+        repairs=tuple(repair for sample in usable for repair in sample.parsed.repairs),
         failed_samples=len(failed),
     )
 

@@ -32,7 +32,7 @@ async def extract_evidence(
     refuse_blank(transcript)
     call = extraction_call(transcript, model=model, timeout_s=timeout_s, temperature=temperature)
     parsed = parse_reply(whole_reply(await chat.chat(call)))
-    return _grounded(EvidenceExtractor.LLM, parsed.value, transcript, grounding, repairs=parsed.rungs)
+    return _grounded(EvidenceExtractor.LLM, parsed.value, transcript, grounding, repairs=parsed.repairs)
 
 
 def given_evidence(evidence: Mapping[str, object], transcript: str, *, grounding: GroundingCheck) -> ExtractedEvidence:

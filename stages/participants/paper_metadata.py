@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel, ValidationError
 
-from schemas.values.interviews import Problem, Split
+from schemas.values.interviews import FileProblem, Split
 from stages.files.problems import validation_problems
 from stages.participants.splits import PAPER_FILES
 
@@ -16,7 +16,7 @@ class _Metadata(BaseModel):
     actual_sizes: dict[str, int] = {}
 
 
-def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterator[Problem]:
+def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterator[FileProblem]:
     """A problem for each paper split whose ids or size in the description are not those of its CSV."""
     try:
         metadata = _Metadata.model_validate_json(data)
@@ -36,5 +36,5 @@ def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterato
             yield _problem(f"{part} has the size {size} and its CSV {len(in_csv)} ids", "make the two agree")
 
 
-def _problem(found: str, what_to_do: str) -> Problem:
-    return Problem(file=METADATA_FILE, line=None, found=found, what_to_do=what_to_do)
+def _problem(found: str, what_to_do: str) -> FileProblem:
+    return FileProblem(file=METADATA_FILE, line=None, found=found, what_to_do=what_to_do)

@@ -67,7 +67,7 @@ async def score_participant(
         items=items,
         totals=totals_of(item.score for item in items.values()),
         reasks=usable.reasks,
-        repairs=usable.parsed.rungs,
+        repairs=usable.parsed.repairs,
     )
 
 

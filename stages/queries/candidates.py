@@ -6,7 +6,7 @@ from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import FusedHit
 
 
-class Candidate(NamedTuple):
+class RankingCandidate(NamedTuple):
     """A retrieved chunk, and the text that is ranked for it."""
 
     chunk: CorpusChunk

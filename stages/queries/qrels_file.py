@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from schemas.values.query_sets import RelevanceJudgement
 from stages.files.numbered_lines import numbered_lines
 from stages.files.problems import Parsed
@@ -35,12 +35,12 @@ def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, .
             what_to_do = "write a query, a document and a whole number" + (
                 " in TABs" if is_beir else f": a line of TREC, or {' '.join(BEIR_HEADER)} in TABs as the first line"
             )
-            found.append(Problem(file=file, line=line, found=judgement, what_to_do=what_to_do))
+            found.append(FileProblem(file=file, line=line, found=judgement, what_to_do=what_to_do))
             continue
         first = line_of.setdefault((judgement.query_id, judgement.document), line)
         if first != line:
             again = f"judges the query and the document of line {first} again"
-            found.append(Problem(file=file, line=line, found=again, what_to_do="keep one of them"))
+            found.append(FileProblem(file=file, line=line, found=again, what_to_do="keep one of them"))
             continue
         judgements.append(judgement)
     return Parsed(tuple(judgements), tuple(found))

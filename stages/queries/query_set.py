@@ -1,6 +1,6 @@
 """A file of queries and a file of judgements as one set that can be submitted."""
 
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from schemas.values.query_sets import QuerySet
 from stages.files.problems import Parsed, ProblemsFound
 from stages.queries.qrels_file import parse_qrels
@@ -21,7 +21,7 @@ def read_query_set(queries: bytes, qrels: bytes | None = None, *, queries_file: 
     if judgements and not judged and not problems:
         strange = f"judges none of the {len(ids)} queries of {queries_file}"
         problems.append(
-            Problem(file=qrels_file, line=None, found=strange, what_to_do="give the judgements of these queries")
+            FileProblem(file=qrels_file, line=None, found=strange, what_to_do="give the judgements of these queries")
         )
     if problems:
         raise ProblemsFound(problems, of="query set", consequence="nothing was submitted")

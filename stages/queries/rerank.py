@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from schemas.errors import ChunksGoneError, WorkChangedError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import Expansion, RerankedChunk, RerankedChunks, RetrievedChunks
-from stages.queries.candidates import Candidate
+from stages.queries.candidates import RankingCandidate
 from stages.queries.enrich import enriched_content
 from stages.queries.entity_bias import entity_boost
 from stages.queries.filters import drop_short
@@ -47,7 +47,7 @@ async def rerank_chunks(
     _refuse_gone(hits, chunks, works)
     long_enough, dropped = drop_short((chunks[id_] for id_ in hits), min_chars=min_chars, min_words=min_words)
     candidates = [
-        Candidate(
+        RankingCandidate(
             chunk,
             hits[chunk.id],
             enriched_content(
@@ -91,7 +91,9 @@ def _refuse_gone(ids: Iterable[int], chunks: Mapping[int, CorpusChunk], works: M
         raise WorkChangedError(lost[0])
 
 
-def _scored(candidate: Candidate, score: float, expansion: Expansion, *, boost_per_entity: float) -> RerankedChunk:
+def _scored(
+    candidate: RankingCandidate, score: float, expansion: Expansion, *, boost_per_entity: float
+) -> RerankedChunk:
     chunk, hit, enriched = candidate
     of_entities = entity_boost(expansion.entities, enriched, boost=boost_per_entity)
     of_intent = intent_boost(expansion.intent, level=chunk.level, chars=len(enriched))

@@ -4,9 +4,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.files.delimited import Row, Separator, parse_rows
+from stages.files.delimited import DelimitedRow, Separator, parse_rows
 from stages.files.problems import Parsed
 from stages.tags.phrases import lookup_of
 
@@ -59,12 +59,12 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     return Parsed(Vocabulary(tags=tuple(rated), aliases=aliases, documents=documents))
 
 
-_MISSING = Problem(
+_MISSING = FileProblem(
     file=TAGS_FILE, line=None, found="is not there", what_to_do="write one with the columns name,category,count,aliases"
 )
 
 
-def _tag_rows(data: bytes) -> Parsed[tuple[Row, ...]]:
+def _tag_rows(data: bytes) -> Parsed[tuple[DelimitedRow, ...]]:
     """The rows; their aliases are joined by `|`."""
     if not _HEADLESS.match(data):
         return parse_rows(data, file=TAGS_FILE, separator=Separator.COMMA, columns=_TAG_COLUMNS)
@@ -75,7 +75,7 @@ def _tag_rows(data: bytes) -> Parsed[tuple[Row, ...]]:
     return Parsed(tuple(joined), problems)
 
 
-def _tag_problems(rows: tuple[Row, ...]) -> Iterator[Problem]:
+def _tag_problems(rows: tuple[DelimitedRow, ...]) -> Iterator[FileProblem]:
     lines: dict[str, int] = {}
     for row in rows:
         name = row.cells["name"].strip()
@@ -97,7 +97,7 @@ def _tag_problems(rows: tuple[Row, ...]) -> Iterator[Problem]:
             )
 
 
-def _aliases(rows: tuple[Row, ...]) -> dict[str, tuple[str, ...]]:
+def _aliases(rows: tuple[DelimitedRow, ...]) -> dict[str, tuple[str, ...]]:
     targets: dict[str, set[str]] = {}
     for row in rows:
         name = row.cells["name"].strip()
@@ -107,7 +107,7 @@ def _aliases(rows: tuple[Row, ...]) -> dict[str, tuple[str, ...]]:
     return {alias: tuple(sorted(targets[alias])) for alias in sorted(targets)}
 
 
-def _tag(row: Row) -> Tag:
+def _tag(row: DelimitedRow) -> Tag:
     return Tag(name=row.cells["name"].strip(), category=row.cells["category"].strip(), count=_whole(row.cells["count"]))
 
 
@@ -156,12 +156,12 @@ def _in_tags(document: TagDocument, named: set[str], aliases: Mapping[str, tuple
     return TagDocument(tags=tuple(dict.fromkeys(tags)), weight=document.weight)
 
 
-def _unknown(line: int) -> Problem:
+def _unknown(line: int) -> FileProblem:
     return _problem(RATINGS_FILE, line, "rates a tag that the vocabulary does not have", "remove it, or add the tag")
 
 
-def _problem(file: str, line: int, found: str, what_to_do: str) -> Problem:
-    return Problem(file=file, line=line, found=found, what_to_do=what_to_do)
+def _problem(file: str, line: int, found: str, what_to_do: str) -> FileProblem:
+    return FileProblem(file=file, line=line, found=found, what_to_do=what_to_do)
 
 
 def _whole(cell: str) -> int | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from stages.tags.embed import Embedded, embed_phrases
+from stages.tags.embed import PhraseVectors, embed_phrases
 from workers.tags.reading import context_tags, models, phrases
 from workers.work import Result, Work
 
@@ -12,7 +12,7 @@ async def embed_of_tags(work: Work) -> Result:
     loaded = await models(work)
     given, context = phrases(work), context_tags(work)
 
-    def embed() -> Embedded:
+    def embed() -> PhraseVectors:
         return embed_phrases(
             given,
             tokens=loaded.tokens,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from stages.queries.candidates import Candidate
+from stages.queries.candidates import RankingCandidate
 
 
 class Ranker(Protocol):
@@ -14,7 +14,7 @@ class Ranker(Protocol):
         """What ran, with its model where it has one of its own: `cross-encoder bge-reranker-base`."""
         ...
 
-    async def scores(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
         """A finite number per candidate, in order; higher is better, and scales differ between rankers.
 
         No candidate gives an empty list without asking anyone.

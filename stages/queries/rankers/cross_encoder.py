@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stages.ports import PairScorer
-from stages.queries.candidates import Candidate
+from stages.queries.candidates import RankingCandidate
 
 CROSS_ENCODER = "cross-encoder"
 
@@ -21,7 +21,7 @@ class CrossEncoderRanker(NamedTuple):
     def name(self) -> str:
         return f"{CROSS_ENCODER} {self.scorer.name}"
 
-    async def scores(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
         passages = [candidate.enriched_content for candidate in candidates]
         return await self.scorer.score_pairs(
             query, passages, timeout_s=self.timeout_s, batch_size=self.batch_size, max_tokens=self.max_tokens

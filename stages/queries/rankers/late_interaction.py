@@ -7,7 +7,7 @@ import numpy as np
 
 from schemas.errors import TokenVectorsMissingError
 from stages.ports import Vectors
-from stages.queries.candidates import Candidate
+from stages.queries.candidates import RankingCandidate
 
 LATE_INTERACTION = "late-interaction"
 
@@ -25,7 +25,7 @@ class LateInteraction(NamedTuple):
     def name(self) -> str:
         return f"{LATE_INTERACTION} {self.model}"
 
-    async def scores(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
         ids = [candidate.chunk.id for candidate in candidates]
         if missing := [id_ for id_ in ids if not len(self.chunk_tokens.get(id_, ()))]:
             raise TokenVectorsMissingError(missing)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import ChunksGoneError
-from stages.queries.candidates import Candidate
+from stages.queries.candidates import RankingCandidate
 from stages.queries.normalise import z_scores
 
 SCORE_FUSION = "score-fusion"
@@ -31,7 +31,7 @@ class ScoreFusion(NamedTuple):
     def name(self) -> str:
         return SCORE_FUSION
 
-    async def scores(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
         ids = [candidate.chunk.id for candidate in candidates]
         if gone := [id_ for id_ in ids if id_ not in self.chunk_vectors]:
             raise ChunksGoneError(gone)
