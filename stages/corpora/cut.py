@@ -1,4 +1,4 @@
-"""A work, cut: a chunk per section, which holds its lines, and chunks of content under it, which are searched."""
+"""Cuts a work: a heading chunk per section with all its lines, and content chunks under it, which are searched."""
 
 from schemas.values.corpora import CutChunk, VectorStatus
 from stages.corpora.blocks import Block, BlockKind, MarkdownDocument
@@ -11,11 +11,11 @@ _UNSEARCHED = {BlockKind.TABLE: VectorStatus.TABLE, BlockKind.FIGURE: VectorStat
 
 
 def cut_work(document: MarkdownDocument, *, title: str, size: ChunkSize = ChunkSize()) -> list[CutChunk]:  # noqa: B008
-    """The chunks of a work: each section's heading chunk, followed by its own content in the order of lines.
+    """The chunks of a work: each section's heading chunk, followed by the section's own content in the order of lines.
 
-    A heading chunk has the lines of its section, deeper sections included, and the next heading chunk around it as
-    parent. A content chunk has sentences of one section, joined by spaces; tables and figures are chunks by
-    themselves. An empty work gives no chunks.
+    A heading chunk has the lines of its section, including deeper sections, and the next heading chunk around it as
+    parent. A content chunk has sentences of one section, joined by spaces; each table and each figure is a chunk. An
+    empty work has no chunks.
     """
     chunks: list[CutChunk] = []
     places: list[int] = []

@@ -1,4 +1,4 @@
-"""Files of rows and columns, read with line numbers and without losing a row."""
+"""Files of rows and columns, parsed with line numbers."""
 
 import csv
 import io
@@ -11,16 +11,16 @@ from stages.files.problems import Parsed
 
 
 class Separator(StrEnum):
-    """What stands between two cells."""
+    """The character between two cells."""
 
     COMMA = ","
     """Cells may be quoted."""
     TAB = "\t"
-    """Nothing is quoted: a double quote is a character that someone wrote down."""
+    """Nothing is quoted: a double quote is a character like any other."""
 
 
 class DelimitedRow(NamedTuple):
-    """One line of a file: the cells of the asked columns, raw. A cell that the line is too short for is empty."""
+    """One line of a file: the raw cells of the requested columns. A cell beyond the end of the line is empty."""
 
     line: int
     cells: dict[str, str]
@@ -29,11 +29,11 @@ class DelimitedRow(NamedTuple):
 def parse_rows(
     data: bytes, *, file: str, separator: Separator, columns: Sequence[str], header: Sequence[str] | None = None
 ) -> Parsed[tuple[DelimitedRow, ...]]:
-    r"""Read the asked columns of every row that is not blank; further columns are tolerated and left out.
+    r"""Read the requested columns of every row that is not blank; further columns are ignored.
 
-    `header` names the columns of a file whose first line is a row already. A byte order mark is tolerated. Problems
-    name the file and the line, and never a cell. A header in TABs is told only as far as its names are known: a
-    transcript without a header starts with what was said.
+    `header` names the columns of a file without a header line. A byte order mark is ignored. Problems name the file and
+    the line, and never a cell. Of a header in TABs they show only known names, because a transcript without a header
+    starts with speech.
 
     >>> parse_rows(b"id,name\n7,x\n", file="a.csv", separator=Separator.COMMA, columns=["id"]).value
     (DelimitedRow(line=2, cells={'id': '7'}),)
@@ -51,7 +51,7 @@ def parse_rows(
     try:
         numbered = [(lines.line_num, cells) for cells in lines]
     except csv.Error as error:
-        found = f"cannot be cut into cells ({error})"
+        found = f"cannot be split into cells ({error})"
         what_to_do = "correct the quotes, the line end or the length of a cell there"
         return Parsed((), (FileProblem(file=file, line=lines.line_num, found=found, what_to_do=what_to_do),))
     if header is None:
@@ -76,7 +76,7 @@ def _row_problems(cells: list[str], header: list[str], *, file: str, line: int) 
         found = f"has {len(cells)} cells under {len(header)} columns"
         yield FileProblem(file=file, line=line, found=found, what_to_do="remove the extra separators")
     if any("\0" in cell for cell in cells):
-        found = "holds a NUL character, which Postgres cannot store"
+        found = "contains a NUL character, which Postgres cannot store"
         yield FileProblem(file=file, line=line, found=found, what_to_do="remove it")
 
 
@@ -85,7 +85,7 @@ def _header_problems(
 ) -> Iterator[FileProblem]:
     missing = [name for name in columns if name not in header]
     if missing:
-        found = f"lacks the columns {', '.join(missing)} and has {_told(header, separator, columns)}"
+        found = f"lacks the columns {', '.join(missing)} and has {_shown(header, separator, columns)}"
         what_to_do = f"separate the columns with a {separator.name} and name them in the first line"
         yield FileProblem(file=file, line=1, found=found, what_to_do=what_to_do)
     twice = [name for name in columns if header.count(name) > 1]
@@ -94,9 +94,9 @@ def _header_problems(
         yield FileProblem(file=file, line=1, found=found, what_to_do="keep one of each")
 
 
-def _told(header: list[str], separator: Separator, columns: Sequence[str]) -> str:
-    """The names in a header that may be told, and how many others there are."""
+def _shown(header: list[str], separator: Separator, columns: Sequence[str]) -> str:
+    """The names in a header that may be shown, and the number of others."""
     expected = {name.casefold() for name in columns}
-    told = [name[:40] for name in header if separator is Separator.COMMA or name.casefold() in expected]
-    others = len(header) - len(told)
-    return ", ".join([*told, *([f"{others} of other names"] if others else [])]) or "none"
+    shown = [name[:40] for name in header if separator is Separator.COMMA or name.casefold() in expected]
+    others = len(header) - len(shown)
+    return ", ".join([*shown, *([f"{others} of other names"] if others else [])]) or "none"

@@ -5,7 +5,7 @@ from stages.files.problems import Parsed
 
 
 def numbered_lines(data: bytes, *, file: str, what_to_do: str) -> Parsed[tuple[tuple[int, str], ...]]:
-    r"""Every line that is not blank, and its number from 1. A byte order mark is tolerated.
+    r"""Every line that is not blank, and its number from 1. A byte order mark is ignored.
 
     A file that is not UTF-8, or has no such line, is a problem; for the latter, `what_to_do` is the advice.
 

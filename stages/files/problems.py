@@ -1,4 +1,4 @@
-"""Parsing that reports everything that is wrong at once, instead of stopping at the first mistake."""
+"""Results of parsing, with all problems instead of only the first."""
 
 from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
@@ -12,14 +12,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Parsed(NamedTuple, Generic[T_co]):
-    """What could be read, and what is wrong. With problems the value is partial and only good for further checks."""
+    """What could be parsed, and the problems. With problems the value is partial and only usable for further checks."""
 
     value: T_co
     problems: tuple[FileProblem, ...] = ()
 
 
 class ProblemsFound(Refused):
-    """Files that cannot be used; `problems` holds each one, the message has a line for each."""
+    """Files that cannot be used; `problems` has each problem, the message a line for each."""
 
     def __init__(
         self, problems: Iterable[FileProblem], *, of: str = "data set", consequence: str = "nothing was imported"
@@ -41,7 +41,7 @@ def validation_problems(
 
 
 def accept(parsed: Parsed[T_co]) -> T_co:
-    """The value, if nothing is wrong with it. Raises ProblemsFound with all problems otherwise."""
+    """The value, if there are no problems. Raises ProblemsFound with all problems otherwise."""
     if parsed.problems:
         raise ProblemsFound(parsed.problems)
     return parsed.value

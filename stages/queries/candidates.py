@@ -1,4 +1,4 @@
-"""A chunk on its way through the stage `rerank`."""
+"""What rankers score."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from schemas.values.queries import FusedHit
 
 
 class RankingCandidate(NamedTuple):
-    """A retrieved chunk, and the text that is ranked for it."""
+    """A retrieved chunk and the text that rankers score for it."""
 
     chunk: CorpusChunk
     hit: FusedHit

@@ -1,4 +1,4 @@
-"""From a file of relevance judgements (qrels) to judgements: BEIR's tab-separated files, or those of TREC."""
+"""Parser of relevance judgements (qrels): tab-separated files of BEIR, or files of TREC."""
 
 import re
 from typing import Final
@@ -17,8 +17,8 @@ _RELEVANCE: Final = re.compile(r"[+-]?[0-9]{1,4}")
 def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, ...]]:
     r"""Read the judgements in the order of the file.
 
-    A first line `query-id corpus-id score` in TABs announces BEIR's columns. Without it every line is one of TREC:
-    query, iteration (not used), document, relevance, separated by white space. Problems name the line, never a cell.
+    A first line `query-id corpus-id score` in TABs marks a file of BEIR. Without it every line has TREC's columns:
+    query, iteration (ignored), document, relevance, separated by white space. Problems name the line, never a cell.
 
     >>> parse_qrels(b"q1 0 d9 2\n", file="qrels.txt").value
     (RelevanceJudgement(query_id='q1', document='d9', relevance=2),)
@@ -39,7 +39,7 @@ def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, .
             continue
         first = line_of.setdefault((judgement.query_id, judgement.document), line)
         if first != line:
-            again = f"judges the query and the document of line {first} again"
+            again = f"repeats the query and the document of line {first}"
             found.append(FileProblem(file=file, line=line, found=again, what_to_do="keep one of them"))
             continue
         judgements.append(judgement)
@@ -51,15 +51,15 @@ def _cells(line: str, *, is_beir: bool) -> tuple[str, ...]:
 
 
 def _judgement(cells: tuple[str, ...], *, is_beir: bool) -> RelevanceJudgement | str:
-    """The judgement of a line, or what is wrong with it."""
+    """The judgement of a line, or a description of the problem."""
     expected = 3 if is_beir else 4
     if len(cells) != expected:
-        return f"has {len(cells)} columns and not {expected}"
+        return f"has {len(cells)} columns instead of {expected}"
     query_id, document, relevance = cells if is_beir else (cells[0], *cells[2:])
     if not query_id or not document:
         return "has a blank id"
     if not can_be_stored(query_id + document):
-        return "holds a NUL character, which Postgres cannot store"
+        return "contains a NUL character, which Postgres cannot store"
     if _RELEVANCE.fullmatch(relevance) is None:
-        return "has a relevance that is no whole number"
+        return "has a relevance that is not a whole number"
     return RelevanceJudgement(query_id=query_id, document=document, relevance=int(relevance))

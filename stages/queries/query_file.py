@@ -1,4 +1,4 @@
-"""From a file of queries, one JSON object a line, to queries."""
+"""Parser of query files: one JSON object a line."""
 
 from typing import Annotated, Final, NamedTuple, Self
 

@@ -1,4 +1,4 @@
-"""Stage `rerank`: the fused chunks filtered, enriched, scored by a ranker, biased, and chosen for diversity."""
+"""Stage `rerank`: the fused chunks filtered, enriched, scored by a ranker, biased, and selected for diversity."""
 
 from collections.abc import Iterable, Mapping
 
@@ -36,12 +36,12 @@ async def rerank_chunks(
     mmr_lambda: float,
     top_n: int,
 ) -> RerankedChunks:
-    """The `top_n` chunks in the order in which they were selected, each with the scores that it got on the way.
+    """The `top_n` chunks in the order of their selection, each with all its scores.
 
     Chunks and their vectors are by chunk id, works by work id. Chunks are scored in their enriched form against the
-    question as it was asked; bonuses are added to the ranker's score; equal scores keep the order of fusion. Raises
-    ChunksGoneError and WorkChangedError for what is no longer stored, and what the ranker raises, as it is. Nothing
-    retrieved, or nothing left by the filters, gives no chunks, and the ranker is not asked.
+    original query; bonuses are added to the ranker's score; equal scores keep the order of fusion. Raises
+    ChunksGoneError and WorkChangedError for chunks and works that are no longer stored, and the ranker's errors
+    unchanged. If nothing was retrieved, or the filters drop all, there are no chunks, and the ranker is not called.
     """
     hits = {hit.chunk_id: hit for hit in retrieved.fused}
     _refuse_gone(hits, chunks, works)

@@ -1,4 +1,4 @@
-"""Stage `validate`: a language model lets each chunk through or keeps it out (CRAG)."""
+"""Stage `validate`: a language model accepts or rejects each chunk (CRAG)."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -24,9 +24,9 @@ def keep_all(
     dropped: Mapping[str, int] = MappingProxyType({}),
     allow_empty: bool,
 ) -> ValidatedChunks:
-    """Validation switched off: every chunk stays, whatever the cap, and nobody is asked.
+    """Validation disabled: every chunk is kept, whatever the cap, without a call.
 
-    Raises NothingRelevantError when there are none, unless `allow_empty`; it names what filters `dropped` before.
+    Raises NothingRelevantError when there are none, unless `allow_empty`; it lists what the filters `dropped` before.
     """
     return _validated(None, chunks, (), dropped=dropped, allow_empty=allow_empty)
 
@@ -44,11 +44,11 @@ async def validate_chunks(
     dropped: Mapping[str, int] = MappingProxyType({}),
     allow_empty: bool,
 ) -> ValidatedChunks:
-    """Ask about the chunks in order, one call each, until `max_chunks` are accepted; keep those alone.
+    """Ask about the chunks in order, one call each, until `max_chunks` are accepted; keep only those.
 
-    `unsure` keeps a chunk out as `reject` does. The model sees `max_chars` characters of each, None shows all. Raises
+    `unsure` excludes a chunk as `reject` does. The model sees `max_chars` characters of each; None shows all. Raises
     LLMResponseParseError for a reply that is not exactly one verdict, NothingRelevantError when no chunk is accepted
-    or there is none, unless `allow_empty`, and what the model's client raises, as it is.
+    or there is none, unless `allow_empty`, and the errors of the model's client unchanged.
     """
     accepted: list[RerankedChunk] = []
     verdicts: list[ChunkVerdict] = []
@@ -81,7 +81,7 @@ def verdict_call(
     timeout_s: float,
     max_chars: int | None,
 ) -> ChatCall:
-    """The call about one chunk, always at temperature 0. Shown are its headings and the text that was ranked."""
+    """The call about one chunk, always at temperature 0. It shows the chunk's headings and the text that was ranked."""
     passage = "\n\n".join(part for part in (chunk.heading_breadcrumbs, chunk.enriched_content) if part)
     values = {"query": fenced("question", query), "chunk": fenced("passage", passage, max_chars=max_chars)}
     return ChatCall(

@@ -27,9 +27,9 @@ def embed_phrases(
     context_tags: Sequence[str] = (),
     context_tag_weight: float,
 ) -> PhraseVectors:
-    """Normalise the phrases, add heads, and place them. Lookups that the model knows nothing about have no vector.
+    """Normalise the phrases, add heads, and embed them. Lookups that the model cannot embed have no vector.
 
-    Heads count in the context as phrases do. No phrase gives no vector, whatever the context tags.
+    Heads count in the context like phrases. Without phrases there are no vectors, whatever the context tags.
     """
     phrases = final_phrases(rewrite_phrases)
     lookups = [phrase.lookup for phrase in phrases]

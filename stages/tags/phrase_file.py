@@ -1,4 +1,4 @@
-"""From a file of phrase sets, one a line, to phrase sets."""
+"""Parser of files of phrase sets: one set a line."""
 
 from typing import Annotated, Final
 
@@ -17,7 +17,7 @@ MAX_CHARS: Final = 800
 """Of a phrase."""
 
 _WHAT_TO_DO: Final = (
-    'write phrases with commas between, ["...", "..."], or {"id": "...", "phrases": [...], "context_tags": [...]}'
+    'write phrases separated by commas, ["...", "..."], or {"id": "...", "phrases": [...], "context_tags": [...]}'
 )
 
 _Phrase = Annotated[str, Field(max_length=MAX_CHARS), Storable]
@@ -38,8 +38,8 @@ _LIST: Final = TypeAdapter(_Phrases)
 def parse_phrase_sets(data: bytes, *, file: str) -> Parsed[tuple[PhraseSet, ...]]:
     r"""Read a phrase set from each line that is not blank.
 
-    A line is a JSON list of phrases, or a JSON object with `phrases` and perhaps `id` and `context_tags`, or else
-    phrases with commas between. A set without an id gets its number, from 1. Problems name the line, never its
+    A line is a JSON list of phrases, a JSON object with `phrases` and optionally `id` and `context_tags`, or phrases
+    separated by commas. A set without an id gets its number, from 1. Problems name the line, never its
     content.
 
     >>> parse_phrase_sets(b'big shirt, hat\n["red coat"]\n', file="p").value[0].phrases

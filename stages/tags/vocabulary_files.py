@@ -1,4 +1,4 @@
-"""From the files of a vocabulary to a Vocabulary, with everything that is wrong told at once."""
+"""Parser of the files of a vocabulary, which reports all problems at once."""
 
 import math
 import re
@@ -16,26 +16,26 @@ LISTS_FILE = "tag_lists.txt"
 RATINGS_FILE = "ratings.csv"
 
 FILES = (TAGS_FILE, PAIRS_FILE, LISTS_FILE, RATINGS_FILE)
-"""What a vocabulary is read from; all but the first may be absent, and one of the second and third is enough."""
+"""The files of a vocabulary; all but the first may be absent, and one of the second and third is enough."""
 
 _TAG_COLUMNS = ("name", "category", "count", "aliases")
 _LARGEST_COUNT = 2**31 - 1
 _HEADLESS = re.compile(rb"(?:\xef\xbb\xbf)?[^,\n]*,[^,\n]*, *[0-9]* *(?:,|\r?\n|$)")
-"""The third cell of the first line is a count, or blank, and not the word."""
+"""The third cell of the first line is a count or blank instead of the word `count`."""
 
 
 def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     """The vocabulary in these files, by name.
 
-    - `tags.csv`: name, category, count, aliases. With that header aliases are joined by `|`; without a header, as the
-      lists of tag completion are, by `,`. A blank count is not known. Names are tokens as phrases are looked up: lower
-      case, `_` for blanks; aliases are brought to that form. An alias that is its own tag drops out.
+    - `tags.csv`: name, category, count, aliases. With that header aliases are joined by `|`; without a header, as in
+      lists for tag completion, by `,`. A blank count is unknown. Names have the form in which phrases are looked up:
+      lower case, `_` for spaces; aliases are normalised to it. An alias that equals its own tag is dropped.
     - `cooccurrence.tsv`: two tags and how often they occur together, without a header.
-    - `tag_lists.txt`: tags that occur together, a line each, between blanks.
+    - `tag_lists.txt`: tags that occur together, one list a line, separated by spaces.
     - `ratings.csv`: tag, probability of not being safe for work, with a header.
 
-    An alias in the documents counts as the tags it stands for; another word there becomes a tag that nobody counted.
-    Problems: what `parse_rows` reports, values that are none, tags that are there twice, ratings of unknown tags.
+    An alias in the documents counts as its tags; any other unknown word there becomes a tag without a count. Problems:
+    those of `parse_rows`, invalid values, repeated tags, ratings of unknown tags.
     """
     rows, problems = _tag_rows(files[TAGS_FILE]) if TAGS_FILE in files else Parsed((), (_MISSING,))
     problems += tuple(_tag_problems(rows))
@@ -60,7 +60,7 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
 
 
 _MISSING = FileProblem(
-    file=TAGS_FILE, line=None, found="is not there", what_to_do="write one with the columns name,category,count,aliases"
+    file=TAGS_FILE, line=None, found="is missing", what_to_do="write one with the columns name,category,count,aliases"
 )
 
 
@@ -85,15 +85,18 @@ def _tag_problems(rows: tuple[DelimitedRow, ...]) -> Iterator[FileProblem]:
             yield _problem(
                 TAGS_FILE,
                 row.line,
-                "has a name that no phrase can be looked up by",
-                "write it in lower case, with _ for blanks and none at its ends",
+                "has a name that is not in the form of a lookup",
+                "write it in lower case, with _ for spaces and none at its ends",
             )
         elif name in lines:
             yield _problem(TAGS_FILE, row.line, f"has the name of line {lines[name]}", "keep one of both")
         lines.setdefault(name, row.line)
         if row.cells["count"].strip() and _whole(row.cells["count"]) is None:
             yield _problem(
-                TAGS_FILE, row.line, "has a count that is no whole number from 0 up", "correct it, or leave it blank"
+                TAGS_FILE,
+                row.line,
+                "has a count that is not a whole number of 0 or more",
+                "correct it, or leave it blank",
             )
 
 
@@ -119,7 +122,7 @@ def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
         tags = (lookup_of(row.cells["tag"]), lookup_of(row.cells["other"]))
         count = _whole(row.cells["count"])
         if not all(tags) or not count:
-            problem = _problem(PAIRS_FILE, row.line, "is not two tags and a count from 1 up", "correct or remove it")
+            problem = _problem(PAIRS_FILE, row.line, "is not two tags and a count of 1 or more", "correct or remove it")
             problems += (problem,)
         else:
             documents.append(TagDocument(tags=tags, weight=count))

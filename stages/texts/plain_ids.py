@@ -1,4 +1,4 @@
-"""Ids that may be seen."""
+"""Ids that may appear in logs."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Text that Postgres can hold."""
+"""Text that Postgres can store."""
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError

@@ -1,4 +1,4 @@
-"""Ranker `cross-encoder`: a model that reads question and passage together."""
+"""Ranker `cross-encoder`: a model that reads query and passage together."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ CROSS_ENCODER = "cross-encoder"
 
 
 class CrossEncoderRanker(NamedTuple):
-    """The raw logits of the pairs of question and enriched content."""
+    """The raw logits of the pairs of query and enriched content."""
 
     scorer: PairScorer
     timeout_s: float

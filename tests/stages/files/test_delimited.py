@@ -53,7 +53,7 @@ def test_a_column_that_stands_twice_is_a_problem() -> None:
 def test_every_bad_row_is_reported_with_its_line() -> None:
     assert [(problem.line, problem.found) for problem in problems_of(b"id,word\n1,a,b\n2,a\n3,\0\n")] == [
         (2, "has 3 cells under 2 columns"),
-        (4, "holds a NUL character, which Postgres cannot store"),
+        (4, "contains a NUL character, which Postgres cannot store"),
     ]
 
 

@@ -194,7 +194,7 @@ async def test_ambiguity_14_no_phrase_gives_no_candidate(phrases: tuple[str, ...
 
 @pytest.mark.parametrize("context_weight", [-0.01, 1.01, float("nan")])
 async def test_ambiguity_15_a_weight_outside_of_0_to_1_is_refused(context_weight: float) -> None:
-    with pytest.raises(ValueError, match="context_weight has to be from 0 to 1"):
+    with pytest.raises(ValueError, match="context_weight must be from 0 to 1"):
         await candidates(vocabulary({"tag": 1}), "tag", context_weight=context_weight)
 
 
