@@ -52,9 +52,7 @@ async def test_without_expansion_the_question_alone_is_embedded() -> None:
 async def test_other_weights_than_the_corpus_was_embedded_with_are_refused_without_a_call() -> None:
     embedder = FakeEmbedder()
 
-    with pytest.raises(
-        EmbeddingArtifactMismatchError, match="weights abcdef, and model 'fake' now has digest of fa"
-    ):
+    with pytest.raises(EmbeddingArtifactMismatchError, match="weights abcdef, and model 'fake' now has digest of fa"):
         await embed(EXPANSION, embedder, digest="abcdef")
 
     assert embedder.calls == []
