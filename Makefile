@@ -10,7 +10,7 @@ DEMO_HOME ?= $(CURDIR)/.ragq/demo
 .PHONY: help install demo test lint format bench clean
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 install: $(INSTALLED) ## Create the virtual environment with all dependencies
 
