@@ -21,8 +21,14 @@ rows of tokens within 2.7e-6, on every set of instructions that oneDNN, MKL and 
 
 @pytest.fixture(
     scope="module",
-    params=[FakeEncoder, lambda: SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=1)],
-    ids=["fake", "sentence-transformers"],
+    params=[
+        pytest.param(FakeEncoder, id="fake"),
+        pytest.param(
+            lambda: SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=1),
+            id="sentence-transformers",
+            marks=pytest.mark.servers,
+        ),
+    ],
 )
 def encoder(request: pytest.FixtureRequest) -> TextEncoder:
     made: TextEncoder = request.param()
