@@ -2,6 +2,8 @@
 
 import asyncio
 import itertools
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -16,8 +18,6 @@ from tests import run_folder
 from tests.started import started, started_llm_server
 
 _numbers = itertools.count(1)
-#: Held to the end of the process: the server outlives it.
-_postgres: list[PostgresServer] = []
 
 #: Fixtures that start a server or a browser, directly or through others.
 _SERVERS = frozenset({"postgres", "valkey", "ollama_url", "openai_url", "browser", "running"})
@@ -47,11 +47,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def postgres() -> PostgresServer:
-    """A running throw-away Postgres, which all processes of the run share."""
+    """A running throw-away Postgres, which all processes of the run share. It ends with the run."""
 
     def start() -> str:
-        _postgres.append(PostgresServer(run_folder.path() / "postgres").start())
-        return str(_postgres[0].data_dir)
+        folder = str(run_folder.path() / "postgres")
+        # Not by this process, which may end before the others.
+        subprocess.run([sys.executable, "-m", "tests.shared_postgres", folder], check=True)
+        return folder
 
     return PostgresServer(Path(run_folder.once("postgres.started", start)))
 
