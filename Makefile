@@ -5,9 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEMO_HOME ?= $(CURDIR)/.ragq/demo
+# One more than the two cores of CI: many tests wait for processes and leases.
+TEST_PROCESSES ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench clean
+.PHONY: help install demo test test-fast lint format bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -28,7 +30,10 @@ demo: $(INSTALLED) ## Run the main job on embedded servers and models, then stop
 	@PATH="$(CURDIR)/$(BIN):$$PATH" RAGQ_HOME="$(DEMO_HOME)" sh demo/run.sh
 
 test: $(INSTALLED) ## Run every test
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+
+test-fast: $(INSTALLED) ## Run the tests that start no server and load no model
+	@$(BIN)/python -m pytest -q -m 'not servers' -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 lint: $(INSTALLED) ## Check style, types and the dependencies between packages
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """The runner around every stage, in one process."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ from structlog.testing import capture_logs
 
 from schemas.errors import EmptyTranscriptError, InputChangedError
 from schemas.settings.process import ProcessSettings
-from schemas.statuses import JobStatus
+from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from store.database import Database, DatabaseUnreachableError
 from store.runs import attempts, runs, stages
@@ -25,6 +26,10 @@ RunStage = Callable[[int, StageFunction], Awaitable[Outcome]]
 
 class Nothing(Value):
     """An output."""
+
+
+class Ended(BaseException):
+    """Stands in for the SIGKILL of a crash point."""
 
 
 @pytest.fixture
@@ -86,6 +91,54 @@ async def test_a_stage_that_was_interrupted_once_still_runs_beside_others(
     outcomes = await asyncio.gather(*(run_extract(job_id, stage) for job_id in stored.job_ids))
 
     assert outcomes == [Outcome.STORED] * 2
+
+
+@pytest.mark.parametrize(
+    ("point", "outcomes", "computed"),
+    [
+        ("after_claim", ["interrupted", "succeeded"], 1),
+        ("after_compute", ["interrupted", "succeeded"], 2),
+        ("before_commit", ["interrupted", "succeeded"], 2),
+        ("after_commit", ["succeeded"], 1),
+    ],
+)
+async def test_wherever_a_process_ends_the_next_one_goes_on_and_nothing_is_stored_twice(
+    database: Database,
+    store_run: StoreRun,
+    run_extract: RunStage,
+    monkeypatch: pytest.MonkeyPatch,
+    point: str,
+    outcomes: list[str],
+    computed: int,
+) -> None:
+    """The process itself lives on here; workers that are really killed are in tests/acceptance/survival."""
+    (job_id,) = (await store_run()).job_ids
+    calls = 0
+
+    async def stage(work: Work) -> Result:
+        nonlocal calls
+        calls += 1
+        return Result(Nothing())
+
+    def end(pid: int, by: int) -> None:
+        raise Ended
+
+    monkeypatch.setenv("RAGQ_CRASH_AT", f"{point}@extract#1")
+    monkeypatch.setattr(os, "kill", end)
+    with pytest.raises(Ended):
+        await run_extract(job_id, stage)
+    async with database.connection() as connection:
+        await connection.execute("UPDATE stage_run SET lease_until = now() - interval '1 second'")
+        await stages.expire(connection, max_interruptions=3)
+
+    await run_extract(job_id, stage)
+
+    async with database.connection() as connection:
+        found = await attempts.history(connection, job_id)
+        following = await stages.look(connection, job_id, "embed")
+    assert ([attempt["outcome"] for attempt in found], calls) == (outcomes, computed)
+    assert following is not None
+    assert following.status is StageStatus.READY
 
 
 async def test_a_database_that_stays_away_is_no_failure_of_the_stage(

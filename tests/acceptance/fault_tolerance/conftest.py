@@ -9,8 +9,8 @@ import pytest
 from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
 from store import migrate
+from tests import run_folder
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
-from tests.conftest import reachable
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 
 TEMPLATE = "survival_template"
@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """A Postgres and a Valkey that tests may kill, if they start them again."""
     with (
-        PostgresServer(reachable(tmp_path_factory.mktemp("breakable_postgres"))) as postgres,
+        PostgresServer(run_folder.path() / f"breakable_postgres_{run_folder.worker()}") as postgres,
         ValkeyServer(tmp_path_factory.mktemp("breakable_valkey"), durable=True) as valkey,
     ):
         yield Servers(postgres, valkey)
