@@ -18,7 +18,7 @@ from services.questions.edits import ExpansionEdit, found
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, runs
+from store.runs import attempts, jobs, pending_chains
 from workers.messages import send
 
 Given = TypeVar("Given")
@@ -220,10 +220,10 @@ def _go_on(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[
     async def carry_out(connection: Connection) -> str:
         asked = await found(connection, query_id)
         await change(connection, asked)
-        job = await runs.job(connection, asked.job_id)
+        job = await jobs.job(connection, asked.job_id)
         assert job is not None
         if job["status"] != "paused":
-            send(app, await runs.pending_chains(connection, [asked.job_id]))
+            send(app, await pending_chains.pending_chains(connection, [asked.job_id]))
         return f"j{asked.job_id} {job['status']}"
 
     click.echo(with_database(carry_out))

@@ -8,8 +8,8 @@ from typing import Any, Self
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
-from store.runs import ledger, runs
-from store.runs.runs import RunOverview
+from store.runs import jobs, ledger, overviews, runs, stage_runs
+from store.runs.overviews import RunOverview
 
 VALIDATED = """
 SELECT s.job_id,
@@ -118,7 +118,7 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
     All of it is read at one moment.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        overview = await runs.overview(connection, run_id)
+        overview = await overviews.overview(connection, run_id)
         if overview is None:
             return None
         read_at: datetime = await connection.fetchval("SELECT now()")
@@ -130,7 +130,7 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
 async def job_view(connection: Connection, job_id: int) -> JobView | None:
     """One job; None when there is none of that number."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        job = await runs.job(connection, job_id)
+        job = await jobs.job(connection, job_id)
         if job is None:
             return None
         (view,) = await _jobs(connection, job["run_id"], [job_id])
@@ -142,7 +142,7 @@ async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | No
     errors = {row["job_id"]: ErrorView.of_attempt(row) for row in await connection.fetch(ERRORS, run_id, job_ids)}
     calls = await ledger.counts(connection, run_id, job_ids=job_ids)
     rows_by_job: dict[int, list[dict[str, Any]]] = {}
-    for row in await runs.grid(connection, run_id, job_ids=job_ids):
+    for row in await stage_runs.grid(connection, run_id, job_ids=job_ids):
         rows_by_job.setdefault(row["id"], []).append(row)
     nothing = ledger.CallCounts(0, 0)
     return [

@@ -10,8 +10,8 @@ from rich.console import Console
 from cli.run_table import LISTED_JOBS, run_table
 from schemas.statuses import JobStatus
 from stages.reports.run_words import CIRCULAR_NOTICE
+from store.runs.overviews import RunOverview
 from store.runs.run_view import ErrorView, JobView, RunView
-from store.runs.runs import RunOverview
 
 NOON = datetime(2026, 1, 9, 12, tzinfo=UTC)
 ERROR = ErrorView(stage="score", attempt=1, type="E", message="it broke", category="unknown")

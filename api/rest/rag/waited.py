@@ -20,7 +20,7 @@ from schemas.errors import (
     WorkChangedMeanwhileError,
 )
 from schemas.statuses import JobStatus
-from store.runs import job_progress, runs
+from store.runs import job_progress, jobs
 
 
 class Awaited(NamedTuple):
@@ -66,7 +66,7 @@ async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStat
     if wait.seconds:
         return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds)
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, job_id)
+        job = await jobs.job(connection, job_id)
     return None if job is None else JobStatus(job["status"])
 
 

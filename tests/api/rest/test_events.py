@@ -22,7 +22,7 @@ from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import runs
+from store.runs import job_control, runs
 from store.runs.runs import Stored
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
@@ -115,7 +115,7 @@ async def test_a_run_that_comes_to_rest_says_so_and_a_retry_wakes_the_stream(
         assert (await until(events, "rest"))["states"] == {"failed": 1}
 
         async with database.connection() as connection:
-            await runs.retry(connection, run_id=stored.run_id)
+            await job_control.retry(connection, run_id=stored.run_id)
         assert (await until(events, "changed", at_rest=False))["states"] == {"waiting": 1}
 
         await carry_out(database, stored, "extract")

@@ -9,7 +9,7 @@ from schemas.values.queries import Answer, Origin, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import attempts, edits, runs, stages
+from store.runs import attempts, edits, job_control, runs, stages
 from store.runs.runs import NewJob, NewRun, Stored
 
 CHAIN = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
@@ -128,7 +128,7 @@ async def test_a_failed_embedding_shows_as_vec_err_and_goes_away_with_a_retry(da
         (line,) = await queries.lines(connection)
         assert (line.status, line.vector_status) == ("vec_err", "vec_err")
 
-        await runs.retry(connection, run_id=stored.run_id)
+        await job_control.retry(connection, run_id=stored.run_id)
 
         assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
 

@@ -10,7 +10,7 @@ import pytest
 from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import attempts, edits, runs, stages
+from store.runs import attempts, edits, job_control, jobs, pending_chains, stages
 from store.runs.runs import Stored
 
 StoreRun = Callable[..., Awaitable[Stored]]
@@ -29,7 +29,7 @@ async def outputs(connection: Connection, job_id: int, *names: str) -> list[obje
 
 
 async def status(connection: Connection, job_id: int) -> str:
-    job = await runs.job(connection, job_id)
+    job = await jobs.job(connection, job_id)
     assert job is not None
     return str(job["status"])
 
@@ -47,7 +47,7 @@ async def test_a_given_output_takes_the_place_of_the_computed_one_and_later_stag
 
         assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "me"}, None, None]
         assert await status(connection, job_id) == JobStatus.WAITING
-        (chain,) = await runs.pending_chains(connection, [job_id])
+        (chain,) = await pending_chains.pending_chains(connection, [job_id])
         assert [stage.stage for stage in chain.stages] == ["embed", "score"]
         await carry_out(connection, job_id, "embed", "score")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
@@ -64,7 +64,7 @@ async def test_an_edit_with_a_note_pauses_the_job_until_it_is_resumed(database: 
         await edits.set_output(connection, job_id, "extract", {"by": "me"}, pause_note="edited")
 
         assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
-        assert await runs.resume(connection, job_id=job_id) == [job_id]
+        assert await job_control.resume(connection, job_id=job_id) == [job_id]
         await carry_out(connection, job_id, "embed")
 
 
@@ -150,7 +150,7 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_what_came_behind_it_s
 
         assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
-        assert await runs.pending_chains(connection, [job_id]) == []
+        assert await pending_chains.pending_chains(connection, [job_id]) == []
         assert [attempt["stage"] for attempt in await attempts.history(connection, job_id)] == [
             "extract",
             "embed",
