@@ -8,7 +8,7 @@ from celery import Celery
 from services.planned import Planned
 from store.database import Connection
 from store.runs import job_control, pending_chains, runs
-from store.runs.runs import NewRun, Stored
+from store.runs.runs import NewRun, StoredRun
 from workers.messages import send
 
 
@@ -43,7 +43,7 @@ async def submit(
     return Submitted(stored.run_id, stored.is_new, len(stored.job_ids), len(resumed), len(due), sent)
 
 
-async def keep(connection: Connection, planned: Planned, *, always_new: bool = False) -> Stored:
+async def keep(connection: Connection, planned: Planned, *, always_new: bool = False) -> StoredRun:
     """Store a run with what belongs to it, in one transaction; nothing is sent. Or find the run that did the same."""
     async with connection.transaction():
         stored = await runs.store(connection, planned.run, always_new=always_new)

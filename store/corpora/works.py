@@ -81,7 +81,7 @@ class ImportOutcome(Enum):
     UNCHANGED = auto()
 
 
-class Kept(NamedTuple):
+class KeptWork(NamedTuple):
     """A work that is stored now."""
 
     work_id: int
@@ -105,7 +105,7 @@ class ListedWork:
     searchable: int
 
 
-async def keep(connection: Connection, corpus_id: int, work: NewWork) -> Kept:
+async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWork:
     """Store a work and its chunks, or replace the one of the same source; all or nothing.
 
     A replaced work keeps its id, and everything that was computed from its old text then fails with WorkChangedError.
@@ -119,18 +119,18 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> Kept:
         if same_text is not None and same_text["id"] != same_source:
             raise DuplicateWorkError(same_text["id"], same_text["title"])
         if same_text is not None and {name: same_text[name] for name in described} == described:
-            return Kept(same_text["id"], ImportOutcome.UNCHANGED)
+            return KeptWork(same_text["id"], ImportOutcome.UNCHANGED)
         if same_source is None:
             work_id: int = await connection.fetchval(
                 ADD, corpus_id, work.source_path, work.markdown, work.content_hash, *described.values()
             )
             await _keep_chunks(connection, work_id, work.chunks)
-            return Kept(work_id, ImportOutcome.NEW)
+            return KeptWork(work_id, ImportOutcome.NEW)
         await withdraw(connection, same_source)
         await connection.execute("DELETE FROM chunks WHERE work_id = $1", same_source, timeout=_BULK_SECONDS)
         await connection.execute(REPLACE, same_source, work.markdown, work.content_hash, *described.values())
         await _keep_chunks(connection, same_source, work.chunks)
-        return Kept(same_source, ImportOutcome.REPLACED)
+        return KeptWork(same_source, ImportOutcome.REPLACED)
 
 
 async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkText]:

@@ -59,7 +59,7 @@ class NewRun:
         return content_hash({"kind": self.kind, "settings": self.settings_hash, "jobs": jobs})
 
 
-class Stored(NamedTuple):
+class StoredRun(NamedTuple):
     """A run that was stored or found."""
 
     run_id: int
@@ -67,7 +67,7 @@ class Stored(NamedTuple):
     job_ids: list[int]
 
 
-async def store(connection: Connection, run: NewRun, *, always_new: bool = False) -> Stored:
+async def store(connection: Connection, run: NewRun, *, always_new: bool = False) -> StoredRun:
     """Store a run with its jobs and their stages, or find the newest run of the same identity.
 
     Two submissions of the same work at the same time wait for each other, so that one finds the other's run.
@@ -78,7 +78,7 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
             found = await find(connection, run)
             if found is not None:
                 rows = await connection.fetch("SELECT id FROM job WHERE run_id = $1 ORDER BY ordinal", found)
-                return Stored(found, False, [row["id"] for row in rows])
+                return StoredRun(found, False, [row["id"] for row in rows])
         run_id: int = await connection.fetchval(
             INSERT_RUN,
             run.kind,
@@ -109,7 +109,7 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
             [stage for _, stage, _ in stages],
             [position for _, _, position in stages],
         )
-    return Stored(run_id, True, job_ids)
+    return StoredRun(run_id, True, job_ids)
 
 
 async def find(connection: Connection, run: NewRun) -> int | None:

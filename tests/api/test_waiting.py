@@ -10,12 +10,12 @@ from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import job_control, stages
 from store.runs.changes import Changes
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from tests.store.conftest import store_run
 
 __all__ = ["store_run"]
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 @pytest.fixture

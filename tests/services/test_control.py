@@ -11,11 +11,11 @@ from stack.valkey import ValkeyServer
 from store.database import Connection, Database
 from store.runs import jobs, overviews, stages
 from store.runs.job_control import Target
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from store.runs.stages import Failure
 from workers.app import make_app
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def break_down(connection: Connection, job_id: int) -> None:

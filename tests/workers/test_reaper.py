@@ -10,12 +10,12 @@ from stack.ports import free_port
 from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import pending_chains, stages
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from workers.app import KEY_PREFIX, make_app
 from workers.messages import send
 from workers.reaper import Reaper
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 def make_reaper(database: Database, broker_url: str, *, grace_s: float = 0.1) -> Reaper:

@@ -13,13 +13,13 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from store.database import Database, DatabaseUnreachableError
 from store.runs import attempts, job_control, overviews, stages
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from workers.leases import Leases
 from workers.runner import Outcome, StageFailed, StageRunner
 from workers.wiring import Wiring
 from workers.work import Result, StageFunction, Work
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 RunStage = Callable[[int, StageFunction], Awaitable[Outcome]]
 
 
@@ -103,7 +103,7 @@ async def test_a_database_that_stays_away_is_no_failure_of_the_stage(
     assert overview.states == {JobStatus.RUNNING: 1}
 
 
-async def only_attempt(database: Database, stored: Stored) -> dict[str, Any]:
+async def only_attempt(database: Database, stored: StoredRun) -> dict[str, Any]:
     async with database.connection() as connection:
         (attempt,) = await attempts.history(connection, stored.job_ids[0])
     return attempt

@@ -10,7 +10,7 @@ from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from store.database import Connection, Database
 from store.questions import queries
 from store.runs import attempts, edits, job_control, runs, stages
-from store.runs.runs import NewJob, NewRun, Stored
+from store.runs.runs import NewJob, NewRun, StoredRun
 
 CHAIN = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
 SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
@@ -26,7 +26,7 @@ async def corpus(connection: Connection) -> int:
     return corpus_id
 
 
-async def kept(connection: Connection, *texts: str) -> tuple[Stored, int]:
+async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
     corpus_id = await corpus(connection)
     asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
     jobs = [NewJob(mode="answer", subject=query.external_id, inputs={}, stages=CHAIN) for query in asked]

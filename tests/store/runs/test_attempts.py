@@ -8,13 +8,13 @@ import pytest
 from store.database import Connection, Database
 from store.runs import attempts, job_control, stages
 from store.runs.attempts import Flaw
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Failure
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
-async def told(connection: Connection, store_run: StoreRun) -> Stored:
+async def told(connection: Connection, store_run: StoreRun) -> StoredRun:
     """A run of one job: `extract` failed and was retried, `embed` stored two vectors."""
     stored = await store_run()
 

@@ -10,9 +10,9 @@ from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.runs import job_control, stages
 from store.runs.changes import CHANNEL, Change, Changes, Subscription
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 SOON_S = 20.0
 """Far longer than anything here takes."""

@@ -11,9 +11,9 @@ from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.runs import attempts, edits, job_control, jobs, pending_chains, stages
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def carry_out(connection: Connection, job_id: int, *names: str) -> None:

@@ -6,10 +6,10 @@ from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import jobs, overviews
 from store.runs.run_view import job_view, run_view
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def test_jobs_that_failed_come_first_and_then_those_that_run(database: Database, store_run: StoreRun) -> None:

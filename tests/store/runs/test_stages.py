@@ -9,10 +9,10 @@ import pytest
 from schemas.statuses import JobStatus, StageStatus
 from store.database import Connection, Database
 from store.runs import attempts, job_control, overviews, pending_chains, stages
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Committed, Failure
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 FAILURE = Failure("builtins.RuntimeError", "it broke", "unknown", {"words": "private"})
 
@@ -291,7 +291,7 @@ async def test_looking_at_a_stage_tells_how_it_stands(database: Database, store_
     async with database.connection() as connection:
         await claimed(connection, stored.job_ids[0], lease_s=0)
 
-        assert await stages.look(connection, stored.job_ids[0], "extract") == stages.Look(
+        assert await stages.look(connection, stored.job_ids[0], "extract") == stages.StageLook(
             StageStatus.RUNNING, 1, 0, True, True
         )
         assert await stages.look(connection, 999, "extract") is None
