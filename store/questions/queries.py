@@ -71,12 +71,7 @@ FROM (
 ) AS q
 JOIN job AS j ON j.id = q.job_id
 {PROGRESS}
-LEFT JOIN LATERAL (
-    SELECT a.output
-    FROM stage_run AS r
-    JOIN stage_attempt AS a ON a.job_id = r.job_id AND a.stage = r.stage AND a.number = r.attempts
-    WHERE r.job_id = q.job_id AND r.stage = 'expand' AND r.status = 'done'
-) AS e ON true
+LEFT JOIN current_attempt AS e ON e.job_id = q.job_id AND e.stage = 'expand' AND e.status = 'done'
 WHERE $4::text[] IS NULL OR s.status = ANY($4)
 ORDER BY q.created_at DESC, q.id DESC LIMIT $2::bigint
 """

@@ -23,9 +23,7 @@ UNFINISHED = "SELECT count(*) FROM job WHERE run_id = $1 AND status <> 'succeede
 
 SCORED = """
 SELECT j.subject::bigint AS chunk_id, a.output
-FROM job AS j
-JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score' AND s.status = 'done'
-JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
 WHERE j.run_id = $1
 """
 

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from store.database import Connection
-from store.runs.edits import BY_HAND
+from store.runs.edits import MANUAL
 
 # What is closed already is not counted, and what is open now will be.
 BEGINNING = """
 SELECT coalesce(least(
-    (SELECT min(a.id)
-     FROM stage_run AS s JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-     WHERE s.status = 'running'),
+    (SELECT min(attempt_id) FROM current_attempt WHERE status = 'running'),
     (SELECT max(id) + 1 FROM stage_attempt)
 ), 1) - 1
 """
@@ -103,7 +101,7 @@ class AttemptTotals:
 
     async def _between(self, connection: Connection, after: int, until: int | None) -> AttemptCounts:
         found = AttemptCounts()
-        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, BY_HAND):
+        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, MANUAL):
             found.attempts[row["stage"], row["outcome"], row["bucket"]] += row["attempts"]
             found.microseconds[row["stage"], row["outcome"]] += row["microseconds"]
         for row in await connection.fetch(CALLS, after, until):

@@ -8,9 +8,10 @@ from store.database import Connection
 
 NEXT_STAGES = """
 SELECT j.id, j.run_id, j.subject, s.stage, s.attempts
-FROM job AS j JOIN stage_run AS s ON s.job_id = j.id
-WHERE j.id = ANY($1::bigint[]) AND s.status IN ('ready', 'waiting')
-ORDER BY array_position($1::bigint[], j.id), s.position
+FROM unnest($1::bigint[]) WITH ORDINALITY AS n (job_id, ordinal)
+JOIN job AS j ON j.id = n.job_id JOIN stage_run AS s ON s.job_id = j.id
+WHERE s.status IN ('ready', 'waiting')
+ORDER BY n.ordinal, s.position
 """
 
 
@@ -34,7 +35,7 @@ class PendingChain:
 async def pending_chains(connection: Connection, job_ids: Sequence[int]) -> list[PendingChain]:
     """What is left to do for each job, in the order asked; jobs with nothing left are absent."""
     found: dict[int, PendingChain] = {}
-    for row in await connection.fetch(NEXT_STAGES, list(job_ids)):
+    for row in await connection.fetch(NEXT_STAGES, list(dict.fromkeys(job_ids))):
         chain = found.setdefault(
             row["id"], PendingChain(job_id=row["id"], run_id=row["run_id"], subject=row["subject"], stages=[])
         )

@@ -12,7 +12,7 @@ from store.runs import jobs, ledger, overviews, runs, stage_runs
 from store.runs.overviews import RunOverview
 
 VALIDATED = """
-SELECT s.job_id,
+SELECT a.job_id,
        CASE j.kind
             WHEN 'query' THEN jsonb_build_object('chunks', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
             WHEN 'tags' THEN jsonb_build_object('tags', a.output -> 'candidates')
@@ -21,9 +21,7 @@ SELECT s.job_id,
             WHEN 'query' THEN jsonb_build_object('chunks', a.output -> 'verdicts')
             WHEN 'tags' THEN '{}'
             ELSE a.output -> 'verdicts' END AS verdicts
-FROM job AS j
-JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'validate' AND s.status = 'done'
-JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
 WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
 """
 

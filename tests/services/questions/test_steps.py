@@ -321,8 +321,8 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
         vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
         assert vectors[0] == vectors[1] != []
         (carried,) = await attempts.history(connection, moved.job_id, "embed")
-        assert carried["worker_id"] == "by hand"
-        assert carried["inputs"] == {"by": "by hand", "from": {"job": query.job_id, "attempt": 1}}
+        assert carried["worker_id"] == "manual"
+        assert carried["inputs"] == {"by": "manual", "from": {"job": query.job_id, "attempt": 1}}
         assert await sources_asked_for(connection, moved) == 2
         assert len(await queries.results(connection, query.id)) == 1
         assert await job_status(connection, query.job_id) == "cancelled"

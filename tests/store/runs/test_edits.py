@@ -212,7 +212,7 @@ async def test_what_another_job_stored_is_carried_over_with_its_vectors(
         assert copy is not None and copy.value == {"by": "old"}
         assert (await attempts.vectors(connection, copy.attempt_id)).tolist() == vectors.tolist()
         (attempt,) = await attempts.history(connection, new.job_ids[0])
-        assert attempt["inputs"] == {"by": "by hand", "from": {"job": old.job_ids[0], "attempt": 1}}
+        assert attempt["inputs"] == {"by": "manual", "from": {"job": old.job_ids[0], "attempt": 1}}
         assert (await attempts.audit(connection, new.run_id)).flaws == []
 
 
