@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from schemas.errors import DuplicateWorkError, WorkChangedError
+from schemas.statuses import VectorStatus
 from schemas.values.corpora import Bibliography, CutChunk
 from stages.corpora.lines import lines_of, passage
 from stages.queries.works import WorkText, refuse_changed
@@ -47,10 +48,10 @@ SELECT nextval(pg_get_serial_sequence('chunks', 'id')) AS id FROM generate_serie
 
 TEXTS = "SELECT id, title, content_hash, markdown FROM works WHERE id = ANY($1::bigint[])"
 
-LISTED = """
+LISTED = f"""
 SELECT w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at,
-       count(c.id) FILTER (WHERE c.vector_status = 'vec') AS searchable,
-       count(c.id) FILTER (WHERE c.vector_status IN ('vec', 'to_vec')) AS chunks
+       count(c.id) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
+       count(c.id) FILTER (WHERE c.vector_status IN ('{VectorStatus.VEC}', '{VectorStatus.TO_VEC}')) AS chunks
 FROM works AS w LEFT JOIN chunks AS c ON c.work_id = w.id
 WHERE w.corpus_id = $1 GROUP BY w.id ORDER BY w.title, w.id
 """

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from schemas.errors import ResultMissingError
+from schemas.statuses import QueryStatus
 from schemas.values.queries import Answer, Origin, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from store.database import Connection, Database
@@ -109,9 +110,9 @@ async def test_lines_come_by_pages_and_by_status(database: Database) -> None:
         assert [line.original_query for line in (*page, *rest)] == ["fourth", "third", "second", "first"]
         assert await queries.lines(connection, before=rest[-1].id) == []
 
-        waiting = await queries.lines(connection, statuses=["needs_embeddings"], limit=2)
+        waiting = await queries.lines(connection, statuses=[QueryStatus.NEEDS_EMBEDDINGS], limit=2)
         assert [line.original_query for line in waiting] == ["fourth", "third"]
-        (found,) = await queries.lines(connection, statuses=["needs_retrieval", "ready"])
+        (found,) = await queries.lines(connection, statuses=[QueryStatus.NEEDS_RETRIEVAL, QueryStatus.READY])
         assert found.original_query == "second"
 
         await connection.execute("DELETE FROM queries WHERE original_query = 'third'")

@@ -223,7 +223,7 @@ async def test_a_run_that_is_only_to_be_published_rests_at_no_moment(
             assert await index_runs.publish_again(reaper) == [good]
             return found
 
-        monkeypatch.setattr(runs, "overview", overtaken)
+        monkeypatch.setattr(overviews, "overview", overtaken)
         state = await run_state(connection, run_id)
 
     assert state is not None
