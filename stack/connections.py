@@ -134,6 +134,6 @@ def _named(variable: str, servers: Mapping[str, str], home: Home) -> str:
     if variable not in servers:
         raise StackError(
             f"{variable} is not set and no stack runs in {home.folder}. "
-            f"Run `ragq up`, or set {variable} to a server of your own."
+            f"Run `ragq up`, or set {variable} to an external server."
         )
     return servers[variable]
