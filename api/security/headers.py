@@ -34,7 +34,7 @@ _FEATURES: Final = (
 HEADERS: Final = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
-    "X-StageRunner-Options": "DENY",
+    "X-Frame-Options": "DENY",
     # With `no-referrer` browsers hide the origin of our own forms too.
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _FEATURES),
