@@ -8,8 +8,9 @@ from importlib.resources import files
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
-from api import problems
+from api import openapi, problems
 from api.context import ApiContext
+from api.pages import login
 from api.pages.routers import PAGES
 from api.request_times import RequestTimes
 from api.rest.routers import ROUTERS, TAGS
@@ -35,10 +36,11 @@ def make_app(ctx: ApiContext) -> FastAPI:
     )
     app.state.context = ctx
     problems.install(app)
-    install(app, ctx)
+    install(app, ctx.settings, ctx.database)
     app.add_middleware(RequestTimes, metrics=ctx.metrics)
+    openapi.describe_security(app)
     # Pages first: for browsers they stand before the resources of the same addresses.
-    for router in (*PAGES, *ROUTERS):
+    for router in (login.make_router(login.LoginLimit()), *PAGES, *ROUTERS):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
     return app

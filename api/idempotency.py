@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from fastapi import Depends, Header, Request
 
-from api.security.admission import Admitted
+from api.security.authentication import Admitted
 from store.access.idempotency import RequestKey
 
 #: Set on a reply that tells of what was made before.

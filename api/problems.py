@@ -15,7 +15,7 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from api.pages.rendering import page
+from api.rendering import page
 from api.routes import methods_here, wants_html
 from schemas import errors
 from store.database import CONNECTION_ERRORS

@@ -10,11 +10,11 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.once import form_key
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import Text
+from api.parameters import Text
+from api.rendering import page
 from api.routes import PageRoute
-from api.security.admission import Admitted, Principal
+from api.security.authentication import Admitted, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
 from services.dispatch import enqueue

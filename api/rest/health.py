@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 
 from api.context import ApiContext, Context
 from api.rest.bodies.base import Reply
-from api.security.admission import Visitor
+from api.security.authentication import Visitor
 from store import revision
 from store.database import DATABASE_ERRORS
 from store.runs import workers

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.security.admission import SESSION_COOKIE, Principal
+from api.security.authentication import SESSION_COOKIE, Principal
 from store.access.api_tokens import new_secret
 
 FIELD: Final = "csrf_token"

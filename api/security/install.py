@@ -4,25 +4,21 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 
-from api.context import ApiContext
 from api.security.access_log import AccessLog
-from api.security.admission import Admission, Doors
+from api.security.authentication import Admission, Doors
 from api.security.body_limit import BodyLimit
 from api.security.csrf import HEADER, BrowserCookie
 from api.security.headers import SecurityHeaders
 from api.security.hosts import HostCheck
-from api.security.login import LoginLimit, make_router
-from api.security.openapi import describe
+from schemas.settings.process import ProcessSettings
 from stack.addresses import is_loopback
+from store.database import Database
 
 
-def install(app: FastAPI, ctx: ApiContext) -> None:
-    """Guard every address of the application, and add login and logout. After the handlers of errors are installed."""
-    settings = ctx.settings
-    doors = Doors(database=ctx.database, on_loopback=is_loopback(settings.ragq_api_host))
+def install(app: FastAPI, settings: ProcessSettings, database: Database) -> None:
+    """Guard every address of the application. After the handlers of errors are installed."""
+    doors = Doors(database=database, on_loopback=is_loopback(settings.ragq_api_host))
     app.state.doors = doors
-    app.include_router(make_router(LoginLimit()))
-    describe(app)
     # From the inside out: what is added later stands before what was added earlier.
     app.add_middleware(Admission, doors=doors, settings=settings)
     app.add_middleware(BodyLimit, kilobytes=settings.ragq_api_max_body_kb)

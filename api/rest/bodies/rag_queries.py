@@ -6,7 +6,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from api.rest.bodies.base import MAX_ID, Body, Reply, Text
+from api.parameters import MAX_ID, Text
+from api.rest.bodies.base import Body, Reply
 from schemas.statuses import JobStatus
 from schemas.values.queries import Intent
 

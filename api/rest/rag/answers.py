@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query, Response
 
 from api.context import ApiContext, Context
 from api.idempotency import REPLAYED, Keyed
+from api.parameters import PathId
 from api.preferences import Wait, WaitPreference
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply
 from api.rest.rag.steps import ConfigPreset
 from api.rest.rag.waited import Awaited, pending_response, step_responses

@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from api.context import ApiContext, Context
+from api.parameters import PathId
 from api.preferences import Wait, WaitPreference
-from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Consolidated, Embedded, Retrieved
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute

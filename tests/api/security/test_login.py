@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from api.security.admission import SESSION_COOKIE
+from api.security.authentication import SESSION_COOKIE
 from store.access.api_tokens import Scope, hashed
 from tests.api.security.conftest import Client, MakeToken
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from api.security.openapi import SCHEME
+from api.openapi import SCHEME
 
 
 @pytest.fixture

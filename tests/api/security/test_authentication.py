@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from api import problems
 from api.app import make_app
 from api.context import ApiContext
-from api.security.admission import Admitted
+from api.security.authentication import Admitted
 from schemas.settings.process import ProcessSettings
 from store.access.api_tokens import Scope
 from store.database import Database

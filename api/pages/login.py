@@ -14,8 +14,8 @@ from limits.strategies import MovingWindowRateLimiter
 from starlette.responses import Response
 
 from api.context import ApiContext, Context
-from api.pages.rendering import page
-from api.security.admission import LOGIN, LOGOUT, SESSION_COOKIE, Admitted
+from api.rendering import page
+from api.security.authentication import LOGIN, LOGOUT, SESSION_COOKIE, Admitted
 from api.security.csrf import CheckedForm
 from store.access.api_sessions import end_session, open_session
 

@@ -5,12 +5,12 @@ from typing import Any, Final
 from fastapi import FastAPI
 
 from api.problems import problem_responses
-from api.security.admission import FOR_STRANGERS, SAFE_METHODS
+from api.security.authentication import FOR_STRANGERS, SAFE_METHODS
 
 SCHEME: Final = "token"
 
 
-def describe(app: FastAPI) -> None:
+def describe_security(app: FastAPI) -> None:
     """Tell in OpenAPI how a token is shown, and how the doors answer whoever shows none."""
     described = app.openapi
 
