@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from fastapi import Depends, Header, Request
 
-from api.security.authentication import Admitted
+from api.security.authentication import CurrentPrincipal
 from store.access.idempotency import RequestKey
 
 #: Set on a reply that tells of what was made before.
@@ -14,7 +14,7 @@ REPLAYED: Final = {"Idempotency-Replayed": "true"}
 
 async def request_key(
     request: Request,
-    principal: Admitted,
+    principal: CurrentPrincipal,
     idempotency_key: Annotated[
         str | None,
         Header(

@@ -5,7 +5,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 
 from api.problems import problem_responses
-from api.security.authentication import FOR_STRANGERS, SAFE_METHODS
+from api.security.authentication import PUBLIC_PATHS, SAFE_METHODS
 
 SCHEME: Final = "token"
 
@@ -26,7 +26,7 @@ def describe_security(app: FastAPI) -> None:
         schema["security"] = [{SCHEME: []}, {}]
         for path, item in schema["paths"].items():
             for method, operation in item.items():
-                if path in FOR_STRANGERS:
+                if path in PUBLIC_PATHS:
                     operation["security"] = []
                     continue
                 changes = method.upper() not in SAFE_METHODS

@@ -53,21 +53,21 @@ KINDS: Final[dict[type[BaseException], Kind]] = {
     errors.StepNotReadyError: Kind(404, "step-not-ready"),
     errors.StageRunningError: Kind(409, "stage-running"),
     errors.NothingToDoError: Kind(409, "nothing-to-do"),
-    errors.PresetOfSetError: Kind(409, "preset-of-set"),
+    errors.QuerySetPresetError: Kind(409, "query-set-preset"),
     errors.QueryValueError: Kind(422, "query-value-unusable"),
     errors.IdempotencyKeyReusedError: Kind(422, "idempotency-key-reused"),
     errors.ExpansionFailedError: Kind(400, "expansion-unusable"),
     errors.WorkChangedMeanwhileError: Kind(409, "work-changed"),
-    errors.StepOvertakenError: Kind(409, "step-overtaken"),
+    errors.StepSupersededError: Kind(409, "step-superseded"),
     errors.CorpusUnknownError: Kind(404, "corpus-missing"),
     errors.StepFailedError: Kind(500, "step-failed"),
-    errors.StackError: Kind(503, "server-away"),
+    errors.StackError: Kind(503, "server-unavailable"),
     errors.Refused: Kind(409, "refused"),
     errors.DomainError: Kind(500, "stage-failed"),
     errors.RagqError: Kind(500, "failed"),
 }
 
-UNAVAILABLE: Final = Kind(503, "database-away")
+UNAVAILABLE: Final = Kind(503, "database-unavailable")
 INVALID: Final = Kind(422, "request-invalid")
 
 #: Of the doors and the router. The standard library's phrases are not the same in every version of Python.

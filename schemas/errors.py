@@ -13,13 +13,13 @@ RagqError
         StageRunningError
         StepNotReadyError
         NothingToDoError
-        PresetOfSetError
+        QuerySetPresetError
         QueryValueError
         IdempotencyKeyReusedError
         StepFailedError                  a stage failed while somebody waited for it
             ExpansionFailedError
             WorkChangedMeanwhileError
-        StepOvertakenError
+        StepSupersededError
     DomainError                          a stage cannot do its work honestly; it fails the chain
         TranscriptError
             TranscriptNotFoundError
@@ -225,7 +225,7 @@ class NothingToDoError(Refused):
         )
 
 
-class PresetOfSetError(Refused):
+class QuerySetPresetError(Refused):
     """A question of a query set cannot go on with another preset than its set."""
 
     def __init__(self, query_id: int, run_id: int, questions: int) -> None:
@@ -284,7 +284,7 @@ class WorkChangedMeanwhileError(StepFailedError):
     """A work is not any more what it was when it was searched."""
 
 
-class StepOvertakenError(Refused):
+class StepSupersededError(Refused):
     """A question was changed, or its job cancelled, by somebody else while a step of it was waited for."""
 
     def __init__(self, query_id: int) -> None:

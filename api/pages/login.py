@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from api.context import ApiContext, Context
 from api.rendering import page
-from api.security.authentication import LOGIN, LOGOUT, SESSION_COOKIE, Admitted
+from api.security.authentication import LOGIN, LOGOUT, SESSION_COOKIE, CurrentPrincipal
 from api.security.csrf import CheckedForm
 from store.access.api_sessions import end_session, open_session
 
@@ -73,7 +73,7 @@ def make_router(limit: LoginLimit) -> APIRouter:
         return reply
 
     @router.post(LOGOUT)
-    async def logout(request: Request, ctx: Context, principal: Admitted, _form: CheckedForm) -> Response:
+    async def logout(request: Request, ctx: Context, principal: CurrentPrincipal, _form: CheckedForm) -> Response:
         if principal.has_session:
             await _forget(ctx, request.cookies[SESSION_COOKIE])
         reply = RedirectResponse(LOGIN, 303)

@@ -16,7 +16,7 @@ from api.pages.typed import Typed
 from api.parameters import MAX_ID, PathId
 from api.rendering import page
 from api.routes import PageRoute
-from api.security.authentication import Admitted
+from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
 from schemas.settings.frozen import thaw
@@ -98,7 +98,7 @@ async def ask_model(
 
 @router.post("/rag/{query_id:int}/pasted", dependencies=[Depends(csrf)])
 async def paste(
-    request: Request, ctx: Context, query_id: PathId, principal: Admitted, form: Annotated[PastedAnswer, Form()]
+    request: Request, ctx: Context, query_id: PathId, principal: CurrentPrincipal, form: Annotated[PastedAnswer, Form()]
 ) -> Response:
     """Store an answer that somebody brings, and show it. One that cannot be stored stays in its field."""
     try:

@@ -46,15 +46,15 @@ async def csrf(request: Request) -> None:
 CheckedForm = Annotated[None, Depends(csrf)]
 
 
-def form_mark(request: Request) -> str:
+def csrf_token(request: Request) -> str:
     """What the forms of a page carry. A browser without a cookie to bind it to gets one with the reply."""
     secret = _secret(request)
     if secret is None:
         secret = request.state.new_browser = new_secret()
-    return mark_for(secret)
+    return csrf_token_for(secret)
 
 
-def mark_for(secret: str) -> str:
+def csrf_token_for(secret: str) -> str:
     """The mark that belongs to what a cookie holds."""
     return _signer(secret).get_signature(_PURPOSE).decode()
 
@@ -62,7 +62,7 @@ def mark_for(secret: str) -> str:
 @pass_context
 def csrf_field(context: Context) -> Markup:
     """The hidden field for a form, in a template: `{{ csrf_field() }}`. Macros have to be imported `with context`."""
-    return Markup('<input type="hidden" name="{}" value="{}">').format(FIELD, form_mark(context["request"]))
+    return Markup('<input type="hidden" name="{}" value="{}">').format(FIELD, csrf_token(context["request"]))
 
 
 class BrowserCookie:

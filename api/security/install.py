@@ -5,7 +5,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 
 from api.security.access_log import AccessLog
-from api.security.authentication import Admission, Doors
+from api.security.authentication import Authentication, Authenticator
 from api.security.body_limit import BodyLimit
 from api.security.csrf import HEADER, BrowserCookie
 from api.security.headers import SecurityHeaders
@@ -17,10 +17,10 @@ from store.database import Database
 
 def install(app: FastAPI, settings: ProcessSettings, database: Database) -> None:
     """Guard every address of the application. After the handlers of errors are installed."""
-    doors = Doors(database=database, on_loopback=is_loopback(settings.ragq_api_host))
-    app.state.doors = doors
+    authenticator = Authenticator(database=database, on_loopback=is_loopback(settings.ragq_api_host))
+    app.state.authenticator = authenticator
     # From the inside out: what is added later stands before what was added earlier.
-    app.add_middleware(Admission, doors=doors, settings=settings)
+    app.add_middleware(Authentication, authenticator=authenticator, settings=settings)
     app.add_middleware(BodyLimit, kilobytes=settings.ragq_api_max_body_kb)
     app.add_middleware(HostCheck, settings=settings)
     # The doors raise as routes do, and are answered alike. What nobody foresaw is answered here too, because

@@ -14,7 +14,7 @@ from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, Past
 from api.rest.rag.steps import ConfigPreset
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from schemas.errors import QueryValueError, StepOvertakenError
+from schemas.errors import QueryValueError, StepSupersededError
 from services.dispatch import enqueue
 from services.questions import ask as query_asked
 from services.questions.edits import found
@@ -152,7 +152,7 @@ async def _answer(
             return pending
         answered = await _read(ctx, asked, made["after"])
     if answered is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     response.headers.update(wait.headers | headers)
     return answered
 

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from api import problems
 from api.app import make_app
 from api.context import ApiContext
-from api.security.authentication import Admitted
+from api.security.authentication import CurrentPrincipal
 from schemas.settings.process import ProcessSettings
 from store.access.api_tokens import Scope
 from store.database import Database
@@ -29,7 +29,7 @@ def told(app: FastAPI) -> None:
     """Addresses that say who asked."""
 
     @app.get("/me")
-    async def me(principal: Admitted) -> dict[str, Any]:
+    async def me(principal: CurrentPrincipal) -> dict[str, Any]:
         return {"name": principal.name, "can_write": principal.can_write}
 
 
@@ -164,7 +164,7 @@ async def test_a_database_without_tables_is_told_of(visit: Client, ctx: ApiConte
         reply = await client.get("/room")
         ready = await client.get("/readyz")
 
-    assert problem(reply) == (503, "server-away")
+    assert problem(reply) == (503, "server-unavailable")
     assert "`ragq migrate`" in reply.json()["detail"]
     assert "parts" not in ready.json()
 
@@ -175,7 +175,7 @@ async def test_without_its_database_the_doors_stay_shut(app: FastAPI, visit: Cli
         reply = await client.get("/room")
         ready = await client.get("/readyz")
 
-    assert problem(reply) == (503, "database-away")
+    assert problem(reply) == (503, "database-unavailable")
     assert "parts" not in ready.json()
 
 

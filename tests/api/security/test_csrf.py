@@ -5,7 +5,7 @@ import pytest
 from fastapi import FastAPI, Request
 from starlette.responses import PlainTextResponse
 
-from api.security.csrf import BROWSER_COOKIE, CheckedForm, csrf_field, form_mark
+from api.security.csrf import BROWSER_COOKIE, CheckedForm, csrf_field, csrf_token
 from tests.api.security.conftest import HERE, Client, MakeToken
 
 
@@ -15,7 +15,7 @@ def form(app: FastAPI) -> None:
 
     @app.get("/form")
     async def show(request: Request) -> PlainTextResponse:
-        return PlainTextResponse(form_mark(request))
+        return PlainTextResponse(csrf_token(request))
 
     @app.post("/form")
     async def sent(_form: CheckedForm) -> str:
@@ -79,7 +79,7 @@ def test_the_field_is_hidden_and_escaped() -> None:
     request = Request({"type": "http", "headers": [], "method": "GET", "path": "/"})
     field = csrf_field({"request": request})  # type: ignore[arg-type]  # (a mapping is all that is read of it)
 
-    assert field == f'<input type="hidden" name="csrf_token" value="{form_mark(request)}">'
+    assert field == f'<input type="hidden" name="csrf_token" value="{csrf_token(request)}">'
 
 
 async def test_a_page_of_another_origin_changes_nothing(visit: Client) -> None:

@@ -15,7 +15,7 @@ from tests.api.security.conftest import HERE, Client, MakeToken, Revoke
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 #: The addresses that strangers may use.
-FOR_STRANGERS = {("GET", "/login"), ("POST", "/login"), ("GET", "/healthz"), ("GET", "/readyz")}
+PUBLIC_PATHS = {("GET", "/login"), ("POST", "/login"), ("GET", "/healthz"), ("GET", "/readyz")}
 Asked = dict[tuple[str, str], int]
 
 
@@ -27,7 +27,7 @@ def addresses(app: FastAPI) -> Iterator[tuple[str, str]]:
                 yield method, route.path
 
 
-async def ask(client: httpx.AsyncClient, app: FastAPI, *, leave_out: set[tuple[str, str]] = FOR_STRANGERS) -> Asked:
+async def ask(client: httpx.AsyncClient, app: FastAPI, *, leave_out: set[tuple[str, str]] = PUBLIC_PATHS) -> Asked:
     """The status of every address, with ids of what does not exist."""
     return {
         (method, path): (await client.request(method, re.sub(r"\{[^}]*\}", "999999999", path))).status_code
@@ -79,7 +79,7 @@ async def test_a_token_that_has_ended_opens_no_route(
 async def test_a_token_for_reading_changes_nothing_anywhere(app: FastAPI, visit: Client, make_token: MakeToken) -> None:
     reading = {*addresses(app)} - changing(app)
     async with visit(await make_token(scope=Scope.READ)) as client:
-        found = await ask(client, app, leave_out=FOR_STRANGERS | reading | {("POST", "/logout")})
+        found = await ask(client, app, leave_out=PUBLIC_PATHS | reading | {("POST", "/logout")})
 
     assert found == dict.fromkeys(found, 403)
 

@@ -7,8 +7,8 @@ import pytest
 from schemas.errors import (
     NothingToDoError,
     PresetMissingError,
-    PresetOfSetError,
     QueryMissingError,
+    QuerySetPresetError,
     QueryValueError,
     Refused,
     StageRunningError,
@@ -371,5 +371,5 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Databas
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None
 
-        with pytest.raises(PresetOfSetError, match="one of 2"):
+        with pytest.raises(QuerySetPresetError, match="one of 2"):
             await take_step(connection, query, Step.EXPAND, preset="Broad")

@@ -414,7 +414,7 @@ async def test_a_preset_that_is_not_there_is_a_404(
 
 @patient
 @pytest.mark.parametrize(
-    ("meanwhile", "status", "kind"), [("cancelled", 409, "step-overtaken"), ("deleted", 404, "query-missing")]
+    ("meanwhile", "status", "kind"), [("cancelled", 409, "step-superseded"), ("deleted", 404, "query-missing")]
 )
 async def test_what_somebody_else_does_to_the_question_meanwhile_ends_the_wait(
     client: httpx.AsyncClient, ask: Ask, meanwhile: str, status: int, kind: str
