@@ -1,4 +1,4 @@
-"""What the description of the API says of its doors."""
+"""Authentication in the OpenAPI description."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ SCHEME: Final = "token"
 
 
 def describe_security(app: FastAPI) -> None:
-    """Tell in OpenAPI how a token is shown, and how the doors answer whoever shows none."""
+    """Describe how a token is sent, and the replies to requests without one."""
     described = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -20,9 +20,9 @@ def describe_security(app: FastAPI) -> None:
         schemes[SCHEME] = {
             "type": "http",
             "scheme": "bearer",
-            "description": "A token of `ragq token create NAME`. While there is none, none is needed on loopback.",
+            "description": "A token of `ragq token create NAME`. While none exists, requests on loopback need none.",
         }
-        # Without a token, too: on loopback, while there is none.
+        # `{}` means no token: on loopback, while none exists.
         schema["security"] = [{SCHEME: []}, {}]
         for path, item in schema["paths"].items():
             for method, operation in item.items():

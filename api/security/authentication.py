@@ -1,6 +1,6 @@
-"""Who may come in: whoever shows a token or has a session, or, on loopback while there is no token, everybody.
+"""Authentication: by an API token, by the session of a browser, or by neither on loopback while no token exists.
 
-A middleware decides, before anything of a request is read and for every address, those that do not exist included.
+A middleware checks every request before its body is read, for every address, those that do not exist included.
 """
 
 import asyncio
@@ -32,32 +32,32 @@ LOGOUT: Final = "/logout"
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz"})
-#: A stranger's question is not worth a longer wait.
-_PATIENCE_SECONDS: Final = 2.0
+#: Public paths answer without the principal after this long.
+_TIMEOUT_SECONDS: Final = 2.0
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="ragq"'}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Principal:
-    """Who asks."""
+    """Who sent a request."""
 
     name: str
-    """`token:7`, for its sessions too; `open` where nobody has to say who they are."""
+    """`token:7`, for its sessions too; `open` where no authentication is needed."""
     can_write: bool
     token_in_request: bool = False
-    """The request itself shows the token, which no browser does by itself."""
+    """The request carries the token in a header, which no browser adds by itself."""
     has_session: bool = False
 
 
 class Authenticator(NamedTuple):
-    """What it takes to recognise somebody."""
+    """Finds the principal of a request."""
 
     database: Database
     on_loopback: bool
-    """The server listens where nobody else can reach it."""
+    """The server listens on loopback alone."""
 
     async def authenticate(self, connection: HTTPConnection) -> Principal | None:
-        """Who asks; None for a stranger. One statement at most. Raises StackError for a database without our tables."""
+        """The principal; None without one. At most one SQL statement. Raises StackError where tables are missing."""
         if (shown := connection.headers.get("authorization")) is not None:
             return await self._bearer(shown)
         session = connection.cookies.get(SESSION_COOKIE)
@@ -85,7 +85,7 @@ class Authenticator(NamedTuple):
 
 
 class Authentication:
-    """Turns strangers away, and readers who want to change something."""
+    """Refuses requests without a principal, changes with a read-only token, and changes from other sites."""
 
     def __init__(self, app: ASGIApp, *, authenticator: Authenticator, settings: ProcessSettings) -> None:
         self.app = app
@@ -99,12 +99,11 @@ class Authentication:
             return
         request = Request(scope)
         changes = request.method not in SAFE_METHODS
-        if (
-            changes
-            and "authorization" not in request.headers
-            and is_cross_origin(request.headers, self.allowed_origins)
-        ):
-            raise HTTPException(403, "The request comes from a page of another site. Show a token to call the API.")
+        may_be_forged = changes and "authorization" not in request.headers
+        if may_be_forged and is_cross_origin(request.headers, self.allowed_origins):
+            raise HTTPException(
+                403, "The request comes from a page of another site. Calls from there need an API token."
+            )
         if not _is_public(request):
             principal = await self.authenticator.authenticate(request)
             if principal is None:
@@ -113,22 +112,22 @@ class Authentication:
                     return
                 raise _unauthenticated(request)
             if changes and not principal.can_write and request.scope["path"] != LOGOUT:
-                raise HTTPException(403, "The token is for reading. `ragq token create NAME` makes one that writes.")
+                raise HTTPException(403, "The token is read-only. `ragq token create NAME` makes one that can write.")
             request.state.principal = principal
         await self.app(scope, receive, send)
 
 
 async def current_principal(request: Request) -> Principal:
-    """Who asks. Not for the addresses that strangers may use."""
+    """Who sent the request. Not for public paths."""
     principal: Principal = request.state.principal
     return principal
 
 
 async def optional_principal(request: Request) -> Principal | None:
-    """Who asks at a door that is open for strangers; None for a stranger, and while the database cannot tell."""
+    """Who sent a request to a public path; None without authentication, and while the database is unavailable."""
     authenticator: Authenticator = request.app.state.authenticator
     try:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             return await authenticator.authenticate(request)
     except StackError:
         return None
@@ -150,7 +149,7 @@ def _principal(holder: api_tokens.Holder, *, token_in_request: bool = False, has
 
 
 def _is_local(connection: HTTPConnection) -> bool:
-    """The client is on this machine and says so in the address it asked for: a proxy would say another name."""
+    """Both the client's address and the Host are of this machine: a proxy would send another Host."""
     client = connection.client
     address = None if client is None else literal(client.host)
     name = host_name(connection.headers.get("host", ""))
@@ -167,10 +166,10 @@ def _is_public(request: Request) -> bool:
 
 
 def _redirect_to_login(request: Request) -> RedirectResponse | None:
-    """The way to the login page, for a browser that shows no token; None for everybody else."""
+    """A redirect to the login page for a browser without a token; None for other clients."""
     if not wants_html(request.headers) or "authorization" in request.headers or "hx-request" in request.headers:
         return None
-    # A form that was sent cannot be sent again after the login; the query of an address may hold words of a question.
+    # A form cannot be sent again after the login, and the query of an address may hold text of a question.
     return RedirectResponse(_login_address(request.scope["path"] if request.method in SAFE_METHODS else None), 303)
 
 
