@@ -1,13 +1,19 @@
 """What can go wrong, as types.
 
 RagqError
-    Refused                              a request that ragq will not carry out; exit code 1
-        StackError                       an embedded server or a connection is not there
+    Refused                              a request that ragq refuses; exit code 1
+        StackError                       a server or a connection is not available
+        DuplicateWorkError
         CorpusUnknownError
+        TemplateFixedError
         PresetMissingError
         PresetExistsError
+        PresetValueError
         DefaultPresetError
-        DuplicateWorkError
+        RunMissingError
+        JobMissingError
+        AttemptMissingError
+        NoJobInStateError
         QueryMissingError
         ResultMissingError
         StageRunningError
@@ -16,20 +22,18 @@ RagqError
         QuerySetPresetError
         QueryValueError
         IdempotencyKeyReusedError
-        StepFailedError                  a stage failed while somebody waited for it
-            ExpansionFailedError
-            WorkChangedMeanwhileError
+        StepFailedError                  a stage failed while a request waited for it
         StepSupersededError
-    DomainError                          a stage cannot do its work honestly; it fails the chain
+    DomainError                          a stage cannot compute a valid output; its job fails
         TranscriptError
             TranscriptNotFoundError
             EmptyTranscriptError
-        EvidenceSchemaError  (ValueError)
-        EvidenceGroundingError  (ValueError)
         InputChangedError
             ReferenceTextError
             WorkChangedError
             ChunksGoneError
+        EvidenceSchemaError  (ValueError)
+        EvidenceGroundingError  (ValueError)
         LLMError
             LLMResponseParseError
                 ExpansionReplyError
@@ -42,19 +46,20 @@ RagqError
             EmbeddingArtifactMismatchError
                 ReferenceIndexMissingError
                 ReferenceIndexReplacedError
+        RerankError
         ReferenceLeakError
+        VocabularyError
+            VocabularyMissingError
+            VocabularyModelsError
+        TagContractError
         CorpusMissingError
         TemplateError  (ValueError)
         TemplateMissingError
         TokenVectorsMissingError
         NothingRelevantError
-        VocabularyError
-            VocabularyMissingError
-            VocabularyModelsError
-        TagContractError
 
-No message holds text of a transcript, a quote, a prompt or a reply: messages reach logs and Flower. What was
-really said stays in attributes, which the worker's frame stores in Postgres alone.
+No message holds text of a transcript, a quote, a prompt or a reply: messages are written to logs and shown in Flower.
+Such text stays in attributes, which workers store in Postgres alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -258,9 +263,9 @@ class IdempotencyKeyReusedError(Refused):
 
 
 class StepFailedError(Refused):
-    """A stage of a question failed while somebody waited for it.
+    """A stage of a query failed while a request waited for it.
 
-    `error_type` is the class of its error, without the module, and `error_message` what it said.
+    `error_type` is the class of the stage's error as it is stored, `module.Class`; the message shows the class alone.
     """
 
     def __init__(self, query_id: int, job_id: int, stage: str, error_type: str, error_message: str) -> None:
@@ -268,20 +273,11 @@ class StepFailedError(Refused):
         self.job_id = job_id
         self.stage = stage
         self.error_type = error_type
-        self.error_message = error_message
         super().__init__(
-            f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type}: {error_message} "
-            f"`ragq inspect j{job_id} {stage}` shows everything; take the step again, or `ragq retry j{job_id}`, "
-            "when the cause is gone."
+            f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type.rpartition('.')[2]}: "
+            f"{error_message} `ragq inspect j{job_id} {stage}` shows everything; take the step again, or "
+            f"`ragq retry j{job_id}`, when the cause is gone."
         )
-
-
-class ExpansionFailedError(StepFailedError):
-    """A model's expansion of a question could not be used."""
-
-
-class WorkChangedMeanwhileError(StepFailedError):
-    """A work is not any more what it was when it was searched."""
 
 
 class StepSupersededError(Refused):

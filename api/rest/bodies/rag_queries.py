@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply
 from schemas.statuses import JobStatus
+from schemas.values.failures import StageFailure
 from schemas.values.queries import Intent
 
 _FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
@@ -132,16 +133,6 @@ class Passage(Reply):
     heading_chain: list[str] = Field(repr=False)
 
 
-class StageError(Reply):
-    """Why a job did not get through."""
-
-    stage: str
-    attempt: int
-    type: str
-    message: str
-    category: str
-
-
 class QueryDetail(QueryItem):
     """A question with everything that holds for it now."""
 
@@ -186,8 +177,8 @@ class QueryDetail(QueryItem):
     """How many sources a prompt could show: passages, or retrieved chunks where there are none."""
     corpus: str
     preset: str | None
-    error: StageError | None
-    """The last error, when the job did not get through."""
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
 
 
 class PassageChoice(Body):

@@ -9,16 +9,7 @@ from api.preferences import WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.rag_steps import Started
 from api.waiting import wait_until_idle
-from schemas import errors
-from schemas.errors import (
-    ExpansionFailedError,
-    LLMResponseParseError,
-    QueryMissingError,
-    StepFailedError,
-    StepSupersededError,
-    WorkChangedError,
-    WorkChangedMeanwhileError,
-)
+from schemas.errors import QueryMissingError, StepFailedError, StepSupersededError
 from schemas.statuses import JobStatus
 from store.runs import job_progress, runs
 
@@ -74,17 +65,9 @@ async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | StepSup
     async with ctx.database.connection() as connection:
         error = (await job_progress.progress(connection, [asked.job_id]))[asked.job_id].error
     if error is None:
-        # Somebody retried it since.
+        # It was retried since.
         return StepSupersededError(asked.query_id)
-    name = error.type.rpartition(".")[2]
-    return _class_of(error.stage, name)(asked.query_id, asked.job_id, error.stage, name, error.message)
-
-
-def _class_of(stage: str, name: str) -> type[StepFailedError]:
-    found = getattr(errors, name, Exception)
-    if stage == "expand" and issubclass(found, LLMResponseParseError):
-        return ExpansionFailedError
-    return WorkChangedMeanwhileError if issubclass(found, WorkChangedError) else StepFailedError
+    return StepFailedError(asked.query_id, asked.job_id, error.stage, error.type, error.message)
 
 
 def step_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -15,6 +15,7 @@ from schemas.errors import (
     StepNotReadyError,
 )
 from schemas.settings.preset import Preset
+from schemas.values.failures import AttemptError
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from services.questions.ask import answer
 from services.questions.edits import run_again
@@ -187,7 +188,7 @@ async def test_the_rest_takes_up_a_failed_stage(database: Database) -> None:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.B", "broke", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
 
         await run_rest(connection, query)
 
