@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from api.context import Context
 from api.pages.actions import LastAction, Note, decide, possible
-from api.pages.rendering import page
-from api.rest.bodies.base import MAX_ID, PathId
+from api.parameters import MAX_ID, PathId
+from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.errors import JobMissingError

@@ -12,8 +12,8 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from api.context import ApiContext, Context
-from api.pages.rendering import page
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
 from schemas.errors import Refused, RunMissingError
 from schemas.values.query_runs import QueryRun

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Form
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from services.control import Action, control

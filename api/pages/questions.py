@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
 from api.pages.next_steps import Next, can_run_all, next_step
-from api.pages.rendering import page
+from api.rendering import page
 from api.routes import PageRoute
 from schemas.statuses import QueryStatus
 from store.corpora import corpora

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from api.context import Context
 from api.pages.actions import LastAction, Note, decide, possible
-from api.pages.rendering import page
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import in_order

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from api.context import Context
-from api.pages.rendering import page
-from api.rest.bodies.base import MAX_ID
+from api.parameters import MAX_ID
+from api.rendering import page
 from api.routes import PageRoute
 from stages.reports.run_words import asked_for
 from store.runs import overviews

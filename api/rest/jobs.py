@@ -6,11 +6,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 
 from api.context import Context
+from api.parameters import PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from api.rest.bodies.runs import (
     AttemptAndCallsReply,
-    AttemptError,
     AttemptReply,
     AttemptsReply,
     CallReply,
@@ -68,7 +67,7 @@ async def list_attempts(
     async with ctx.database.connection() as connection:
         await _refuse_unknown(connection, job_id)
         found = await attempts.history(connection, job_id, stage, with_outputs=outputs)
-    return AttemptsReply(job_id=job_id, attempts=[AttemptReply(**_attempt(row)) for row in found])
+    return AttemptsReply(job_id=job_id, attempts=[AttemptReply(**row, error=attempts.error_of(row)) for row in found])
 
 
 @router.get("/{job_id}/attempts/{stage}/{number}", summary="Show an attempt", responses=problem_responses(404, 422))
@@ -82,7 +81,9 @@ async def show_attempt(
         if not found:
             raise AttemptMissingError(job_id, stage, number)
         calls = await ledger.uses(connection, found[0]["id"])
-    return AttemptAndCallsReply(**_attempt(found[0]), calls=[_call(call, with_texts=outputs) for call in calls])
+    return AttemptAndCallsReply(
+        **found[0], error=attempts.error_of(found[0]), calls=[_call(call, with_texts=outputs) for call in calls]
+    )
 
 
 @router.post("/{job_id}/retry", summary="Retry a job", responses=problem_responses(404, 409, 422))
@@ -112,20 +113,6 @@ async def cancel_job(job_id: PathId, ctx: Context, body: NoteBody | None = None)
 async def _refuse_unknown(connection: Connection, job_id: int) -> None:
     if not await runs.exists(connection, job_id=job_id):
         raise JobMissingError(job_id)
-
-
-def _attempt(row: Mapping[str, Any]) -> dict[str, Any]:
-    error = (
-        AttemptError(
-            type=row["error_type"],
-            message=row["error_message"],
-            category=row["error_category"],
-            details=row["error_details"],
-        )
-        if row["error_type"] is not None
-        else None
-    )
-    return {**row, "error": error}
 
 
 def _call(row: Mapping[str, Any], *, with_texts: bool) -> CallReply:

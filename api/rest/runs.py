@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from api.context import ApiContext, Context
+from api.parameters import MAX_ID, PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import MAX_ID, PathId
 from api.rest.bodies.runs import (
     DecisionReply,
     JobLine,

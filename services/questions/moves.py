@@ -7,7 +7,7 @@ another preset gets a run of its own with it, and takes along what was stored be
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from schemas.errors import PresetOfSetError
+from schemas.errors import QuerySetPresetError
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import is_preset_name
 from schemas.statuses import JobStatus
@@ -31,8 +31,8 @@ async def with_preset(
     preset, its templates are those that are active now, and the stages before `first` are carried over, with where
     they come from. Answers stay with the question; the old job is cancelled where it was still to go on.
 
-    Raises PresetMissingError, PresetOfSetError for a question whose run has others, and Refused for a preset that the
-    corpus cannot serve.
+    Raises PresetMissingError, QuerySetPresetError for a question whose run has others, and Refused for a preset that
+    the corpus cannot serve.
     """
     stored = await presets.get(connection, name)
     old = await overviews.overview(connection, query.run_id)
@@ -42,7 +42,7 @@ async def with_preset(
     if (old.request["preset"], frozen.preset) == (stored.name, stored.preset):
         return query
     if old.jobs > 1:
-        raise PresetOfSetError(query.id, old.id, old.jobs)
+        raise QuerySetPresetError(query.id, old.id, old.jobs)
     refuse_token_vectors(await corpora.corpus(connection, query.corpus_id), stored.preset)
     own = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
     new = await runs.store(

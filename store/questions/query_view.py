@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from schemas.errors import QueryMissingError
+from schemas.values.failures import StageFailure
 from schemas.values.queries import ConsolidatedContext, EmbeddedQuery, Expansion, RetrievedChunks, ValidatedChunks
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import QueryLine
 from store.runs import job_progress
-from store.runs.run_view import ErrorView
 
 OUTPUTS = """
 SELECT stage, output FROM current_attempt WHERE job_id = $1 AND status = 'done' AND stage = ANY($2::text[])
@@ -37,7 +37,7 @@ class QueryView:
     retrieved: ValidatedChunks | None
     """The chunks that the search came to in the end."""
     consolidated: ConsolidatedContext | None
-    error: ErrorView | None
+    error: StageFailure | None
     """The last error of a job that did not get through."""
 
     @property

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.statuses import AttemptOutcome
+from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
 
@@ -99,6 +100,13 @@ async def history(
     Without outputs `output` and `error_details`, which hold text, are None.
     """
     return [dict(row) for row in await connection.fetch(HISTORY, job_id, stage, number, with_outputs)]
+
+
+def error_of(row: Mapping[str, Any]) -> AttemptError | None:
+    """The error in a row of `history`; None for an attempt without one."""
+    if row["error_type"] is None:
+        return None
+    return AttemptError(row["error_type"], row["error_message"], row["error_category"], row["error_details"])
 
 
 async def audit(connection: Connection, run_id: int) -> Audit:

@@ -5,20 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.statuses import StageStatus
+from schemas.values.failures import StageFailure
 from store.database import Connection
-from store.runs.run_view import ErrorView, StageView
+from store.runs.failures import last_failures
+from store.runs.run_view import StageView
 
 STAGES = """
 SELECT s.job_id, s.stage, s.status, s.attempts,
        extract(epoch FROM coalesce(s.finished_at, now()) - s.started_at)::float8 AS seconds
 FROM stage_run AS s WHERE s.job_id = ANY($1::bigint[]) ORDER BY s.job_id, s.position
-"""
-
-ERRORS = """
-SELECT DISTINCT ON (a.job_id) a.job_id, a.stage, a.number, a.error_type, a.error_message, a.error_category
-FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
-WHERE j.id = ANY($1::bigint[]) AND j.status IN ('failed', 'poisoned', 'interrupted') AND a.error_type IS NOT NULL
-ORDER BY a.job_id, a.id DESC
 """
 
 
@@ -27,8 +22,8 @@ class JobProgress:
     """How far a job is."""
 
     stages: list[StageView]
-    error: ErrorView | None
-    """The last error of a job that did not get through."""
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
 
     @property
     def done(self) -> int:
@@ -50,8 +45,8 @@ async def progress(connection: Connection, job_ids: Sequence[int]) -> dict[int, 
     stages: dict[int, list[StageView]] = {job_id: [] for job_id in job_ids}
     for row in await connection.fetch(STAGES, list(job_ids)):
         stages[row["job_id"]].append(_stage(row))
-    errors = {row["job_id"]: ErrorView.of_attempt(row) for row in await connection.fetch(ERRORS, list(job_ids))}
-    return {job_id: JobProgress(stages=of, error=errors.get(job_id)) for job_id, of in stages.items()}
+    failures = await last_failures(connection, job_ids=job_ids)
+    return {job_id: JobProgress(stages=of, error=failures.get(job_id)) for job_id, of in stages.items()}
 
 
 def _stage(row: Mapping[str, Any]) -> StageView:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from schemas.statuses import AttemptOutcome, JobStatus, StageStatus
+from schemas.values.failures import AttemptError
 from store.corpora import works
 from store.database import Connection
 from store.questions import queries
@@ -42,17 +43,6 @@ class CallTrace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ErrorTrace:
-    """How an attempt went wrong."""
-
-    type: str
-    message: str
-    category: str
-    details: dict[str, Any] | None = field(repr=False)
-    """What must not be logged."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class AttemptTrace:
     """One try of one stage."""
 
@@ -72,7 +62,7 @@ class AttemptTrace:
     output_hash: str | None
     hash: str | None
     vectors: int
-    error: ErrorTrace | None
+    error: AttemptError | None
     calls: list[CallTrace]
 
     @property
@@ -181,7 +171,7 @@ def _attempts(rows: list[dict[str, Any]], uses: list[dict[str, Any]]) -> list[At
         AttemptTrace(
             **{name: row[name] for name in _KEPT},
             outcome=AttemptOutcome(row["outcome"]),
-            error=_error(row),
+            error=attempts.error_of(row),
             calls=calls.get(row["id"], []),
         )
         for row in rows
@@ -192,17 +182,6 @@ _KEPT = (
     *("id", "stage", "number", "worker_id", "host", "pid", "started_at", "ended_at", "seconds"),
     *("inputs", "output", "output_hash", "hash", "vectors"),
 )
-
-
-def _error(row: Mapping[str, Any]) -> ErrorTrace | None:
-    if row["error_type"] is None:
-        return None
-    return ErrorTrace(
-        type=row["error_type"],
-        message=row["error_message"],
-        category=row["error_category"],
-        details=row["error_details"],
-    )
 
 
 def _call(use: Mapping[str, Any]) -> CallTrace:

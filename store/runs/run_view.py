@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.failures import StageFailure
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 from store.runs import jobs, ledger, overviews, runs, stage_runs
+from store.runs.failures import last_failures
 from store.runs.overviews import RunOverview
 
 VALIDATED = """
@@ -25,14 +27,6 @@ FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'valida
 WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
 """
 
-ERRORS = """
-SELECT DISTINCT ON (a.job_id) a.job_id, a.stage, a.number, a.error_type, a.error_message, a.error_category
-FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
-WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
-  AND j.status IN ('failed', 'poisoned', 'interrupted') AND a.error_type IS NOT NULL
-ORDER BY a.job_id, a.id DESC
-"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class StageView:
@@ -43,28 +37,6 @@ class StageView:
     attempts: int
     seconds: float | None
     """Of the last attempt, up to now while it runs; None before the first."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorView:
-    """The last error of a job that did not get through."""
-
-    stage: str
-    attempt: int
-    type: str
-    message: str
-    category: str
-
-    @classmethod
-    def of_attempt(cls, row: Mapping[str, Any]) -> Self:
-        """The error in a row of `stage_attempt`."""
-        return cls(
-            stage=row["stage"],
-            attempt=row["number"],
-            type=row["error_type"],
-            message=row["error_message"],
-            category=row["error_category"],
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +58,8 @@ class JobView:
     """Those that the validator did not accept, likewise."""
     llm_paid: int
     llm_reused: int
-    error: ErrorView | None
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
 
     @property
     def seconds(self) -> float:
@@ -137,14 +110,14 @@ async def job_view(connection: Connection, job_id: int) -> JobView | None:
 
 async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
     validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
-    errors = {row["job_id"]: ErrorView.of_attempt(row) for row in await connection.fetch(ERRORS, run_id, job_ids)}
+    failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
     calls = await ledger.counts(connection, run_id, job_ids=job_ids)
     rows_by_job: dict[int, list[dict[str, Any]]] = {}
     for row in await stage_runs.grid(connection, run_id, job_ids=job_ids):
         rows_by_job.setdefault(row["id"], []).append(row)
     nothing = ledger.CallCounts(0, 0)
     return [
-        _job(rows, validated.get(job_id), errors.get(job_id), calls.get(job_id, nothing))
+        _job(rows, validated.get(job_id), failures.get(job_id), calls.get(job_id, nothing))
         for job_id, rows in rows_by_job.items()
     ]
 
@@ -152,7 +125,7 @@ async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | No
 def _job(
     rows: list[dict[str, Any]],
     validated: Mapping[str, Any] | None,
-    error: ErrorView | None,
+    error: StageFailure | None,
     calls: ledger.CallCounts,
 ) -> JobView:
     first = rows[0]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pgvector import Vector
 
 from schemas.statuses import AttemptOutcome, StageStatus
+from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
 
@@ -218,15 +219,6 @@ class Committed(NamedTuple):
     """The stage that is ready now; None after the last one."""
 
 
-class Failure(NamedTuple):
-    """An error as it is stored."""
-
-    type: str
-    message: str
-    category: str
-    details: dict[str, Any]
-
-
 class Expired(NamedTuple):
     """A stage that was taken back from a silent worker."""
 
@@ -347,7 +339,7 @@ async def commit(
 async def fail(
     connection: Connection,
     held: Claim,
-    failure: Failure,
+    error: AttemptError,
     *,
     inputs: Mapping[str, Any],
     retry_in_s: float | None = None,
@@ -365,8 +357,8 @@ async def fail(
         settings_hash=held.settings_hash,
         inputs=inputs,
         output_hash=None,
-        error_type=failure.type,
-        error_message=failure.message,
+        error_type=error.type,
+        error_message=error.message,
     )
     stored = await connection.fetchval(
         FAIL,
@@ -375,10 +367,10 @@ async def fail(
         held.fence,
         held.attempt_id,
         json.dumps(inputs),
-        failure.type,
-        failure.message,
-        failure.category,
-        json.dumps(failure.details),
+        error.type,
+        error.message,
+        error.category,
+        json.dumps(error.details),
         held.previous_hash,
         retry_in_s,
         link,

@@ -6,13 +6,13 @@ import pytest
 
 from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
+from schemas.values.failures import AttemptError
 from services.control import Action, Decided, control
 from stack.valkey import ValkeyServer
 from store.database import Connection, Database
 from store.runs import jobs, overviews, stages
 from store.runs.job_control import Target
 from store.runs.runs import StoredRun
-from store.runs.stages import Failure
 from workers.app import make_app
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
@@ -21,7 +21,7 @@ StoreRun = Callable[..., Awaitable[StoredRun]]
 async def break_down(connection: Connection, job_id: int) -> None:
     claim = await stages.claim(connection, job_id, "extract", "worker", 60)
     assert claim is not None
-    await stages.fail(connection, claim, Failure("a.B", "broke", "unknown", {}), inputs={})
+    await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
 
 
 async def states(connection: Connection, run_id: int) -> dict[JobStatus, int]:

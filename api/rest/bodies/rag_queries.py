@@ -5,8 +5,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from api.rest.bodies.base import MAX_ID, Body, Reply, Text
+from api.parameters import MAX_ID, Text
+from api.rest.bodies.base import Body, Reply
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
+from schemas.values.failures import StageFailure
 from schemas.values.queries import Intent
 
 _FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
@@ -126,16 +128,6 @@ class Passage(Reply):
     heading_chain: list[str] = Field(repr=False)
 
 
-class StageError(Reply):
-    """Why a job did not get through."""
-
-    stage: str
-    attempt: int
-    type: str
-    message: str
-    category: str
-
-
 class QueryDetail(QueryItem):
     """A question with everything that holds for it now."""
 
@@ -180,8 +172,8 @@ class QueryDetail(QueryItem):
     """How many sources a prompt could show: passages, or retrieved chunks where there are none."""
     corpus: str
     preset: str | None
-    error: StageError | None
-    """The last error, when the job did not get through."""
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
 
 
 class PassageChoice(Body):

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from api.rest.bodies.base import Body, Reply, Text
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.queries import ContextSource, Source
 

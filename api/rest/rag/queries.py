@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.context import Context
+from api.parameters import MAX_ID, PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import MAX_ID, PathId
 from api.rest.bodies.rag_queries import Need, PassageChoice, QueryDetail, QueryList, QueryPatch
 from api.rest.rag.choices import places_of
 from api.rest.rag.shown import detail_of, item_of, passages

@@ -1,6 +1,6 @@
 """Questions as replies show them, under the names of both documents of the seed."""
 
-from api.rest.bodies.rag_queries import Need, Passage, QueryDetail, QueryItem, RetrievedChunk, StageError
+from api.rest.bodies.rag_queries import Need, Passage, QueryDetail, QueryItem, RetrievedChunk
 from schemas.statuses import QueryStatus
 from schemas.values.queries import ConsolidatedContext, ValidatedChunks
 from store.questions.queries import QueryLine
@@ -40,7 +40,7 @@ def detail_of(view: QueryView) -> QueryDetail:
         available_context_count=view.available,
         corpus=view.corpus,
         preset=view.preset,
-        error=None if view.error is None else StageError.model_validate(view.error),
+        error=view.error,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from schemas.chains import PIPELINES
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.values.failures import AttemptError
 from schemas.values.participants import (
     AssembledPrompt,
     EmbeddedEvidence,
@@ -25,7 +26,7 @@ from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import job_control, ledger, runs, stages
 from store.runs.runs import NewJob, NewRun
-from store.runs.stages import Claim, Failure
+from store.runs.stages import Claim
 from tests.fakes.references import IndexedChunk
 from tests.services.questions.questions import PROMPT, VALIDATED, a_question, carry_out
 from tests.stages.participants.builders import evidence, ranked, reference
@@ -37,7 +38,7 @@ CHUNK_TEXTS = ("Participant: sleeping is hard since May.", "Participant: I nap i
 REPLY = '{"decision": "accept"}'
 SAID_BY_MODEL = "Sorry, I would rather not say."
 
-UNUSABLE = Failure(
+UNUSABLE = AttemptError(
     "schemas.errors.LLMResponseParseError",
     "The validator's reply holds no verdict (30 characters, sha256 0a1b2c3d4e5f); `ragq retry` asks again.",
     "validation_parse",

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.values.failures import AttemptError
 from services.questions.edits import found
 from store.questions import queries
 from store.questions.queries import StoredQuery
@@ -35,7 +36,7 @@ async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, ct
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.Broken", "It <broke>.", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.Broken", "It <broke>.", "unknown", {}), inputs={})
 
     shown = await see(client, f"/rag/{query.id}")
 

@@ -7,14 +7,15 @@ import pytest
 from schemas.errors import (
     NothingToDoError,
     PresetMissingError,
-    PresetOfSetError,
     QueryMissingError,
+    QuerySetPresetError,
     QueryValueError,
     Refused,
     StageRunningError,
     StepNotReadyError,
 )
 from schemas.settings.preset import Preset
+from schemas.values.failures import AttemptError
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from services.questions.ask import answer
 from services.questions.edits import run_again
@@ -187,7 +188,7 @@ async def test_the_rest_takes_up_a_failed_stage(database: Database) -> None:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.B", "broke", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
 
         await run_rest(connection, query)
 
@@ -371,5 +372,5 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Databas
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None
 
-        with pytest.raises(PresetOfSetError, match="one of 2"):
+        with pytest.raises(QuerySetPresetError, match="one of 2"):
             await take_step(connection, query, Step.EXPAND, preset="Broad")

@@ -7,6 +7,7 @@ import pytest
 from schemas.errors import QueryMissingError, ResultMissingError, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.values.failures import AttemptError
 from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
 from services.questions.ask import answer, ask
 from services.questions.edits import found
@@ -84,7 +85,7 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     await take_step(connection, query, Step.EMBED)
     claim = await stages.claim(connection, asked.job_id, "embed", "worker", 60)
     assert claim is not None
-    failure = stages.Failure("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
+    failure = AttemptError("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
     await stages.fail(connection, claim, failure, inputs={})
     await connection.execute("INSERT INTO query_judgement VALUES ($1, $2, 1)", query.id, f"{MARK}.md")
     return query

@@ -6,6 +6,7 @@ import pytest
 
 from schemas.errors import ResultMissingError
 from schemas.statuses import QueryStatus
+from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from store.database import Connection, Database
@@ -125,7 +126,7 @@ async def test_a_failed_embedding_shows_as_vec_err_and_goes_away_with_a_retry(da
         await carry_out(connection, stored.job_ids[0], "expand")
         claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.B", "broke", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
         (line,) = await queries.lines(connection)
         assert (line.status, line.vector_status) == ("vec_err", "vec_err")
 

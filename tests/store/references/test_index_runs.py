@@ -7,6 +7,7 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.statuses import JobStatus
+from schemas.values.failures import AttemptError
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.references.index_runs import Published
@@ -14,12 +15,12 @@ from store.references.references import StoredIndex
 from store.runs import job_control, overviews, runs, stages
 from store.runs.overviews import RunOverview
 from store.runs.run_state import run_state
-from store.runs.stages import Claim, Failure
+from store.runs.stages import Claim
 from tests.store.reference_indexes import PLAN, index_run
 
 CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
 VECTORS = np.eye(2, dtype=np.float32)
-NAN = Failure("schemas.errors.EmbeddingValidationError", "it is NaN", "embedding_nan", {})
+NAN = AttemptError("schemas.errors.EmbeddingValidationError", "it is NaN", "embedding_nan", {})
 
 
 async def planned(connection: Connection, *participants: int, may_be_partial: bool = True) -> tuple[int, list[int]]:

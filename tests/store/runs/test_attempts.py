@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import pytest
 
+from schemas.values.failures import AttemptError
 from store.database import Connection, Database
 from store.runs import attempts, job_control, stages
 from store.runs.attempts import Flaw
 from store.runs.runs import StoredRun
-from store.runs.stages import Claim, Failure
+from store.runs.stages import Claim
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
@@ -23,7 +24,7 @@ async def told(connection: Connection, store_run: StoreRun) -> StoredRun:
         assert claim is not None
         return claim
 
-    failure = Failure("builtins.RuntimeError", "it broke", "unknown", {})
+    failure = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
     await stages.fail(connection, await claim("extract"), failure, inputs={"transcript": "abc"})
     await job_control.retry(connection, run_id=stored.run_id)
     await stages.commit(connection, await claim("extract"), inputs={"transcript": "abc"}, output={"quotes": ["one"]})

@@ -3,10 +3,10 @@
 from typing import Any
 
 from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.failures import AttemptError
 from store.database import Database
 from store.runs import job_control, ledger, stage_runs, stages
 from store.runs.failures import run_failures
-from store.runs.stages import Failure
 from tests.stages.reports.builders import scores
 from tests.store.scored import TIMED_OUT, end, store_scored_run
 
@@ -50,7 +50,7 @@ async def test_a_lost_worker_is_a_failure(database: Database) -> None:
 async def test_the_item_of_a_reply_that_could_not_be_used_is_known(database: Database) -> None:
     call = ChatCall(model="m", messages=(), purpose="validate PHQ8_Sleep rank 1")
     reply = ChatReply(text="yes", model="m", digest="d", stop_reason="stop", seconds=1)
-    failure = Failure("x", "not JSON", "validation_json_parse", {})
+    failure = AttemptError("x", "not JSON", "validation_json_parse", {})
     async with database.connection() as connection:
         run_id = await store_scored_run(connection, {SUBJECT: None})
         (job_id,) = [row["id"] for row in await stage_runs.grid(connection, run_id) if row["stage"] == "extract"]

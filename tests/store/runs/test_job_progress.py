@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from schemas.statuses import StageStatus
+from schemas.values.failures import AttemptError
 from store.database import Database
 from store.runs import job_progress, stages
 from store.runs.runs import StoredRun
@@ -37,7 +38,7 @@ async def test_a_failed_job_tells_its_last_error_and_others_tell_none(
     async with database.connection() as connection:
         claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.Broken", "broke", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.Broken", "broke", "unknown", {}), inputs={})
 
         found = await job_progress.progress(connection, stored.job_ids)
 

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.failures import AttemptError
 from store.database import Connection, Database
 from store.runs import attempts, job_control, overviews, pending_chains, stages
 from store.runs.runs import StoredRun
-from store.runs.stages import Claim, Committed, Failure
+from store.runs.stages import Claim, Committed
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
-FAILURE = Failure("builtins.RuntimeError", "it broke", "unknown", {"words": "private"})
+FAILURE = AttemptError("builtins.RuntimeError", "it broke", "unknown", {"words": "private"})
 
 
 async def claimed(connection: Connection, job_id: int, stage: str = "extract", lease_s: float = 60) -> Claim:
