@@ -19,9 +19,9 @@ from stages.reports.run_words import asked_for, is_chosen, notices
 from store.database import Connection
 from store.runs import jobs
 from store.runs.job_control import Target
-from store.runs.run_state import RunState, run_state
 from store.runs.run_view import RunView, run_view
 from store.runs.stage_times import StageTimes, stage_times
+from store.views.run_state import RunState, run_state
 
 PAGE_JOBS: Final = 50
 

@@ -18,7 +18,7 @@ from api.parameters import PathId
 from api.problems import problem_responses
 from schemas.errors import RunMissingError
 from store.runs import runs
-from store.runs.run_state import RunState
+from store.views.run_state import RunState
 
 router = APIRouter(tags=["events"])
 

@@ -22,8 +22,8 @@ from schemas.statuses import JobStatus
 from services.control import Action, control
 from store.runs import jobs, overviews, runs
 from store.runs.job_control import Target
-from store.runs.run_state import run_state
 from store.runs.run_view import run_view
+from store.views.run_state import run_state
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 

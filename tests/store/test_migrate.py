@@ -10,8 +10,8 @@ from store import migrate
 from store.database import Database
 from store.runs import attempts
 from store.runs.attempts import Audit
-from store.runs.lineage import job_trace
 from store.runs.run_view import run_view
+from store.views.lineage import job_trace
 
 IMPORTED: Final = """
 INSERT INTO reference_index

@@ -14,8 +14,8 @@ from store.references.index_runs import Published
 from store.references.references import StoredIndex
 from store.runs import job_control, overviews, runs, stages
 from store.runs.overviews import RunOverview
-from store.runs.run_state import run_state
 from store.runs.stages import Claim
+from store.views.run_state import run_state
 from tests.store.reference_indexes import PLAN, index_run
 
 CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}

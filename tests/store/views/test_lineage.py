@@ -6,7 +6,7 @@ from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection, Database
 from store.runs import job_control, ledger
-from store.runs.lineage import job_trace
+from store.views.lineage import job_trace
 from tests.store.query_runs import store_corpus, store_query_run
 from tests.store.scored import TIMED_OUT, failing, store_scored_run, take
 
