@@ -24,8 +24,7 @@ async def wait_until_idle(database: Database, changes: Changes, job_id: int, *, 
                 job = await jobs.job(connection, job_id)
             if job is None:
                 return None
-            status = JobStatus(job["status"])
             left_s = deadline - asyncio.get_running_loop().time()
-            if not status.is_open or left_s <= 0:
-                return status
+            if not job.status.is_open or left_s <= 0:
+                return job.status
             await subscription.next(min(left_s, LONGEST_SLEEP_SECONDS))

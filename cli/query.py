@@ -12,7 +12,7 @@ from cli.output import coloured, console, print_json
 from cli.session import application, with_database
 from cli.submit_queries import read_reply
 from schemas.errors import Refused
-from schemas.statuses import QueryStatus
+from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.queries import Intent
 from services.questions import edits as query_edits
 from services.questions.edits import ExpansionEdit, found
@@ -223,9 +223,9 @@ def _go_on(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[
         await change(connection, asked)
         job = await jobs.job(connection, asked.job_id)
         assert job is not None
-        if job["status"] != "paused":
+        if job.status is not JobStatus.PAUSED:
             send(app, await pending_chains.pending_chains(connection, [asked.job_id]))
-        return f"j{asked.job_id} {job['status']}"
+        return f"j{asked.job_id} {job.status}"
 
     click.echo(with_database(carry_out))
 

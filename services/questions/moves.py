@@ -79,9 +79,9 @@ async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str])
     old = await jobs.job(connection, query.job_id)
     assert old is not None
     return NewJob(
-        mode=old["mode"],
-        subject=old["subject"],
-        inputs=old["inputs"]
+        mode=old.mode,
+        subject=old.subject,
+        inputs=old.inputs
         | {
             "templates": {tag: (await templates.get(connection, tag)).version for tag in TemplateTag},
             "moved_from": query.job_id,

@@ -62,7 +62,7 @@ async def _asked_by(connection: Connection, query: StoredQuery, name: str | None
     job = await jobs.job(connection, query.job_id)
     own = thaw(await runs.settings(connection, query.run_id)).preset
     assert job is not None and own is not None
-    version: int = job["inputs"]["templates"][TemplateTag.RAG_AUGMENTATION]
+    version: int = job.inputs["templates"][TemplateTag.RAG_AUGMENTATION]
     if name is None:
         return own, version
     chosen = await presets.get(connection, name)

@@ -1,6 +1,8 @@
 """What was stored by attempts: outputs to go on from, the whole history, and whether any byte of it changed."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +59,44 @@ class Output(NamedTuple):
     hash: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One try of one stage."""
+
+    id: int
+    job_id: int
+    stage: str
+    number: int
+    fence: int
+    worker_id: str
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: AttemptOutcome
+    inputs: dict[str, Any] | None
+    output: dict[str, Any] | None = field(repr=False)
+    output_hash: str | None
+    previous_hash: str | None
+    hash: str | None
+    error_type: str | None
+    error_message: str | None
+    error_category: str | None
+    error_details: dict[str, Any] | None = field(repr=False)
+    """What must not be logged."""
+    host: str | None
+    pid: int | None
+    seconds: float
+    """Up to now while it runs."""
+    vectors: int
+    """How many it stored."""
+
+    @property
+    def error(self) -> AttemptError | None:
+        """How it failed."""
+        if self.error_type is None or self.error_message is None or self.error_category is None:
+            return None
+        return AttemptError(self.error_type, self.error_message, self.error_category, self.error_details)
+
+
 class Flaw(NamedTuple):
     """A stored attempt that is not what was stored once."""
 
@@ -94,19 +134,13 @@ async def history(
     *,
     number: int | None = None,
     with_outputs: bool = True,
-) -> list[dict[str, Any]]:
+) -> list[Attempt]:
     """Every attempt of a job (or of one of its stages, or of one number), oldest first.
 
     Without outputs `output` and `error_details`, which hold text, are None.
     """
-    return [dict(row) for row in await connection.fetch(HISTORY, job_id, stage, number, with_outputs)]
-
-
-def error_of(row: Mapping[str, Any]) -> AttemptError | None:
-    """The error in a row of `history`; None for an attempt without one."""
-    if row["error_type"] is None:
-        return None
-    return AttemptError(row["error_type"], row["error_message"], row["error_category"], row["error_details"])
+    rows = await connection.fetch(HISTORY, job_id, stage, number, with_outputs)
+    return [Attempt(**{**row, "outcome": AttemptOutcome(row["outcome"])}) for row in rows]
 
 
 async def audit(connection: Connection, run_id: int) -> Audit:

@@ -1,27 +1,21 @@
 """How far jobs are: every stage as it stands, and what went wrong last."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from schemas.statuses import StageStatus
 from schemas.values.failures import StageFailure
 from store.database import Connection
+from store.runs import stage_runs
 from store.runs.failures import last_failures
-from store.runs.run_view import StageView
-
-STAGES = """
-SELECT s.job_id, s.stage, s.status, s.attempts,
-       extract(epoch FROM coalesce(s.finished_at, now()) - s.started_at)::float8 AS seconds
-FROM stage_run AS s WHERE s.job_id = ANY($1::bigint[]) ORDER BY s.job_id, s.position
-"""
+from store.runs.stage_runs import StageRun
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobProgress:
     """How far a job is."""
 
-    stages: list[StageView]
+    stages: list[StageRun]
     error: StageFailure | None
     """The last error of a job that did not succeed."""
 
@@ -42,14 +36,6 @@ class JobProgress:
 
 async def progress(connection: Connection, job_ids: Sequence[int]) -> dict[int, JobProgress]:
     """How far each of these jobs is, by id."""
-    stages: dict[int, list[StageView]] = {job_id: [] for job_id in job_ids}
-    for row in await connection.fetch(STAGES, list(job_ids)):
-        stages[row["job_id"]].append(_stage(row))
+    stages = await stage_runs.of_jobs(connection, job_ids)
     failures = await last_failures(connection, job_ids=job_ids)
     return {job_id: JobProgress(stages=of, error=failures.get(job_id)) for job_id, of in stages.items()}
-
-
-def _stage(row: Mapping[str, Any]) -> StageView:
-    return StageView(
-        stage=row["stage"], status=StageStatus(row["status"]), attempts=row["attempts"], seconds=row["seconds"]
-    )

@@ -1,9 +1,15 @@
 """Jobs: by number, and those of a run by urgency or in order."""
 
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from schemas.statuses import JobStatus
 from store.database import Connection
+
+JOB = """
+SELECT id, run_id, ordinal, kind, mode, subject, inputs, status, created_at, finished_at, note FROM job WHERE id = $1
+"""
 
 URGENT = """
 SELECT id FROM job
@@ -31,10 +37,28 @@ URGENCY = (
 )
 
 
-async def job(connection: Connection, job_id: int) -> dict[str, Any] | None:
-    """A job's row; None when there is none of that number."""
-    row = await connection.fetchrow("SELECT * FROM job WHERE id = $1", job_id)
-    return None if row is None else dict(row)
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One subject of a run, and what its stages start from."""
+
+    id: int
+    run_id: int
+    ordinal: int
+    """Its place in the run, from 0."""
+    kind: str
+    mode: str
+    subject: str
+    inputs: dict[str, Any] = field(repr=False)
+    status: JobStatus
+    created_at: datetime
+    finished_at: datetime | None
+    note: str | None
+
+
+async def job(connection: Connection, job_id: int) -> Job | None:
+    """A job; None when there is none of that number."""
+    row = await connection.fetchrow(JOB, job_id)
+    return None if row is None else Job(**{**row, "status": JobStatus(row["status"])})
 
 
 async def most_urgent(

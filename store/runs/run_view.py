@@ -5,13 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from schemas.statuses import JobStatus, StageStatus
+from schemas.statuses import JobStatus
 from schemas.values.failures import StageFailure
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 from store.runs import jobs, ledger, overviews, runs, stage_runs
 from store.runs.failures import last_failures
 from store.runs.overviews import RunOverview
+from store.runs.stage_runs import StageRun
+
+JOBS = """
+SELECT id, mode, subject, status, note FROM job
+WHERE run_id = $1 AND ($2::bigint[] IS NULL OR id = ANY($2))
+ORDER BY ordinal
+"""
 
 VALIDATED = """
 SELECT a.job_id,
@@ -29,17 +36,6 @@ WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
 
 
 @dataclass(frozen=True, kw_only=True)
-class StageView:
-    """One stage of a job."""
-
-    stage: str
-    status: StageStatus
-    attempts: int
-    seconds: float | None
-    """Of the last attempt, up to now while it runs; None before the first."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class JobView:
     """One job of a run."""
 
@@ -48,7 +44,7 @@ class JobView:
     subject: str
     status: JobStatus
     note: str | None
-    stages: list[StageView]
+    stages: list[StageRun]
     kept: dict[str, int]
     """References that stay, per item and by its name; of a question the `chunks`, of phrases the `tags`.
 
@@ -104,48 +100,39 @@ async def job_view(connection: Connection, job_id: int) -> JobView | None:
         job = await jobs.job(connection, job_id)
         if job is None:
             return None
-        (view,) = await _jobs(connection, job["run_id"], [job_id])
+        (view,) = await _jobs(connection, job.run_id, [job_id])
     return view
 
 
 async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
+    found = await connection.fetch(JOBS, run_id, job_ids)
+    stages = await stage_runs.of_jobs(connection, [row["id"] for row in found])
     validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
     failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
     calls = await ledger.counts(connection, run_id, job_ids=job_ids)
-    rows_by_job: dict[int, list[dict[str, Any]]] = {}
-    for row in await stage_runs.grid(connection, run_id, job_ids=job_ids):
-        rows_by_job.setdefault(row["id"], []).append(row)
     nothing = ledger.CallCounts(0, 0)
     return [
-        _job(rows, validated.get(job_id), failures.get(job_id), calls.get(job_id, nothing))
-        for job_id, rows in rows_by_job.items()
+        _job(row, stages[row["id"]], validated.get(row["id"]), failures.get(row["id"]), calls.get(row["id"], nothing))
+        for row in found
     ]
 
 
 def _job(
-    rows: list[dict[str, Any]],
+    row: Mapping[str, Any],
+    stages: list[StageRun],
     validated: Mapping[str, Any] | None,
     error: StageFailure | None,
     calls: ledger.CallCounts,
 ) -> JobView:
-    first = rows[0]
     items = {} if validated is None else validated["items"]
     verdicts = {} if validated is None else validated["verdicts"]
     return JobView(
-        job_id=first["id"],
-        mode=first["mode"],
-        subject=first["subject"],
-        status=JobStatus(first["job_status"]),
-        note=first["note"],
-        stages=[
-            StageView(
-                stage=row["stage"],
-                status=StageStatus(row["status"]),
-                attempts=row["attempts"],
-                seconds=row["seconds"],
-            )
-            for row in rows
-        ],
+        job_id=row["id"],
+        mode=row["mode"],
+        subject=row["subject"],
+        status=JobStatus(row["status"]),
+        note=row["note"],
+        stages=stages,
         kept={item: len(references) for item, references in items.items() if references},
         rejected={item: refused for item, asked in verdicts.items() if (refused := _refused(asked))},
         llm_paid=calls.paid,

@@ -1,23 +1,39 @@
-"""The stages of the jobs of a run, as they stand."""
+"""The stages of jobs, as they stand."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
+from schemas.statuses import StageStatus
 from store.database import Connection
 
-GRID = """
-SELECT j.id, j.ordinal, j.mode, j.subject, j.status AS job_status, j.finished_at AS job_finished_at, j.note,
-       s.stage, s.status, s.attempts, s.started_at, s.finished_at, s.not_before,
-       extract(epoch FROM coalesce(s.finished_at, now()) - s.started_at)::float8 AS seconds
-FROM job AS j JOIN stage_run AS s ON s.job_id = j.id
-WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
-ORDER BY j.ordinal, s.position
+OF_JOBS = """
+SELECT job_id, stage, status, attempts,
+       extract(epoch FROM coalesce(finished_at, now()) - started_at)::float8 AS seconds
+FROM stage_run WHERE job_id = ANY($1::bigint[]) ORDER BY job_id, position
 """
 
 
-async def grid(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> list[dict[str, Any]]:
-    """One row per job and stage, jobs in the order of submission, stages in the order of the chain.
+@dataclass(frozen=True, kw_only=True)
+class StageRun:
+    """One stage of a job."""
 
-    Of all jobs of a run, or of those that are named.
-    """
-    return [dict(row) for row in await connection.fetch(GRID, run_id, job_ids)]
+    stage: str
+    status: StageStatus
+    attempts: int
+    seconds: float | None
+    """Of the last attempt, up to now while it runs; None before the first."""
+
+
+async def of_jobs(connection: Connection, job_ids: Sequence[int]) -> dict[int, list[StageRun]]:
+    """The stages of each of these jobs, by its id, in the order of the chain."""
+    found: dict[int, list[StageRun]] = {job_id: [] for job_id in job_ids}
+    for row in await connection.fetch(OF_JOBS, list(job_ids)):
+        found[row["job_id"]].append(
+            StageRun(
+                stage=row["stage"],
+                status=StageStatus(row["status"]),
+                attempts=row["attempts"],
+                seconds=row["seconds"],
+            )
+        )
+    return found

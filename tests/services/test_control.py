@@ -67,7 +67,7 @@ async def test_held_jobs_keep_the_note(
 
         job = await jobs.job(connection, stored.job_ids[0])
         assert job is not None
-        assert (job["status"], job["note"]) == (status, "not now")
+        assert (job.status, job.note) == (status, "not now")
 
 
 async def test_a_paused_job_goes_on(database: Database, store_run: StoreRun, valkey: ValkeyServer) -> None:

@@ -58,7 +58,7 @@ async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStat
         return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds)
     async with ctx.database.connection() as connection:
         job = await jobs.job(connection, job_id)
-    return None if job is None else JobStatus(job["status"])
+    return None if job is None else job.status
 
 
 async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | StepSupersededError:

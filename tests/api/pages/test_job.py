@@ -135,7 +135,7 @@ async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, ctx: Ap
     async with ctx.database.connection() as connection:
         job = await jobs.job(connection, shown.failed)
     assert job is not None
-    assert job["status"] == JobStatus.WAITING
+    assert job.status is JobStatus.WAITING
 
 
 async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:

@@ -8,7 +8,7 @@ from api.pages.next_steps import can_run_all, next_step
 from schemas.statuses import JobStatus, QueryStatus, StageStatus, VectorStatus
 from store.questions.queries import QueryLine
 from store.runs.job_progress import JobProgress
-from store.runs.run_view import StageView
+from store.runs.stage_runs import StageRun
 
 
 def line(job_status: JobStatus, status: QueryStatus) -> QueryLine:
@@ -31,7 +31,7 @@ def line(job_status: JobStatus, status: QueryStatus) -> QueryLine:
 
 
 def progress(expand: StageStatus) -> JobProgress:
-    return JobProgress(stages=[StageView(stage="expand", status=expand, attempts=1, seconds=None)], error=None)
+    return JobProgress(stages=[StageRun(stage="expand", status=expand, attempts=1, seconds=None)], error=None)
 
 
 @pytest.mark.parametrize(

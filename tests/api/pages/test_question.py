@@ -28,7 +28,7 @@ async def inputs_of(ctx: ApiContext, query: StoredQuery) -> dict[str, object]:
     async with ctx.database.connection() as connection:
         job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return dict(job["inputs"])
+    return dict(job.inputs)
 
 
 async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, ctx: ApiContext) -> None:

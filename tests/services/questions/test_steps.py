@@ -46,13 +46,13 @@ TO_AUGMENT = WHOLE[:7]
 async def sources_asked_for(connection: Connection, query: StoredQuery) -> object:
     job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return job["inputs"].get("top_n")
+    return job.inputs.get("top_n")
 
 
 async def is_light_model_asked_for(connection: Connection, query: StoredQuery) -> bool:
     job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return "light_model" in job["inputs"]
+    return "light_model" in job.inputs
 
 
 async def preset_wide(connection: Connection) -> None:
@@ -144,7 +144,7 @@ async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(databa
         await run_rest(connection, query)
         await carry_out(connection, query.job_id, *WHOLE[2:])
 
-        numbers = [(row["stage"], row["number"]) for row in await attempts.history(connection, query.job_id)]
+        numbers = [(tried.stage, tried.number) for tried in await attempts.history(connection, query.job_id)]
         assert numbers == [(stage, 1) for stage in WHOLE] + [(stage, 2) for stage in WHOLE[1:]]
         assert await flaws(connection) == []
 
@@ -322,8 +322,8 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
         vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
         assert vectors[0] == vectors[1] != []
         (carried,) = await attempts.history(connection, moved.job_id, "embed")
-        assert carried["worker_id"] == "manual"
-        assert carried["inputs"] == {"by": "manual", "from": {"job": query.job_id, "attempt": 1}}
+        assert carried.worker_id == "manual"
+        assert carried.inputs == {"by": "manual", "from": {"job": query.job_id, "attempt": 1}}
         assert await sources_asked_for(connection, moved) == 2
         assert len(await queries.results(connection, query.id)) == 1
         assert await job_status(connection, query.job_id) == "cancelled"

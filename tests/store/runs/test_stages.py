@@ -90,7 +90,7 @@ async def test_a_fenced_off_worker_commits_nothing(database: Database, store_run
         assert await stages.commit(connection, fresh, inputs={}, output={"who": "fresh"}) == Committed("embed")
 
         history = await attempts.history(connection, job_id, "extract")
-        assert [(row["outcome"], row["output"]) for row in history] == [
+        assert [(attempt.outcome, attempt.output) for attempt in history] == [
             ("interrupted", None),
             ("succeeded", {"who": "fresh"}),
         ]
@@ -134,7 +134,7 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(database:
             [pending_chains.PendingStage("embed", 2), pending_chains.PendingStage("assemble", 1)]
         ]
         history = await attempts.history(connection, job_id)
-        assert [(row["stage"], row["outcome"], row["error_message"]) for row in history] == [
+        assert [(attempt.stage, attempt.outcome, attempt.error_message) for attempt in history] == [
             ("extract", "succeeded", None),
             ("embed", "failed", "it broke"),
         ]

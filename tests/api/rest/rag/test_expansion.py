@@ -98,7 +98,7 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     async with ctx.database.connection() as connection:
         job = await jobs.job(connection, reply.json()["job_id"])
     assert job is not None
-    assert job["inputs"].get("light_model") is light
+    assert job.inputs.get("light_model") is light
 
 
 async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.AsyncClient) -> None:

@@ -156,7 +156,7 @@ async def test_the_number_of_sources_reaches_the_job(
     async with ctx.database.connection() as connection:
         job = await jobs.job(connection, query.job_id)
     assert job is not None
-    assert job["inputs"].get("top_n") == asked_for
+    assert job.inputs.get("top_n") == asked_for
 
 
 @patient
@@ -186,7 +186,7 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     async with ctx.database.connection() as connection:
         job = await jobs.job(connection, query.job_id)
     assert job is not None
-    assert job["inputs"].get("light_model") is light
+    assert job.inputs.get("light_model") is light
 
 
 @pytest.mark.parametrize(
