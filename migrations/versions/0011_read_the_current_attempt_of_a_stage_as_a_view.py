@@ -1,6 +1,6 @@
-"""Read the current attempt of a stage as a view, and call an output that nobody computed `manual`.
+"""Read the current attempt of a stage as a view, and call the worker of a manual output `manual`.
 
-The inputs of such an attempt say `by hand` for ever: they are part of its hash.
+The inputs of such an attempt keep `by hand`: they are part of its hash.
 """
 
 from alembic import op

@@ -139,7 +139,7 @@ class ChunkTokenVectorsTable(SQLModel, table=True):
 
 
 class ChunkTermTable(SQLModel, table=True):
-    """How often a stemmed term stands in a searchable chunk: the postings that BM25 is computed from."""
+    """How often a stemmed term occurs in a searchable chunk: the postings that BM25 is computed from."""
 
     __tablename__ = "chunk_term"
     __table_args__ = (

@@ -31,7 +31,7 @@ class RunTable(SQLModel, table=True):
 
 
 class JobTable(SQLModel, table=True):
-    """One subject of a run on its way through the stages of its kind."""
+    """One subject of a run, and its state in the stages of its kind."""
 
     __tablename__ = "job"
     __table_args__ = (UniqueConstraint("run_id", "ordinal"), Index("ix_job_run_id_status", "run_id", "status"))
@@ -48,6 +48,6 @@ class JobTable(SQLModel, table=True):
     status: str = JobStatus.WAITING
     created_at: datetime | None = Field(default=None, sa_column=now_column())
     finished_at: datetime | None = Field(default=None, sa_column=time_column())
-    """When it came to rest: succeeded, failed, poisoned or cancelled."""
+    """When it finished: succeeded, failed, poisoned or cancelled."""
     note: str | None = Field(default=None, sa_column=text_column(nullable=True))
     """Why it was paused or cancelled, in the operator's words."""

@@ -1,4 +1,4 @@
-"""The stages of jobs: where each stands, every try of it, and the vectors it stored."""
+"""The stages of jobs: the state of each, every attempt, and the vectors it stored."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from schemas.tables.columns import BinaryVector, id_column, json_column, referen
 
 
 class StageRunTable(SQLModel, table=True):
-    """Where one stage of one job stands. A row that is `ready` is a message that is due: this table is the outbox."""
+    """The state of one stage of one job. A row that is `ready` is a message that is due: this table is the outbox."""
 
     __tablename__ = "stage_run"
     __table_args__ = (

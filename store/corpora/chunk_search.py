@@ -42,7 +42,7 @@ ORDER BY q.ordinal, n.distance, n.chunk_id
 """
 
 # Okapi BM25 with Lucene's idf, ln(1 + (N - df + 0.5) / (df + 0.5)), and without the constant factor k1 + 1. A term that
-# stands twice in the text counts twice. The summands are whole numbers of 1e-10, so that chunks of the same words get
+# occurs twice in the text counts twice. The summands are whole numbers of 1e-10, so that chunks of the same words get
 # the same score whatever order they are added in.
 BM25 = """
 WITH size AS (

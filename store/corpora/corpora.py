@@ -41,7 +41,7 @@ FROM works AS w LEFT JOIN chunks AS c ON c.work_id = w.id
 WHERE w.corpus_id = $1
 """
 
-# Chunks that a job on its way will bring are not asked for twice; those of a failed one wait for whoever comes first.
+# Chunks of an unfinished job are not embedded twice; those of a failed job are embedded by whichever run comes first.
 WAITING = f"""
 SELECT c.id
 FROM chunks AS c JOIN works AS w ON w.id = c.work_id
@@ -151,7 +151,7 @@ async def content(connection: Connection, corpus_id: int) -> CorpusContent:
 
 
 async def waiting(connection: Connection, corpus_id: int) -> list[int]:
-    """The chunks that wait for a vector and that no job is on its way to, by work and then in the order of lines."""
+    """The chunks that wait for a vector and that no unfinished job has, by work and then in the order of lines."""
     return [row["id"] for row in await connection.fetch(WAITING, corpus_id)]
 
 

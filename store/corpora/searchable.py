@@ -38,7 +38,7 @@ WITH chosen AS (
 SELECT count(*) FROM chosen
 """
 
-# The chunks first and the corpus second, as above, so that neither waits for the other for ever.
+# The chunks first and the corpus second, as above, so that they cannot deadlock.
 LOCK_CHUNKS = "SELECT FROM chunks WHERE work_id = $1 ORDER BY id FOR UPDATE"
 
 WITHDRAW = f"""
@@ -64,7 +64,7 @@ async def make_searchable(connection: Connection, corpus_id: int, chunk_ids: Seq
     """Store one vector per chunk, its postings and its status, and count it, in one statement. How many are new.
 
     Chunks that do not wait for a vector are passed over, so that the same batch may come twice; so are chunks that are
-    gone and chunks of another corpus. Whoever minds compares the number with that of the chunks.
+    gone and chunks of another corpus. Callers that need all of them compare the number with that of the chunks.
     """
     rows = [Vector(row) for row in vectors]
     if len(rows) != len(chunk_ids):

@@ -78,7 +78,7 @@ class ImportOutcome(Enum):
 
     NEW = auto()
     REPLACED = auto()
-    """The same source had another text, or says other things about itself: its chunks are new ones."""
+    """The same source had another text, or other metadata: its chunks are new ones."""
     UNCHANGED = auto()
 
 
@@ -137,7 +137,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWor
 async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkText]:
     """The stored works, by id; those that are gone are absent.
 
-    Raises WorkChangedError when the markdown of one is not what its hash says.
+    Raises WorkChangedError when the markdown of one does not match its hash.
     """
     found = {}
     for row in await connection.fetch(TEXTS, list(work_ids), timeout=_BULK_SECONDS):

@@ -1,4 +1,4 @@
-"""A question as people look at it: how far it is, what was made of it, what was found, what went wrong."""
+"""A question as it is shown: its progress, its outputs, and its last error."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -35,10 +35,10 @@ class QueryView:
     embedded: EmbeddedQuery | None
     found: RetrievedChunks | None
     retrieved: ValidatedChunks | None
-    """The chunks that the search came to in the end."""
+    """The chunks that the search ended with."""
     consolidated: ConsolidatedContext | None
     error: StageFailure | None
-    """The last error of a job that did not get through."""
+    """The last error of a job that did not succeed."""
 
     @property
     def available(self) -> int:

@@ -1,4 +1,4 @@
-"""The scores that the chunks of an index get by themselves: read for scoring, stored whole when all are there."""
+"""The scores of the single chunks of an index: their texts are read for scoring, all scores are stored at once."""
 
 import json
 from typing import Any, NamedTuple
@@ -94,7 +94,7 @@ async def store_when_complete(
 ) -> ChunkScoring:
     """Give the chunks of an index their scores if every job of the run has succeeded; searches see all or none.
 
-    Called in the transaction that ends a job. `meta` says who scored; time, count and file name are filled in here.
+    Called in the transaction that ends a job. `meta` names what scored; time, count and file name are filled in here.
     Raises ReferenceIndexReplacedError when there is a newer index of the name, and EmbeddingArtifactMismatchError
     when the jobs used different weights or prompts or left a chunk out.
     """

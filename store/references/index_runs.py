@@ -1,8 +1,8 @@
-"""Index runs: what their jobs embedded is published in one step, when all of them have come to rest.
+"""Index runs: what their jobs embedded is published in one step, when all of them have finished.
 
-A job that succeeds publishes in its own commit when it is the last. Where a run may leave out participants, and the
-last one fails, the reaper finds the publication *due* and lets a job that has succeeded do its `publish` once more: so
-it is a stage like any other, which survives the death of its worker and keeps its error.
+The last job that succeeds publishes in its own commit. Where a run may leave out participants, and the last job fails,
+the reaper finds that the publication is *due* and makes a job that has succeeded repeat its `publish`. The publication
+is therefore a stage like any other: it is repeated when its worker dies, and its error is stored.
 """
 
 import json
@@ -90,8 +90,8 @@ FROM job AS j WHERE j.run_id = $2 AND j.status = 'succeeded'
 
 DESCRIBE = "UPDATE reference_index SET partial = $2 WHERE id = $1"
 
-# A run whose `publish` has failed waits for a person: another job would only fail likewise. So does one that somebody
-# has cancelled a job of.
+# A run whose `publish` has failed waits for a person: another job would fail in the same way. So does a run with a
+# cancelled job.
 DUE = """
 SELECT r.id AS run_id, min(j.id) FILTER (WHERE j.status = 'succeeded') AS job_id
 FROM run AS r
@@ -127,7 +127,7 @@ class Published(NamedTuple):
 
     is_published: bool
     unfinished_jobs: int
-    """Jobs of the run that have not succeeded: still on their way, or left out of what was published."""
+    """Jobs of the run that have not succeeded: unfinished, or left out of what was published."""
 
 
 async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
@@ -137,16 +137,16 @@ async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
 
 
 async def allow_partial(connection: Connection, run_id: int) -> None:
-    """Let a run publish without the participants whose jobs fail, from now on."""
+    """Allow a run to publish without the participants whose jobs fail, from now on."""
     await connection.execute(ALLOW_PARTIAL, run_id)
 
 
 async def publish_when_complete(connection: Connection, run_id: int) -> Published:
     """Publish the index of a run if every one of its jobs has succeeded, and replace the older one of its name.
 
-    Where the run may leave participants out, it is enough that every job has succeeded or failed; the index says what
-    it lacks then, and jobs that succeed after a retry publish a fuller one in its place. Called in the transaction
-    that ends a job. Raises EmbeddingArtifactMismatchError when the jobs used different weights.
+    Where the run may leave participants out, it is enough that every job has succeeded or failed; the index then
+    records what it lacks, and jobs that succeed after a retry publish a fuller one in its place. Called in the
+    transaction that ends a job. Raises EmbeddingArtifactMismatchError when the jobs used different weights.
     """
     may_leave_out = await connection.fetchval(LOCK, run_id)
     states = await connection.fetchrow(STATES, run_id)
@@ -178,7 +178,7 @@ async def publish_when_complete(connection: Connection, run_id: int) -> Publishe
 
 
 async def is_publication_due(connection: Connection, run_id: int) -> bool:
-    """Whether a run has come to rest and a part of its index is about to be published."""
+    """Whether every job of a run has finished and a part of its index is about to be published."""
     is_due: bool = await connection.fetchval(IS_DUE, run_id)
     return is_due
 

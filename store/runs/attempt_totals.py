@@ -1,4 +1,4 @@
-"""What attempts and their calls came to, counted on and on, and each attempt once.
+"""Running totals of attempts and their calls, in which each attempt counts once.
 
 A count of the whole table would take seconds where there are hundreds of thousands of attempts, and would shrink when a
 question is deleted. So attempts are counted up to one behind which all are closed, and for good; only those after it
@@ -68,24 +68,24 @@ class AttemptCounts:
             self.tokens + more.tokens,
         )
 
-    def at_least(self, told: "AttemptCounts") -> "AttemptCounts":
+    def at_least(self, reported: "AttemptCounts") -> "AttemptCounts":
         """The larger of each number."""
         return AttemptCounts(
-            self.attempts | told.attempts,
-            self.microseconds | told.microseconds,
-            self.calls | told.calls,
-            self.tokens | told.tokens,
+            self.attempts | reported.attempts,
+            self.microseconds | reported.microseconds,
+            self.calls | reported.calls,
+            self.tokens | reported.tokens,
         )
 
 
 class AttemptTotals:
-    """Counts from the first reading on; what is told never shrinks. For one reader at a time."""
+    """Counts from the first reading on; what is reported never decreases. For one reader at a time."""
 
     def __init__(self, bounds_s: Sequence[float]) -> None:
         self._bounds_s = list(bounds_s)
         self._settled_to: int | None = None
         self._settled = AttemptCounts()
-        self._told = AttemptCounts()
+        self._reported = AttemptCounts()
 
     async def read(self, connection: Connection) -> AttemptCounts:
         """Everything since the first reading: attempts that ended, and calls that were answered."""
@@ -96,8 +96,8 @@ class AttemptTotals:
         settled = self._settled.plus(await self._between(connection, before, settled_to))
         recent = await self._between(connection, settled_to, None)
         self._settled_to, self._settled = settled_to, settled
-        self._told = settled.plus(recent).at_least(self._told)
-        return self._told
+        self._reported = settled.plus(recent).at_least(self._reported)
+        return self._reported
 
     async def _between(self, connection: Connection, after: int, until: int | None) -> AttemptCounts:
         found = AttemptCounts()

@@ -1,4 +1,4 @@
-"""What was stored by attempts: outputs to go on from, the whole history, and whether any byte of it changed."""
+"""What attempts stored: current outputs, the whole history, and an audit of every stored byte."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -98,7 +98,7 @@ class Attempt:
 
 
 class Flaw(NamedTuple):
-    """A stored attempt that is not what was stored once."""
+    """A difference between a stored attempt and its hashes."""
 
     job_id: int
     stage: str

@@ -49,7 +49,7 @@ class Target(NamedTuple):
 
 
 async def retry(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
-    """Make the failed stages of failed and poisoned jobs ready again; earlier outputs stay. The jobs that go on."""
+    """Make the failed stages of failed and poisoned jobs ready again; earlier outputs stay. Returns those jobs."""
     return [row["id"] for row in await connection.fetch(RETRY, job_id, run_id)]
 
 
@@ -61,10 +61,10 @@ async def hold(
     job_id: int | None = None,
     run_id: int | None = None,
 ) -> list[int]:
-    """Pause or cancel every open job of a run, or one job. The jobs that were held."""
+    """Pause or cancel every open job of a run, or one job. Returns those jobs."""
     return [row["id"] for row in await connection.fetch(HOLD, job_id, run_id, status, note)]
 
 
 async def resume(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
-    """Let paused jobs go on. The jobs that do."""
+    """Resume paused jobs. Returns those jobs."""
     return [row["id"] for row in await connection.fetch(RESUME, job_id, run_id)]

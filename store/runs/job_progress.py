@@ -1,4 +1,4 @@
-"""How far jobs are: every stage as it stands, and what went wrong last."""
+"""The progress of jobs: the state of every stage, and the last error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from store.runs.stage_runs import StageRun
 
 @dataclass(frozen=True, kw_only=True)
 class JobProgress:
-    """How far a job is."""
+    """The progress of a job."""
 
     stages: list[StageRun]
     error: StageFailure | None
@@ -35,7 +35,7 @@ class JobProgress:
 
 
 async def progress(connection: Connection, job_ids: Sequence[int]) -> dict[int, JobProgress]:
-    """How far each of these jobs is, by id."""
+    """The progress of each of these jobs, by id."""
     stages = await stage_runs.of_jobs(connection, job_ids)
     failures = await last_failures(connection, job_ids=job_ids)
     return {job_id: JobProgress(stages=of, error=failures.get(job_id)) for job_id, of in stages.items()}

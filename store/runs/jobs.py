@@ -24,7 +24,7 @@ WHERE run_id = $1 AND ($2::text IS NULL OR status = $2)
 ORDER BY ordinal LIMIT $4
 """
 
-#: The states of jobs in the order in which they want to be looked at.
+#: The states of jobs, those that need attention first.
 URGENCY = (
     JobStatus.FAILED,
     JobStatus.POISONED,

@@ -2,7 +2,7 @@
 
 The key is a hash over everything that can change the answer: model, digest, messages, options, schema, sample number
 and the log-probabilities asked for. A reply that a stage could not use is rejected: it stays readable and is never
-given out again.
+reused.
 """
 
 import json
@@ -95,7 +95,7 @@ class CallUse:
 
     @property
     def is_rejected(self) -> bool:
-        """No stage could use the reply; it is never given out again."""
+        """No stage could use the reply; it is never reused."""
         return self.rejected_at is not None
 
     @property
@@ -164,17 +164,17 @@ async def use(connection: Connection, attempt_id: int, call_id: int, purpose: st
 
 
 async def reject(connection: Connection, attempt_id: int, reply_text: str) -> None:
-    """Never give out this reply again: the attempt that asked for it could not use it."""
+    """Never reuse this reply: the attempt that asked for it could not use it."""
     await connection.execute(REJECT, attempt_id, reply_text)
 
 
 async def reject_last(connection: Connection, attempt_id: int) -> None:
-    """Never give out the attempt's last reply again; nothing happens when it made no call."""
+    """Never reuse the attempt's last reply; nothing happens when it made no call."""
     await connection.execute(REJECT_LAST, attempt_id)
 
 
 async def reject_all(connection: Connection, attempt_id: int) -> None:
-    """Never give out any reply of the attempt again: all of them were useless together."""
+    """Never reuse any reply of the attempt: together they could not be used."""
     await connection.execute(REJECT_ALL, attempt_id)
 
 

@@ -1,4 +1,4 @@
-"""Runs in one line each: what they are, and how many of their jobs stand where."""
+"""Runs in one line each: what they are, and how many of their jobs are in each state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ class RunOverview:
     settings_hash: str
     created_at: datetime
     finished_at: datetime | None
-    """When the last job that came to rest did so."""
+    """When the last finished job finished."""
     jobs: int
     states: dict[JobStatus, int]
 
     @property
     def open_jobs(self) -> int:
-        """Jobs that go on, or will by themselves."""
+        """Jobs that run, or will by themselves."""
         return sum(count for status, count in self.states.items() if status.is_open)
 
 

@@ -1,4 +1,4 @@
-"""A run as people look at it: its jobs, where each stage stands, what was kept, what it cost, what went wrong."""
+"""A run as it is shown: its jobs, the state of each stage, what was kept, what it cost, what failed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

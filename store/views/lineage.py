@@ -1,4 +1,4 @@
-"""A job as people follow it back: every attempt with its calls, and the words behind the numbers in its outputs."""
+"""The lineage of a job: every attempt with its calls, and the texts behind the ids in its outputs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -75,7 +75,7 @@ class JobTrace:
     stages: list[StageTrace]
     """In the order of the chain."""
     attempts: list[AttemptTrace]
-    """Oldest first; those of stages that the chain has no more are among them."""
+    """Oldest first, including those of stages that are no longer in the chain."""
     question: StoredQuery | None
     """What a job of kind `query` is about."""
     answers: list[StoredResult] = field(repr=False)
@@ -125,7 +125,7 @@ def _stage(stage: StageRun, last: AttemptTrace | None) -> StageTrace:
 
 
 def _numbers(value: Any, name: str) -> Iterator[int]:
-    """Every whole number that stands under a name anywhere in an output."""
+    """Every whole number under a name anywhere in an output."""
     if isinstance(value, Mapping):
         found = value.get(name)
         if isinstance(found, int):

@@ -1,4 +1,4 @@
-"""Reads what tags jobs came to."""
+"""The results of tags jobs."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ ORDER BY j.ordinal
 
 @dataclass(frozen=True, kw_only=True)
 class TagsResult:
-    """What one phrase set came to."""
+    """The result of one phrase set."""
 
     job_id: int
     subject: str
