@@ -9,7 +9,8 @@ from rich.text import Text
 from cli.output import coloured
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.run_words import is_chosen, notices
-from store.runs.run_view import JobView, RunView, StageView
+from store.runs.run_view import JobView, RunView
+from store.runs.stage_runs import StageRun
 
 _MARKS = {
     StageStatus.WAITING: ("·", "dim"),
@@ -99,7 +100,7 @@ def _jobs(jobs: list[JobView]) -> Table:
     return table
 
 
-def _mark(stage: StageView | None) -> Text:
+def _mark(stage: StageRun | None) -> Text:
     if stage is None:
         return Text("")
     mark, style = _MARKS[stage.status]

@@ -10,11 +10,11 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.once import form_key
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import Text
+from api.parameters import Text
+from api.rendering import page
 from api.routes import PageRoute
-from api.security.admission import Admitted, Principal
+from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
 from services.dispatch import enqueue
@@ -87,7 +87,9 @@ async def new_page(
 
 
 @router.post("/rag/new", dependencies=[Depends(csrf)])
-async def new(request: Request, ctx: Context, principal: Admitted, form: Annotated[AskForm, Form()]) -> Response:
+async def new(
+    request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[AskForm, Form()]
+) -> Response:
     """Ask; or show the prompt for a model of one's own. What cannot be used is said beside what was typed."""
     if form.click is Click.PROMPT:
         return await _form(request, ctx, form)

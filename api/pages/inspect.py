@@ -9,9 +9,9 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.next_steps import can_run_all, next_step
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRunningError

@@ -12,11 +12,11 @@ from api.context import ApiContext, Context
 from api.pages.markdown import answer_html
 from api.pages.next_steps import can_run_all, next_step
 from api.pages.once import form_key
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import MAX_ID, PathId
+from api.parameters import MAX_ID, PathId
+from api.rendering import page
 from api.routes import PageRoute
-from api.security.admission import Admitted
+from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
 from schemas.settings.frozen import thaw
@@ -98,7 +98,7 @@ async def ask_model(
 
 @router.post("/rag/{query_id:int}/pasted", dependencies=[Depends(csrf)])
 async def paste(
-    request: Request, ctx: Context, query_id: PathId, principal: Admitted, form: Annotated[PastedAnswer, Form()]
+    request: Request, ctx: Context, query_id: PathId, principal: CurrentPrincipal, form: Annotated[PastedAnswer, Form()]
 ) -> Response:
     """Store an answer that somebody brings, and show it. One that cannot be stored stays in its field."""
     try:

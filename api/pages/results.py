@@ -7,8 +7,8 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
 from api.pages.markdown import answer_html
-from api.pages.rendering import page
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from schemas.values.queries import Source

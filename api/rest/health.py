@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 
 from api.context import ApiContext, Context
 from api.rest.bodies.base import Reply
-from api.security.admission import Visitor
+from api.security.authentication import OptionalPrincipal
 from store import revision
 from store.database import DATABASE_ERRORS
 from store.runs import workers
@@ -79,7 +79,7 @@ async def live() -> Live:
     response_model_exclude_none=True,
     responses={503: {"model": Ready, "description": "A part is missing"}},
 )
-async def ready(ctx: Context, visitor: Visitor) -> Response:
+async def ready(ctx: Context, principal: OptionalPrincipal) -> Response:
     """Whether the database answers and has the tables of this version, the broker answers, and a worker was seen in the
     last ten seconds. Each part gets two seconds."""
     (database, migrations, seen), broker = await asyncio.gather(_database(ctx), _broker(ctx))
@@ -87,7 +87,7 @@ async def ready(ctx: Context, visitor: Visitor) -> Response:
     is_ready = {database, migrations, broker, seen} == {Part.OK}
     if not is_ready:
         log.warning("not_ready", **parts.model_dump(mode="json"))
-    reply = Ready(status=Part.OK if is_ready else Part.AWAY, parts=None if visitor is None else parts)
+    reply = Ready(status=Part.OK if is_ready else Part.AWAY, parts=None if principal is None else parts)
     return JSONResponse(reply.model_dump(mode="json", exclude_none=True), 200 if is_ready else 503)
 
 

@@ -7,14 +7,14 @@ from fastapi import APIRouter, Query, Response
 
 from api.context import ApiContext, Context
 from api.idempotency import REPLAYED, Keyed
+from api.parameters import PathId
 from api.preferences import Wait, WaitPreference
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply
 from api.rest.rag.steps import ConfigPreset
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from schemas.errors import QueryValueError, StepOvertakenError
+from schemas.errors import QueryValueError, StepSupersededError
 from services.dispatch import enqueue
 from services.questions import ask as query_asked
 from services.questions.edits import found
@@ -152,7 +152,7 @@ async def _answer(
             return pending
         answered = await _read(ctx, asked, made["after"])
     if answered is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     response.headers.update(wait.headers | headers)
     return answered
 

@@ -9,7 +9,7 @@ from api.problems import problem_responses
 from api.rest.bodies.rag_expansion import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from schemas.errors import StepOvertakenError
+from schemas.errors import StepSupersededError
 from schemas.values.queries import Expansion, Origin
 from services.dispatch import enqueue
 from services.questions.ask import ask, one_question
@@ -69,7 +69,7 @@ async def run_expansion(
             return pending
         expanded = await _read(ctx, asked)
     if expanded is None:
-        raise StepOvertakenError(asked.query_id)
+        raise StepSupersededError(asked.query_id)
     response.headers.update(wait.headers | headers)
     return expanded
 
@@ -90,7 +90,7 @@ async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion,
         stored = await ask(connection, request, ctx.run_settings(), key=key)
     expanded = await _read(ctx, Awaited(stored.query_id, stored.run_id, stored.job_id))
     if expanded is None:
-        raise StepOvertakenError(stored.query_id)
+        raise StepSupersededError(stored.query_id)
     response.headers.update({} if stored.is_new else REPLAYED)
     return expanded
 

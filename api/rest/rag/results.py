@@ -3,8 +3,8 @@
 from fastapi import APIRouter
 
 from api.context import Context
+from api.parameters import PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_results import ResultList, ResultReply
 from api.rest.strict import StrictRoute
 from services.questions.edits import found

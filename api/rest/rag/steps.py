@@ -6,12 +6,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from api.context import ApiContext, Context
+from api.parameters import PathId
 from api.preferences import Wait, WaitPreference
-from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Consolidated, Embedded, Retrieved
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from schemas.errors import StepOvertakenError
+from schemas.errors import StepSupersededError
 from schemas.values.queries import Leg, QueryText
 from services.dispatch import enqueue
 from services.questions.edits import found
@@ -43,7 +43,7 @@ async def embed_query(query_id: PathId, ctx: Context, wait: Wait, response: Resp
         return pending
     view = await _view(ctx, query_id, wait, response)
     if view.embedded is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     texts = Counter(view.embedded.texts)
     return Embedded(
         **asked._asdict(),
@@ -73,7 +73,7 @@ async def retrieve_chunks(
         return pending
     view = await _view(ctx, query_id, wait, response)
     if view.found is None or view.retrieved is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     hits = Counter[Leg]()
     for ranked in view.found.lists:
         hits[ranked.leg] += len(ranked.hits)
@@ -107,7 +107,7 @@ async def consolidate_context(
         return pending
     view = await _view(ctx, query_id, wait, response)
     if view.consolidated is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     original, groups = view.consolidated.original_count, len(view.consolidated.groups)
     return Consolidated(
         **asked._asdict(),
@@ -129,5 +129,5 @@ async def _view(ctx: ApiContext, query_id: int, wait: WaitPreference, response: 
     async with ctx.database.connection() as connection:
         view = await query_view(connection, query_id)
     if view is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     return view

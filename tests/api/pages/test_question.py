@@ -6,10 +6,11 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.values.failures import AttemptError
 from services.questions.edits import found
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import runs, stages
+from store.runs import jobs, stages
 from tests.api.pages.seeing import HTML, form, forms, see, send, words
 from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, carry_out, chain
 
@@ -25,9 +26,9 @@ async def ready(ctx: ApiContext) -> StoredQuery:
 
 async def inputs_of(ctx: ApiContext, query: StoredQuery) -> dict[str, object]:
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return dict(job["inputs"])
+    return dict(job.inputs)
 
 
 async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, ctx: ApiContext) -> None:
@@ -35,7 +36,7 @@ async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, ct
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.Broken", "It <broke>.", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.Broken", "It <broke>.", "unknown", {}), inputs={})
 
     shown = await see(client, f"/rag/{query.id}")
 

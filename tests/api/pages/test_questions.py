@@ -1,9 +1,14 @@
 """The list of questions, and what its buttons do."""
 
+import re
+from importlib.resources import files
+
 import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.statuses import QueryStatus
+from schemas.values.failures import AttemptError
 from store.runs import stages
 from tests.api.pages.seeing import form, forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question, carry_out, chain, job_status
@@ -62,7 +67,7 @@ async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.Async
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        failure = stages.Failure("a.Broken", "The <b>model</b> went away.", "unknown", {})
+        failure = AttemptError("a.Broken", "The <b>model</b> went away.", "unknown", {})
         await stages.fail(connection, claim, failure, inputs={})
     shown = await see(client, "/rag", status="vec_err")
     assert "embedding failed" in words(shown)
@@ -125,3 +130,9 @@ async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, ctx: A
 
     assert "<script>alert" not in shown.text
     assert "&lt;script&gt;alert" in shown.text
+
+
+def test_every_status_has_a_badge() -> None:
+    shared = (files("api") / "html/parts/queries.html.j2").read_text()
+
+    assert set(re.findall(r'"(\w+)": \("(?:wait|good|bad)"', shared)) == set(QueryStatus)

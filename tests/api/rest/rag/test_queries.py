@@ -6,11 +6,11 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.values.failures import AttemptError
 from services.questions import ask as query_asked
 from services.questions.edits import found
 from store.questions.queries import StoredQuery
 from store.runs import stages
-from store.runs.stages import Failure
 from tests.api.rest.rag.conftest import Ask
 from tests.services.questions.questions import CONTEXT, WHOLE, carry_out, chain, request, settings
 
@@ -135,7 +135,7 @@ async def test_a_failed_embedding_needs_embeddings_and_says_why(
     async with ctx.database.connection() as connection:
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        broken = Failure("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
+        broken = AttemptError("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
         await stages.fail(connection, claim, broken, inputs={})
 
     found = await read(client, query.id)
