@@ -111,7 +111,7 @@ async def test_wherever_a_process_ends_the_next_one_goes_on_and_nothing_is_store
     outcomes: list[str],
     computed: int,
 ) -> None:
-    """The process itself lives on here; workers that are really killed are in tests/acceptance/survival."""
+    """The process itself lives on here; workers that are really killed are in tests/acceptance/fault_tolerance."""
     (job_id,) = (await store_run()).job_ids
     calls = 0
 

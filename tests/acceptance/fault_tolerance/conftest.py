@@ -13,7 +13,7 @@ from tests import run_folder
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 
-TEMPLATE = "survival_template"
+TEMPLATE = "fault_tolerance_template"
 
 _numbers = itertools.count(1)
 
@@ -35,7 +35,7 @@ def embedder(ollama: ScriptedOllama) -> ScriptedModel:
 
 
 @pytest.fixture(scope="session")
-def survival_template(
+def fault_tolerance_template(
     servers: Servers,
     ollama: ScriptedOllama,
     embedder: ScriptedModel,
@@ -58,14 +58,14 @@ def survival_template(
 @pytest.fixture
 def breakable(
     servers: Servers,
-    survival_template: str,
+    fault_tolerance_template: str,
     ollama: ScriptedOllama,
     embedder: ScriptedModel,
     tmp_path: Path,
 ) -> Iterator[BreakableInstallation]:
     """An indexed installation without any worker, on an empty broker."""
-    name = f"survival_{next(_numbers)}"
-    servers.administer(f'CREATE DATABASE "{name}" TEMPLATE "{survival_template}" STRATEGY file_copy')
+    name = f"fault_tolerance_{next(_numbers)}"
+    servers.administer(f'CREATE DATABASE "{name}" TEMPLATE "{fault_tolerance_template}" STRATEGY file_copy')
     servers.empty_broker()
     with BreakableInstallation.on(servers, name, ollama=ollama, embedder=embedder, folder=tmp_path) as installation:
         yield installation
