@@ -14,23 +14,19 @@ from stack.connections import connections
 from stages import failures
 from workers import process
 from workers.app import make_worker_app
-from workers.crashpoints import crash_point
-from workers.stage_task import run_stage
-from workers.tasks import (  # noqa: F401
+from workers.bindings.participants import (  # noqa: F401
     assemble,
-    augment,
-    chunk,
-    consolidate,
     embed,
-    expand,
     extract,
-    generate,
-    publish,
     rerank,
     retrieve,
     score,
     validate,
 )
+from workers.bindings.references import chunk, publish  # noqa: F401
+from workers.crashpoints import crash_point
+from workers.stage_task import run_stage
+from workers.tasks import augment, consolidate, expand, generate  # noqa: F401
 
 log = structlog.get_logger(__name__)
 

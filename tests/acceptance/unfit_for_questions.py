@@ -1,6 +1,6 @@
 """An `embed` that cannot embed questions, and repeats what was asked."""
 
-from workers.queries.reading import question
+from workers.bindings.queries.reading import question
 from workers.stage_task import define_stage
 from workers.work import Result, Work
 

@@ -31,10 +31,10 @@ from store.runs import attempts, runs
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder, hash_vector
 from tests.fakes.pair_scorer import FakePairScorer
+from workers.bindings.participants import assemble, embed, extract, rerank, retrieve, validate
 from workers.leases import Leases
 from workers.runner import Outcome, StageRunner
 from workers.stage_task import FUNCTIONS
-from workers.tasks import assemble, embed, extract, rerank, retrieve, validate
 from workers.wiring import Wiring
 
 TESTED, TRAINED = 316, (304, 313, 321)

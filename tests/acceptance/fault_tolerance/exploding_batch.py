@@ -1,6 +1,6 @@
 """An `embed` that cannot do the second batch of a corpus."""
 
-from workers.corpora.embed import embed_of_corpus
+from workers.bindings.corpora.embed import embed_of_corpus
 from workers.stage_task import define_stage
 from workers.work import Result, Work
 

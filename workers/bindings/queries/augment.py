@@ -3,7 +3,7 @@
 from schemas.values.queries import ConsolidatedContext, Expansion, ValidatedChunks
 from stages.queries.templates import TemplateTag
 from store.questions.prompts import make_prompt
-from workers.queries.reading import question, template
+from workers.bindings.queries.reading import question, template
 from workers.work import Result, Work
 
 

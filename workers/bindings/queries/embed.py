@@ -2,7 +2,7 @@
 
 from schemas.values.queries import Expansion
 from stages.queries.embed import embed_query
-from workers.queries.reading import question
+from workers.bindings.queries.reading import question
 from workers.work import Result, Work
 
 

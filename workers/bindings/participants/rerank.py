@@ -4,9 +4,9 @@ from schemas.values.participants import ExtractedEvidence, RetrievedReferences
 from stages.participants.deduplicate import by_place, nothing_repeats
 from stages.participants.rerank import rank_references
 from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder
-from workers.queries.rerank import rerank_of_query
+from workers.bindings.queries.rerank import rerank_of_query
+from workers.bindings.tags.rerank import rerank_of_tags
 from workers.stage_task import define_stage
-from workers.tags.rerank import rerank_of_tags
 from workers.work import Result, Work
 
 

@@ -4,7 +4,7 @@ from schemas.values.queries import AugmentedPrompt
 from stages.queries.generate import generate_answer, pasted_answer
 from store.database import Connection
 from store.questions import queries
-from workers.queries.reading import asked_model, question
+from workers.bindings.queries.reading import asked_model, question
 from workers.work import Result, Work
 
 

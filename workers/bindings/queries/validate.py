@@ -3,7 +3,7 @@
 from schemas.values.queries import RerankedChunks
 from stages.queries.templates import TemplateTag
 from stages.queries.validate import keep_all, validate_chunks
-from workers.queries.reading import question, template
+from workers.bindings.queries.reading import question, template
 from workers.work import Result, Work
 
 

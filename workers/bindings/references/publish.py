@@ -6,7 +6,7 @@ from schemas.values.references import EmbeddedChunks, FinishedBatch
 from schemas.values.scoring import ChunkScores
 from store.database import Connection
 from store.references import chunk_scores, index_runs
-from workers.corpora.publish import publish_of_corpus
+from workers.bindings.corpora.publish import publish_of_corpus
 from workers.stage_task import by_mode, define_stage
 from workers.work import Result, Work
 

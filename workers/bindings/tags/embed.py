@@ -3,7 +3,7 @@
 import asyncio
 
 from stages.tags.embed import Embedded, embed_phrases
-from workers.tags.reading import context_tags, models, phrases
+from workers.bindings.tags.reading import context_tags, models, phrases
 from workers.work import Result, Work
 
 

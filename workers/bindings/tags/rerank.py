@@ -5,7 +5,7 @@ import asyncio
 from schemas.values.tags import EmbeddedPhrases, RankedTags, RetrievedTags
 from stages.tags.rerank import rank_tags
 from store.vocabularies import vocabularies
-from workers.tags.reading import vocabulary_id
+from workers.bindings.tags.reading import vocabulary_id
 from workers.work import Result, Work
 
 

@@ -14,9 +14,9 @@ from store.questions import queries
 from store.runs import runs, stages
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question, carry_out
+from workers.bindings.queries.expand import expand_of_query
+from workers.bindings.queries.generate import generate_of_query
 from workers.ledger_chat import InFlightCalls
-from workers.queries.expand import expand_of_query
-from workers.queries.generate import generate_of_query
 from workers.work import Work
 
 STAGES: Final = {"expand": expand_of_query, "generate": generate_of_query}

@@ -10,7 +10,7 @@ from schemas.values.tags import BuiltVocabulary, VectorLayout, Vocabulary
 from stages.tags.models import BuiltModels, TokenModel
 from store.database import Connection
 from store.vocabularies import vocabularies
-from workers.tags.reading import vocabulary_id
+from workers.bindings.tags.reading import vocabulary_id
 from workers.work import Result, Work
 
 

@@ -8,7 +8,7 @@ from services.questions.steps import Step, take_step
 from store.database import Connection, Database
 from store.runs import runs, stages
 from tests.services.questions.questions import CONTEXT, WHOLE, a_question
-from workers.queries.augment import augment_of_query
+from workers.bindings.queries.augment import augment_of_query
 from workers.work import Work
 
 

@@ -5,9 +5,9 @@ import structlog
 from schemas.values.participants import ExtractedEvidence, RankedReferences
 from stages.participants.audit import RETRIEVED_REFERENCE, retrieved_reference_events
 from stages.participants.validate import keep_all, validate_references
-from workers.queries.validate import validate_of_query
+from workers.bindings.queries.validate import validate_of_query
+from workers.bindings.tags.validate import validate_of_tags
 from workers.stage_task import define_stage
-from workers.tags.validate import validate_of_tags
 from workers.work import Result, Work
 
 log = structlog.get_logger("ragq.audit")

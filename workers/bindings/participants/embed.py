@@ -6,11 +6,11 @@ from schemas.values.participants import ExtractedEvidence
 from schemas.values.references import ChunkedTranscript, EmbeddedChunks
 from stages.participants.embed import embed_evidence
 from stages.vectors import unit_rows
-from workers.corpora.embed import embed_of_corpus
-from workers.queries.embed import embed_of_query
+from workers.bindings.corpora.embed import embed_of_corpus
+from workers.bindings.queries.embed import embed_of_query
+from workers.bindings.tags.embed import embed_of_tags
+from workers.bindings.vocabularies.embed import build_of_vocabulary
 from workers.stage_task import by_mode, define_stage
-from workers.tags.build import build_of_vocabulary
-from workers.tags.embed import embed_of_tags
 from workers.work import Result, Work
 
 

@@ -2,7 +2,7 @@
 
 from schemas.values.queries import EmbeddedQuery, Expansion
 from stages.queries.retrieve import retrieve_chunks
-from workers.queries.reading import chunk_search, question
+from workers.bindings.queries.reading import chunk_search, question
 from workers.work import Result, Work
 
 

@@ -4,9 +4,9 @@ from schemas.errors import InputChangedError
 from schemas.values.participants import EmbeddedEvidence
 from stages.participants.retrieve import retrieve_references
 from store.references import chunk_scores
-from workers.queries.retrieve import retrieve_of_query
+from workers.bindings.queries.retrieve import retrieve_of_query
+from workers.bindings.tags.retrieve import retrieve_of_tags
 from workers.stage_task import define_stage
-from workers.tags.retrieve import retrieve_of_tags
 from workers.work import Result, Work
 
 

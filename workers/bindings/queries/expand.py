@@ -3,7 +3,7 @@
 from schemas.values.queries import Origin
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
 from stages.queries.templates import TemplateTag
-from workers.queries.reading import asked_model, question, template
+from workers.bindings.queries.reading import asked_model, question, template
 from workers.work import Result, Work
 
 

@@ -3,7 +3,7 @@
 from schemas.values.tags import RankedTags, RetrievedTags
 from stages.tags.validate import validate_tags
 from store.vocabularies.vocabularies import PostgresVocabularies
-from workers.tags.reading import vocabulary_id
+from workers.bindings.tags.reading import vocabulary_id
 from workers.work import Result, Work
 
 

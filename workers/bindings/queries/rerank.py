@@ -11,7 +11,7 @@ from stages.queries.works import WorkText
 from store.corpora import chunks, searchable, token_vectors, works
 from store.database import Connection
 from store.questions.queries import StoredQuery
-from workers.queries.reading import chunk_search, question
+from workers.bindings.queries.reading import chunk_search, question
 from workers.work import Result, Work
 
 
