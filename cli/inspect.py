@@ -24,7 +24,7 @@ from store.runs import attempts, ledger, runs
 def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
     """Show the attempts of a job, or input, output, errors and model calls of one of its stages.
 
-    This prints what subjects said and what models answered: mind who looks over your shoulder.
+    The output contains sensitive text: what subjects said and what models answered.
 
     \b
     Example:

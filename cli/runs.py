@@ -1,4 +1,4 @@
-"""`ragq runs` and `ragq show`: what was submitted and how it stands."""
+"""`ragq runs` and `ragq show`: submitted runs and their progress."""
 
 import click
 from rich.table import Table

@@ -53,7 +53,7 @@ def connections(environment: Mapping[str, str] = os.environ) -> Connections:
             return url
         raise StackError(
             f"{variable} is not set and no stack runs in {home.folder}. "
-            f"Run `ragq up`, or set {variable} to a server of your own."
+            f"Run `ragq up`, or set {variable} to an external server."
         )
 
     return Connections(

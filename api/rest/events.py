@@ -132,7 +132,7 @@ def _in_short(state: RunState) -> dict[str, Any]:
         "stages_done": state.stages_done,
         "stages": state.stages,
         "seconds_left": state.seconds_left,
-        "at_rest": state.is_idle,
+        "is_idle": state.is_idle,
     }
 
 
