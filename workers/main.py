@@ -14,19 +14,8 @@ from stack.connections import connections
 from stages import failures
 from workers import process
 from workers.app import make_worker_app
-from workers.bindings.participants import (  # noqa: F401
-    assemble,
-    embed,
-    extract,
-    rerank,
-    retrieve,
-    score,
-    validate,
-)
-from workers.bindings.references import chunk, publish  # noqa: F401
 from workers.crashpoints import crash_point
 from workers.stage_task import run_stage
-from workers.tasks import augment, consolidate, expand, generate  # noqa: F401
 
 log = structlog.get_logger(__name__)
 

@@ -11,7 +11,7 @@ from store.runs.chain import content_hash
 from workers.work import Result, Work
 
 
-async def embed_of_corpus(work: Work) -> Result:
+async def run(work: Work) -> Result[EmbeddedBatch]:
     """The chunks that are still there; those of works that were replaced meanwhile are counted and left.
 
     Where the corpus keeps vectors of tokens they are stored at once: they are too many to be handed on.

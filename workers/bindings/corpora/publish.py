@@ -7,11 +7,11 @@ from store.database import Connection
 from workers.work import Result, Work
 
 
-async def publish_of_corpus(work: Work) -> Result:
+async def run(work: Work) -> Result[PublishedBatch]:
     """Refuse other weights than those of the batches before; build the index of a corpus that has grown large."""
     corpus_id: int = work.claim.inputs["corpus_id"]
-    batch = await work.output("embed", EmbeddedBatch)
-    vectors = await work.vectors("embed")
+    batch = await work.output(EmbeddedBatch)
+    vectors = await work.vectors(EmbeddedBatch)
     corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, corpus_id))
     if corpus.searchable_chunks + len(batch.chunk_ids) >= work.settings.ragq.hnsw_from_chunks:
         # Beside the batches that come meanwhile, this one too: what they add goes into the index as it is built.

@@ -1,17 +1,16 @@
-"""Stage `assemble`: the reference block and the scoring prompt."""
+"""Stage `assemble` of a participant: the reference block and the scoring prompt."""
 
-from schemas.values.participants import ValidatedReferences
+from schemas.values.participants import AssembledPrompt, ValidatedReferences
 from schemas.values.phq8 import AssessmentMode
 from stages.participants.assemble import assemble_prompt
-from workers.stage_task import define_stage
 from workers.work import Result, Work
 
 
-async def assemble_of_participant(work: Work) -> Result:
+async def run(work: Work) -> Result[AssembledPrompt]:
     """The prompt with the validated references; in zero-shot mode without any."""
     items = {}
     if work.claim.mode == AssessmentMode.FEW_SHOT:
-        items = (await work.output("validate", ValidatedReferences)).items
+        items = (await work.output(ValidatedReferences)).items
     return Result(
         assemble_prompt(
             (await work.transcript()).text,
@@ -20,6 +19,3 @@ async def assemble_of_participant(work: Work) -> Result:
             severity_mode=work.settings.quantitative.severity_inference_mode,
         )
     )
-
-
-define_stage("assemble", participant=assemble_of_participant)

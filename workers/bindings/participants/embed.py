@@ -1,23 +1,15 @@
-"""Stage `embed`: vectors for the evidence of a participant, the chunks of a transcript, those of a corpus,
-the texts of a question, phrases, or the tags of a vocabulary."""
+"""Stage `embed` of a participant: one vector per item with evidence."""
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.values.participants import ExtractedEvidence
-from schemas.values.references import ChunkedTranscript, EmbeddedChunks
+from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence
 from stages.participants.embed import embed_evidence
-from stages.vectors import unit_rows
-from workers.bindings.corpora.embed import embed_of_corpus
-from workers.bindings.queries.embed import embed_of_query
-from workers.bindings.tags.embed import embed_of_tags
-from workers.bindings.vocabularies.embed import build_of_vocabulary
-from workers.stage_task import by_mode, define_stage
 from workers.work import Result, Work
 
 
-async def embed_of_participant(work: Work) -> Result:
+async def run(work: Work) -> Result[EmbeddedEvidence]:
     """All items with evidence in one call, by the same weights as the reference index."""
     settings = work.settings.embedding
-    extracted = await work.output("extract", ExtractedEvidence)
+    extracted = await work.output(ExtractedEvidence)
     embedded = await embed_evidence(
         extracted,
         embedder=work.embedder,
@@ -34,27 +26,3 @@ async def embed_of_participant(work: Work) -> Result:
             f"reference index was built with {built_with[:12] or 'unknown'}; build the index again on this model."
         )
     return Result(embedded.evidence, embedded.vectors)
-
-
-async def embed_of_references(work: Work) -> Result:
-    """The windows of one transcript; any bad vector fails the job."""
-    settings = work.settings.embedding
-    texts = [chunk.text for chunk in (await work.output("chunk", ChunkedTranscript)).chunks]
-    matrix = await work.embedder.embed_batch(texts, timeout_s=settings.query_embed_timeout_seconds)
-    vectors = unit_rows(matrix, rows=len(texts), dimension=settings.dimension)
-    digest = await work.embedder.digest()
-    return Result(
-        EmbeddedChunks(
-            model=work.embedder.name, model_digest=digest, dimension=settings.dimension, vectors=len(vectors)
-        ),
-        vectors,
-    )
-
-
-define_stage(
-    "embed",
-    participant=embed_of_participant,
-    query=embed_of_query,
-    tags=embed_of_tags,
-    index=by_mode({"references": embed_of_references, "corpus": embed_of_corpus, "tags": build_of_vocabulary}),
-)

@@ -1,4 +1,4 @@
-"""Stage `extract`: quotes per item."""
+"""Stage `extract` of a participant: quotes per item."""
 
 import structlog
 
@@ -7,13 +7,12 @@ from schemas.values.participants import ExtractedEvidence
 from stages.participants.extract import extract_evidence, given_evidence
 from stages.participants.extract_by_similarity import extract_by_similarity
 from stages.participants.grounding import GroundingCheck
-from workers.stage_task import define_stage
 from workers.work import Result, Work
 
 log = structlog.get_logger("ragq.evidence")
 
 
-async def extract_of_participant(work: Work) -> Result:
+async def run(work: Work) -> Result[ExtractedEvidence]:
     """By the submission, by a language model, or by similarity: whichever the run says."""
     extracted = await _extracted(work, (await work.transcript()).text)
     if work.settings.quantitative.evidence_quote_log_rejections:
@@ -52,6 +51,3 @@ def _grounding(settings: QuantitativeSettings) -> GroundingCheck:
         fuzzy_threshold=settings.evidence_quote_fuzzy_threshold,
         fail_on_all_rejected=settings.evidence_quote_fail_on_all_rejected,
     )
-
-
-define_stage("extract", participant=extract_of_participant)

@@ -1,19 +1,16 @@
-"""Stage `rerank`: order and guards of references, of the chunks for a question, or of tags."""
+"""Stage `rerank` of a participant: order and guards of references."""
 
-from schemas.values.participants import ExtractedEvidence, RetrievedReferences
+from schemas.values.participants import ExtractedEvidence, RankedReferences, RetrievedReferences
 from stages.participants.deduplicate import by_place, nothing_repeats
 from stages.participants.rerank import rank_references
 from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder
-from workers.bindings.queries.rerank import rerank_of_query
-from workers.bindings.tags.rerank import rerank_of_tags
-from workers.stage_task import define_stage
 from workers.work import Result, Work
 
 
-async def rerank_of_participant(work: Work) -> Result:
+async def run(work: Work) -> Result[RankedReferences]:
     """Threshold, the cross-encoder where the run has one, repetitions, top-k and budget per item."""
     settings, ragq = work.settings.embedding, work.settings.ragq
-    retrieved = await work.output("retrieve", RetrievedReferences)
+    retrieved = await work.output(RetrievedReferences)
     overlap = by_place(size=settings.chunk_size, step=settings.chunk_step)
     repeats = overlap if ragq.deduplicate_references else nothing_repeats
     if ragq.reranker == "similarity":
@@ -29,7 +26,7 @@ async def rerank_of_participant(work: Work) -> Result:
     return Result(
         await rerank_by_cross_encoder(
             retrieved,
-            extracted=await work.output("extract", ExtractedEvidence),
+            extracted=await work.output(ExtractedEvidence),
             chunk_texts=await work.chunk_texts(retrieved.items),
             scorer=work.pair_scorer(ragq.reranker_model),
             timeout_s=ragq.reranker_timeout_seconds,
@@ -41,6 +38,3 @@ async def rerank_of_participant(work: Work) -> Result:
             repeats=repeats,
         )
     )
-
-
-define_stage("rerank", participant=rerank_of_participant, query=rerank_of_query, tags=rerank_of_tags)

@@ -1,23 +1,20 @@
-"""Stage `retrieve`: the nearest references per item, what a search finds for a question, or the tags of phrases."""
+"""Stage `retrieve` of a participant: the nearest references per item."""
 
 from schemas.errors import InputChangedError
-from schemas.values.participants import EmbeddedEvidence
+from schemas.values.participants import EmbeddedEvidence, RetrievedReferences
 from stages.participants.retrieve import retrieve_references
 from store.references import chunk_scores
-from workers.bindings.queries.retrieve import retrieve_of_query
-from workers.bindings.tags.retrieve import retrieve_of_tags
-from workers.stage_task import define_stage
 from workers.work import Result, Work
 
 
-async def retrieve_of_participant(work: Work) -> Result:
+async def run(work: Work) -> Result[RetrievedReferences]:
     """All items in one round trip; the tested participant is left out."""
-    embedded = await work.output("embed", EmbeddedEvidence)
+    embedded = await work.output(EmbeddedEvidence)
     index_id: int = work.claim.inputs["index_id"]
     work.read["index"] = index_id
     retrieved = await retrieve_references(
         embedded,
-        await work.vectors("embed"),
+        await work.vectors(EmbeddedEvidence),
         search=work.references,
         index_id=index_id,
         participant_id=work.participant_id,
@@ -40,6 +37,3 @@ async def _refuse_other_scores(work: Work, index_id: int) -> None:
             f"The chunks of reference index {index_id} were scored anew since run r{work.claim.run_id} was submitted; "
             "submit it again, so that all its participants see the same scores."
         )
-
-
-define_stage("retrieve", participant=retrieve_of_participant, query=retrieve_of_query, tags=retrieve_of_tags)

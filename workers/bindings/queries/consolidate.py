@@ -9,13 +9,13 @@ from store.database import Connection
 from workers.work import Result, Work
 
 
-async def consolidate_of_query(work: Work) -> Result:
+async def run(work: Work) -> Result[ConsolidatedContext]:
     """From the stored markdown of the works, as it was when the chunks were ranked."""
     preset = work.preset.consolidation
-    validated = await work.output("validate", ValidatedChunks)
+    validated = await work.output(ValidatedChunks)
     if not preset.enabled:
         return Result(ConsolidatedContext(original_count=len(validated.chunks), consolidated_count=0, groups=()))
-    hashes = (await work.output("rerank", RerankedChunks)).work_hashes
+    hashes = (await work.output(RerankedChunks)).work_hashes
     involved = {chunk.work_id: hashes[chunk.work_id] for chunk in validated.chunks}
     ids = [chunk.chunk_id for chunk in validated.chunks]
 

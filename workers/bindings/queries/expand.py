@@ -1,13 +1,13 @@
 """Stage `expand` of a query: by a model, by a pasted reply, or not at all."""
 
-from schemas.values.queries import Origin
+from schemas.values.queries import Expansion, Origin
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
 from stages.queries.templates import TemplateTag
 from workers.bindings.queries.reading import asked_model, question, template
 from workers.work import Result, Work
 
 
-async def expand_of_query(work: Work) -> Result:
+async def run(work: Work) -> Result[Expansion]:
     """As the submission says."""
     asked = work.claim.inputs["expansion"]
     if asked["origin"] == Origin.NONE:

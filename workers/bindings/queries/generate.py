@@ -1,6 +1,6 @@
 """Stage `generate` of a query: the answer, which is stored with those that the question has already."""
 
-from schemas.values.queries import AugmentedPrompt
+from schemas.values.queries import Answer, AugmentedPrompt
 from stages.queries.generate import generate_answer, pasted_answer
 from store.database import Connection
 from store.questions import queries
@@ -8,10 +8,10 @@ from workers.bindings.queries.reading import asked_model, question
 from workers.work import Result, Work
 
 
-async def generate_of_query(work: Work) -> Result:
+async def run(work: Work) -> Result[Answer]:
     """By a model, or as the submission brought it. Each time the stage runs, it is another sample of the model."""
     query = await question(work)
-    augmented = await work.output("augment", AugmentedPrompt)
+    augmented = await work.output(AugmentedPrompt)
     given = work.claim.inputs["response"]
     if given is not None:
         answer = pasted_answer(given, augmented)

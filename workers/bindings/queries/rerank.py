@@ -1,6 +1,6 @@
 """Stage `rerank` of a query: filters, enrichment, a ranker, bonuses, and a varied choice."""
 
-from schemas.values.queries import Expansion, RetrievedChunks
+from schemas.values.queries import EmbeddedQuery, Expansion, RerankedChunks, RetrievedChunks
 from stages.queries.embed import embed_question_tokens
 from stages.queries.rankers import Ranker
 from stages.queries.rankers.cross_encoder import CrossEncoderRanker
@@ -15,11 +15,11 @@ from workers.bindings.queries.reading import chunk_search, question
 from workers.work import Result, Work
 
 
-async def rerank_of_query(work: Work) -> Result:
+async def run(work: Work) -> Result[RerankedChunks]:
     """By the ranker of the preset, against the question as it was asked."""
     query = await question(work)
     preset = work.preset.retrieval
-    retrieved = await work.output("retrieve", RetrievedChunks)
+    retrieved = await work.output(RetrievedChunks)
     ids = [hit.chunk_id for hit in retrieved.fused]
     found = await work.database.with_retry(lambda connection: chunks.by_ids(connection, ids))
     work_ids = sorted({chunk.work_id for chunk in found.values()})
@@ -31,7 +31,7 @@ async def rerank_of_query(work: Work) -> Result:
     return Result(
         await rerank_chunks(
             query.original_query,
-            await work.output("expand", Expansion),
+            await work.output(Expansion),
             retrieved,
             chunks=found,
             works=texts,
@@ -60,7 +60,7 @@ async def _ranker(work: Work, query: StoredQuery, vectors: searchable.ChunkVecto
         )
     if preset.reranking.ranker == LATE_INTERACTION:
         return await _late_interaction(work, query, list(vectors))
-    original = (await work.vectors("embed"))[0]
+    original = (await work.vectors(EmbeddedQuery))[0]
     return ScoreFusion(original, vectors, await _lexical_scores(work, query, list(vectors)))
 
 

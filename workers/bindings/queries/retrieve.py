@@ -1,12 +1,12 @@
 """Stage `retrieve` of a query: both legs, and their fusion."""
 
-from schemas.values.queries import EmbeddedQuery, Expansion
+from schemas.values.queries import EmbeddedQuery, Expansion, RetrievedChunks
 from stages.queries.retrieve import retrieve_chunks
 from workers.bindings.queries.reading import chunk_search, question
 from workers.work import Result, Work
 
 
-async def retrieve_of_query(work: Work) -> Result:
+async def run(work: Work) -> Result[RetrievedChunks]:
     """One round trip for all vectors, one for all texts."""
     query = await question(work)
     preset = work.preset.retrieval
@@ -14,9 +14,9 @@ async def retrieve_of_query(work: Work) -> Result:
     return Result(
         await retrieve_chunks(
             query.original_query,
-            await work.output("expand", Expansion),
-            await work.output("embed", EmbeddedQuery),
-            await work.vectors("embed"),
+            await work.output(Expansion),
+            await work.output(EmbeddedQuery),
+            await work.vectors(EmbeddedQuery),
             search=chunk_search(work),
             corpus_id=query.corpus_id,
             dense_limit=preset.dense_limit,

@@ -1,15 +1,14 @@
-"""Stage `chunk`: a transcript in windows, each tagged with the items it speaks of where that is asked for."""
+"""Stage `chunk` of a transcript: its windows, each tagged with the items it speaks of where that is asked for."""
 
 from schemas.errors import EmptyTranscriptError
 from schemas.values.references import Chunk, ChunkedTranscript
 from stages.participants.chunking import chunk_transcript
 from stages.participants.item_tags import tag_chunk
 from stages.texts.hashes import short_hash
-from workers.stage_task import define_stage
 from workers.work import Result, Work
 
 
-async def chunk_of_index(work: Work) -> Result:
+async def run(work: Work) -> Result[ChunkedTranscript]:
     """The windows of the transcript; a transcript without any fails the job."""
     settings = work.settings.embedding
     texts = chunk_transcript(
@@ -28,6 +27,3 @@ async def chunk_of_index(work: Work) -> Result:
         Chunk(text=text, chunk_hash=short_hash(text), tags=tag_chunk(text) if has_tags else None) for text in texts
     )
     return Result(ChunkedTranscript(chunks=chunks))
-
-
-define_stage("chunk", index=chunk_of_index)

@@ -2,12 +2,13 @@
 
 import asyncio
 
+from schemas.values.tags import EmbeddedPhrases
 from stages.tags.embed import Embedded, embed_phrases
 from workers.bindings.tags.reading import context_tags, models, phrases
 from workers.work import Result, Work
 
 
-async def embed_of_tags(work: Work) -> Result:
+async def run(work: Work) -> Result[EmbeddedPhrases]:
     """By the models of the vocabulary, in a thread."""
     loaded = await models(work)
     given, context = phrases(work), context_tags(work)

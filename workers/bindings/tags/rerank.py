@@ -9,11 +9,11 @@ from workers.bindings.tags.reading import vocabulary_id
 from workers.work import Result, Work
 
 
-async def rerank_of_tags(work: Work) -> Result:
+async def run(work: Work) -> Result[RankedTags]:
     """With the context rows of every tag that was found, in a thread."""
     settings = work.settings.psq
-    embedded = await work.output("embed", EmbeddedPhrases)
-    retrieved = await work.output("retrieve", RetrievedTags)
+    embedded = await work.output(EmbeddedPhrases)
+    retrieved = await work.output(RetrievedTags)
     of_vocabulary = vocabulary_id(work)
     rows = await work.database.with_retry(
         lambda connection: vocabularies.context_rows(connection, of_vocabulary, retrieved.tags)

@@ -1,20 +1,20 @@
 """Stage `retrieve` of a tags job: the tags that each phrase leads to."""
 
-from schemas.values.tags import EmbeddedPhrases
+from schemas.values.tags import EmbeddedPhrases, RetrievedTags
 from stages.tags.retrieve import retrieve_tags
 from store.vocabularies.vocabularies import PostgresVocabularies
 from workers.bindings.tags.reading import vocabulary_id
 from workers.work import Result, Work
 
 
-async def retrieve_of_tags(work: Work) -> Result:
+async def run(work: Work) -> Result[RetrievedTags]:
     """The neighbours of all phrases in one round trip."""
     settings = work.settings.psq
     stored = PostgresVocabularies(work.database)
     return Result(
         await retrieve_tags(
-            await work.output("embed", EmbeddedPhrases),
-            await work.vectors("embed"),
+            await work.output(EmbeddedPhrases),
+            await work.vectors(EmbeddedPhrases),
             lexicon=stored,
             search=stored,
             vocabulary_id=vocabulary_id(work),

@@ -14,7 +14,7 @@ from workers.bindings.tags.reading import vocabulary_id
 from workers.work import Result, Work
 
 
-async def build_of_vocabulary(work: Work) -> Result:
+async def run(work: Work) -> Result[BuiltVocabulary]:
     """By FastText, or around the vectors that the submission names; in a thread, for minutes."""
     built_for = vocabulary_id(work)
     inputs = work.claim.inputs

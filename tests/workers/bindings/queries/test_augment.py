@@ -8,7 +8,7 @@ from services.questions.steps import Step, take_step
 from store.database import Connection, Database
 from store.runs import runs, stages
 from tests.services.questions.questions import CONTEXT, WHOLE, a_question
-from workers.bindings.queries.augment import augment_of_query
+from workers.bindings.queries import augment
 from workers.work import Work
 
 
@@ -19,8 +19,7 @@ async def make(connection: Connection, database: Database, job_id: int) -> tuple
     settings = thaw(await runs.settings(connection, claim.run_id))
     read: dict[str, Any] = {}
     no_models: Any = None
-    result = await augment_of_query(Work(claim, settings.run, database, no_models, read, settings.preset))
-    assert isinstance(result.output, AugmentedPrompt)
+    result = await augment.run(Work(claim, settings.run, database, no_models, read, settings.preset))
     await stages.commit(connection, claim, inputs=read, output=result.output.model_dump(mode="json"))
     return result.output, read
 

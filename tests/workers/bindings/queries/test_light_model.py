@@ -14,12 +14,11 @@ from store.questions import queries
 from store.runs import runs, stages
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question, carry_out
-from workers.bindings.queries.expand import expand_of_query
-from workers.bindings.queries.generate import generate_of_query
+from workers.bindings.queries import expand, generate
 from workers.ledger_chat import InFlightCalls
-from workers.work import Work
+from workers.work import StageFunction, Work
 
-STAGES: Final = {"expand": expand_of_query, "generate": generate_of_query}
+STAGES: Final[dict[str, StageFunction]] = {"expand": expand.run, "generate": generate.run}
 EXPANSION: Final = {"queries": ["tea", "leaf", "oxygen"], "hyde_answer": "Air.", "intent": "MECHANISM", "entities": []}
 BOTH: Final = {"RAGQ_QUERY_MODEL": "own", "RAGQ_QUERY_LIGHT_MODEL": "quick"}
 ONE: Final = {"RAGQ_QUERY_MODEL": "own"}
