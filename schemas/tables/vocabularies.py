@@ -3,11 +3,12 @@
 from datetime import datetime
 from typing import Any
 
+from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import BinaryVector, id_column, now_column, reference_column, time_column
+from schemas.tables.columns import id_column, now_column, reference_column, time_column
 
 
 class Vocabulary(SQLModel, table=True):
@@ -74,7 +75,7 @@ class TagVector(SQLModel, table=True):
 
     vocabulary_id: int = Field(sa_column=reference_column("vocabulary.id", primary_key=True))
     token: str = Field(sa_column=Column(Text, primary_key=True))
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
 
 
 class TagContext(SQLModel, table=True):
@@ -84,7 +85,7 @@ class TagContext(SQLModel, table=True):
 
     vocabulary_id: int = Field(sa_column=reference_column("vocabulary.id", primary_key=True))
     tag: str = Field(sa_column=Column(Text, primary_key=True))
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
 
 
 class VocabularyModel(SQLModel, table=True):
