@@ -8,7 +8,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from schemas.chains import PIPELINES, STAGES
+from schemas.chains import CHAINS, STAGES
 from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs.attempt_totals import AttemptCounts, AttemptTotals
@@ -20,7 +20,7 @@ REQUEST_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 #: However many ask, the database is read once in so many seconds.
 KEPT_SECONDS: Final = 10.0
 
-_KINDS: Final = sorted({kind for kind, _ in PIPELINES})
+_KINDS: Final = sorted({kind for kind, _ in CHAINS})
 
 
 class Metrics:

@@ -11,6 +11,7 @@ from rich.table import Table
 from cli.output import coloured, console, print_json
 from cli.session import application, with_database
 from cli.submit_queries import read_reply
+from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.queries import Intent
@@ -25,7 +26,7 @@ from workers.messages import send
 Given = TypeVar("Given")
 
 #: Stages whose outputs `ragq query show` prints.
-SHOWN = ("expand", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
+SHOWN = tuple(stage for stage in stages_of("query", "answer") if stage != "embed")
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.output import coloured
+from schemas.chains import in_order
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.run_words import is_chosen, notices
 from store.runs.run_view import JobView, RunView
@@ -30,12 +31,12 @@ def run_table(view: RunView) -> RenderableType:
     Of an index run, whose jobs are all alike, only some are shown that did not succeed or are still unfinished.
     """
     if view.overview.kind != "index":
-        return Group(_head(view), *_listed(view.overview.id, view.jobs))
+        return Group(_head(view), *_listed(view, view.jobs))
     unfinished = [job for job in view.jobs if job.status is not JobStatus.SUCCEEDED]
     unfinished.sort(key=lambda job: (job.error is None, job.status is JobStatus.WAITING))
     more = len(unfinished) - LISTED_JOBS
     rest = [Text(f"and {more} more; --json has all of them", style="dim")] if more > 0 else []
-    return Group(_head(view), *_listed(view.overview.id, unfinished[:LISTED_JOBS]), *rest)
+    return Group(_head(view), *_listed(view, unfinished[:LISTED_JOBS]), *rest)
 
 
 def print_run(console: Console, view: RunView) -> None:
@@ -68,13 +69,13 @@ def _head(view: RunView) -> RenderableType:
     return Group(*lines)
 
 
-def _listed(run_id: int, jobs: list[JobView]) -> list[RenderableType]:
-    return [_jobs(jobs), *_errors(run_id, jobs), _legend()] if jobs else []
+def _listed(view: RunView, jobs: list[JobView]) -> list[RenderableType]:
+    return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), _legend()] if jobs else []
 
 
-def _jobs(jobs: list[JobView]) -> Table:
+def _jobs(kind: str, jobs: list[JobView]) -> Table:
     table = Table(pad_edge=False, box=None, header_style="bold")
-    stages = list(dict.fromkeys(stage.stage for job in jobs for stage in job.stages))
+    stages = in_order(kind, {stage.stage for job in jobs for stage in job.stages})
     table.add_column("job")
     table.add_column("subject", justify="right")
     table.add_column("mode")

@@ -1,6 +1,6 @@
 """`/jobs/{id}`: a job from its result back to what it began with, every attempt and every call on the way."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
 from pydantic import ValidationError
@@ -12,34 +12,14 @@ from api.parameters import MAX_ID, PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
+from schemas.chains import output_of
 from schemas.errors import JobMissingError
-from schemas.values import participants, queries
 from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import ParticipantScores
 from services.control import Action
 from stages.reports.waterfall import waterfall
 from store.runs.job_control import Target
 from store.views.lineage import JobTrace, StageTrace, job_trace
-
-#: What the stages of a kind store, where a page shows more of it than its fields.
-OUTPUTS: Final[dict[tuple[str, str], type[Value]]] = {
-    ("query", "expand"): queries.Expansion,
-    ("query", "embed"): queries.EmbeddedQuery,
-    ("query", "retrieve"): queries.RetrievedChunks,
-    ("query", "rerank"): queries.RerankedChunks,
-    ("query", "validate"): queries.ValidatedChunks,
-    ("query", "consolidate"): queries.ConsolidatedContext,
-    ("query", "augment"): queries.AugmentedPrompt,
-    ("query", "generate"): queries.Answer,
-    ("participant", "extract"): participants.ExtractedEvidence,
-    ("participant", "embed"): participants.EmbeddedEvidence,
-    ("participant", "retrieve"): participants.RetrievedReferences,
-    ("participant", "rerank"): participants.RankedReferences,
-    ("participant", "validate"): participants.ValidatedReferences,
-    ("participant", "assemble"): participants.AssembledPrompt,
-    ("participant", "score"): ParticipantScores,
-}
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -85,7 +65,7 @@ def _output(job: JobTrace, stage: StageTrace) -> Value | dict[str, Any]:
     """What a stage stored, as its value; as plain fields where this ragq has no such value, or no longer."""
     assert stage.current is not None and stage.current.output is not None
     kept = stage.current.output
-    value = OUTPUTS.get((job.kind, stage.stage))
+    value = output_of(job.kind, job.mode, stage.stage)
     if value is None:
         return kept
     try:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from pgvector.sqlalchemy import HALFVEC
+from pgvector.sqlalchemy import HALFVEC, VECTOR
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import BinaryVector, id_column, now_column, reference_column, text_column
+from schemas.tables.columns import id_column, now_column, reference_column, text_column
 
 
 class CorpusTable(SQLModel, table=True):
@@ -126,7 +126,7 @@ class ChunkVectorTable(SQLModel, table=True):
 
     chunk_id: int = Field(sa_column=reference_column("chunks.id", primary_key=True))
     corpus_id: int = Field(sa_column=Column(Integer, nullable=False, index=True))
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
 
 
 class ChunkTokenVectorsTable(SQLModel, table=True):

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Any
 
+from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import ARRAY, Column, Index, Integer, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import (
-    BinaryVector,
     id_column,
     json_column,
     now_column,
@@ -95,4 +95,4 @@ class ReferenceVectorTable(SQLModel, table=True):
     index_id: int = Field(sa_column=Column(Integer, nullable=False, index=True))
     participant_id: int
     ordinal: int
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))

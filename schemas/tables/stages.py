@@ -3,10 +3,11 @@
 from datetime import datetime
 from typing import Any
 
+from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import BigInteger, Column, Index, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import BinaryVector, id_column, json_column, reference_column, text_column, time_column
+from schemas.tables.columns import id_column, json_column, reference_column, text_column, time_column
 
 
 class StageRunTable(SQLModel, table=True):
@@ -80,4 +81,4 @@ class StageVectorTable(SQLModel, table=True):
 
     attempt_id: int = Field(sa_column=reference_column("stage_attempt.id", primary_key=True))
     ordinal: int = Field(sa_column=Column(BigInteger, primary_key=True))
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))

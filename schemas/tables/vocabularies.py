@@ -3,11 +3,12 @@
 from datetime import datetime
 from typing import Any
 
+from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import BinaryVector, id_column, now_column, reference_column, time_column
+from schemas.tables.columns import id_column, now_column, reference_column, time_column
 
 
 class VocabularyTable(SQLModel, table=True):
@@ -76,7 +77,7 @@ class TagVectorTable(SQLModel, table=True):
 
     vocabulary_id: int = Field(sa_column=reference_column("vocabulary.id", primary_key=True))
     token: str = Field(sa_column=Column(Text, primary_key=True))
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
 
 
 class TagContextTable(SQLModel, table=True):
@@ -86,7 +87,7 @@ class TagContextTable(SQLModel, table=True):
 
     vocabulary_id: int = Field(sa_column=reference_column("vocabulary.id", primary_key=True))
     tag: str = Field(sa_column=Column(Text, primary_key=True))
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
 
 
 class VocabularyModelTable(SQLModel, table=True):

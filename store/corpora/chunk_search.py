@@ -5,14 +5,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from pgvector import Vector
-
 from schemas.errors import CorpusMissingError, EmbeddingDimensionMismatchError
 from schemas.statuses import VectorStatus
 from schemas.values.queries import Hit
 from stages.ports import Vectors
 from store.corpora.vector_index import find_index
 from store.database import Connection, Database
+from store.vectors import to_pgvector
 
 EXACT = """
 SELECT q.ordinal - 1 AS list, n.chunk_id, 1 - n.distance AS score
@@ -129,7 +128,7 @@ class PostgresChunkSearch:
         """See ChunkSearch. Exact, but for a corpus that has a vector index."""
         if not len(vectors) or not limit:
             return [[] for _ in vectors]
-        rows = [Vector(row) for row in vectors]
+        rows = to_pgvector(vectors)
 
         async def search(connection: Connection) -> list[list[Hit]]:
             corpus = await find_index(connection, corpus_id)

@@ -12,6 +12,7 @@ from schemas.statuses import AttemptOutcome
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
+from store.vectors import to_matrix
 
 OUTPUT = """
 SELECT attempt_id, output, output_hash FROM current_attempt WHERE job_id = $1 AND stage = $2 AND status = 'done'
@@ -121,10 +122,7 @@ async def output(connection: Connection, job_id: int, stage: str) -> Output | No
 
 async def vectors(connection: Connection, attempt_id: int) -> NDArray[np.float32]:
     """The vectors of an attempt, one row each in stored order; a matrix of zero rows when it stored none."""
-    rows = await connection.fetch(VECTORS, attempt_id)
-    if not rows:
-        return np.zeros((0, 0), dtype=np.float32)
-    return np.stack([row["vector"].to_numpy() for row in rows])
+    return to_matrix(row["vector"] for row in await connection.fetch(VECTORS, attempt_id))
 
 
 async def history(

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import Vector
 
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
+from store.vectors import to_pgvector
 
 OPEN_JOBS = "('waiting', 'running', 'interrupted')"
 
@@ -319,7 +319,7 @@ async def commit(
         output_hash,
         held.previous_hash,
         link,
-        [] if vectors is None else [Vector(vector) for vector in vectors],
+        [] if vectors is None else to_pgvector(vectors),
     )
     if effect is None:
         row = await connection.fetchrow(COMMIT, *arguments)

@@ -11,6 +11,7 @@ from schemas.errors import EmptyTranscriptError, InputChangedError
 from schemas.settings.process import ProcessSettings
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
+from schemas.values.participants import EmbeddedEvidence
 from store.database import Database, DatabaseUnreachableError
 from store.runs import attempts, job_control, overviews, stages
 from store.runs.attempts import Attempt
@@ -37,10 +38,14 @@ async def run_extract(database: Database, database_url: str) -> AsyncIterator[Ru
     """Runs `extract` of a job with a function, in a process that poisons at the third interruption."""
     leases = Leases(database_url, "worker", lease_s=6, heartbeat_s=1)
     wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    runner = StageRunner(database, leases, wiring, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3)
+    functions: dict[tuple[str, str, str], StageFunction] = {}
+    runner = StageRunner(
+        database, leases, wiring, functions, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3
+    )
 
     def run(job_id: int, function: StageFunction) -> Awaitable[Outcome]:
-        return runner.run("extract", job_id, {"participant": function}, is_redelivered=False)
+        functions["participant", "few_shot", "extract"] = function
+        return runner.run("extract", job_id, is_redelivered=False)
 
     yield run
     leases.stop()
@@ -61,7 +66,7 @@ async def test_a_stage_on_its_last_chance_runs_alone(
     await interrupt(database, suspect, times=2)
     seen: list[str] = []
 
-    async def stage(work: Work) -> Result:
+    async def stage(work: Work) -> Result[Nothing]:
         seen.append(f"+{work.claim.subject}")
         await asyncio.sleep(0.2)
         seen.append(f"-{work.claim.subject}")
@@ -84,7 +89,7 @@ async def test_a_stage_that_was_interrupted_once_still_runs_beside_others(
     await interrupt(database, stored.job_ids[1], times=1)
     together = asyncio.Barrier(2)
 
-    async def stage(work: Work) -> Result:
+    async def stage(work: Work) -> Result[Nothing]:
         await asyncio.wait_for(together.wait(), timeout=5)
         return Result(Nothing())
 
@@ -146,7 +151,7 @@ async def test_a_database_that_stays_away_is_no_failure_of_the_stage(
 ) -> None:
     stored = await store_run()
 
-    async def stage(work: Work) -> Result:
+    async def stage(work: Work) -> Result[Nothing]:
         raise DatabaseUnreachableError(30, "ConnectionRefusedError")
 
     assert await run_extract(stored.job_ids[0], stage) is Outcome.NOTHING_TO_DO
@@ -162,7 +167,7 @@ async def only_attempt(database: Database, stored: StoredRun) -> Attempt:
     return attempt
 
 
-async def nothing(work: Work) -> Result:
+async def nothing(work: Work) -> Result[Nothing]:
     return Result(Nothing())
 
 
@@ -172,7 +177,7 @@ async def test_what_a_foreign_exception_says_is_stored_and_never_shown(
     stored = await store_run()
     words = "i felt lucky the whole ride home"
 
-    async def stage(work: Work) -> Result:
+    async def stage(work: Work) -> Result[Nothing]:
         raise KeyError(words) from RuntimeError(words)
 
     with capture_logs() as logged, pytest.raises(StageFailed) as caught:
@@ -192,7 +197,7 @@ async def test_an_exception_of_our_own_is_raised_as_it_is(
 ) -> None:
     stored = await store_run()
 
-    async def stage(work: Work) -> Result:
+    async def stage(work: Work) -> Result[Nothing]:
         raise EmptyTranscriptError("The transcript of participant 316 has no text.")
 
     with pytest.raises(EmptyTranscriptError):
@@ -212,7 +217,7 @@ async def test_an_exception_whose_words_postgres_cannot_hold_still_fails_the_sta
 ) -> None:
     stored = await store_run()
 
-    async def stage(work: Work) -> Result:
+    async def stage(work: Work) -> Result[Nothing]:
         raise RuntimeError(words)
 
     with pytest.raises(StageFailed):
@@ -229,7 +234,7 @@ async def test_a_second_copy_of_a_message_ends_where_the_first_is_at_work(
     (job_id,) = stored.job_ids
     outcomes = []
 
-    async def stage(work: Work) -> Result:
+    async def stage(work: Work) -> Result[Nothing]:
         outcomes.append(await run_extract(job_id, nothing))
         return Result(Nothing())
 
@@ -245,8 +250,8 @@ async def test_an_output_that_is_not_stored_is_missed_by_name(
 ) -> None:
     stored = await store_run()
 
-    async def stage(work: Work) -> Result:
-        return Result(await work.output("embed", Nothing))
+    async def stage(work: Work) -> Result[EmbeddedEvidence]:
+        return Result(await work.output(EmbeddedEvidence))
 
     with pytest.raises(InputChangedError, match=f"'extract' of job j{stored.job_ids[0]} needs 'embed'"):
         await run_extract(stored.job_ids[0], stage)
@@ -257,7 +262,7 @@ async def test_a_result_that_comes_after_a_cancellation_is_kept_and_the_job_stay
 ) -> None:
     stored = await store_run()
 
-    async def stage(work: Work) -> Result:
+    async def stage(work: Work) -> Result[Nothing]:
         async with database.connection() as connection:
             await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
         return Result(Nothing())

@@ -114,7 +114,7 @@ def test_killed_workers_cost_a_corpus_nothing_but_time(
 def test_a_failed_batch_leaves_the_others_searchable_and_a_retry_finishes_it(
     breakable: BreakableInstallation, books: Path
 ) -> None:
-    worker = breakable.start_worker(include="workers.tasks,tests.acceptance.fault_tolerance.exploding_batch")
+    worker = breakable.start_worker(include="tests.acceptance.fault_tolerance.exploding_batch")
     run_id = submitted(breakable, books)["run_id"]
     assert breakable.wait_for(run_id) == {"failed": 1, "succeeded": 2}
     assert numbers(breakable) == (4, 2, 2)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schemas.chains import PIPELINES
+from schemas.chains import stages_of
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.failures import AttemptError
@@ -69,7 +69,7 @@ async def participant_run(
             for number, text in enumerate(CHUNK_TEXTS, start=1)
         ],
     )
-    few, zero = PIPELINES["participant", "few_shot"], PIPELINES["participant", "zero_shot"]
+    few, zero = stages_of("participant", "few_shot"), stages_of("participant", "zero_shot")
     stored = await runs.store(
         connection,
         NewRun(
