@@ -23,10 +23,10 @@ from schemas.settings.frozen import thaw
 from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
 from services.dispatch import enqueue
+from services.questions.answers import preview
 from services.questions.ask import answer
 from services.questions.edits import found
 from services.questions.patch import QueryPatch, patch
-from services.questions.prompt import preview
 from services.questions.steps import MAX_SOURCES, Step, take_step
 from stages.queries.query_file import MAX_CHARS
 from stages.texts.size import text_size

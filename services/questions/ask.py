@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from services.questions import edits as query_edits
-from services.questions.prompt import keep_prompt
+from services.questions.answers import keep_prompt
 from services.questions.submission import QueryRequest, plan_queries
 from services.questions.text import question_text
 from services.submit import keep

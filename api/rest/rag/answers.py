@@ -17,8 +17,8 @@ from api.rest.strict import StrictRoute
 from schemas.errors import QueryValueError, StepOvertakenError
 from services.dispatch import enqueue
 from services.questions import ask as query_asked
+from services.questions.answers import preview
 from services.questions.edits import found
-from services.questions.prompt import preview
 from services.questions.steps import Step, run_rest, take_step
 from store.access.idempotency import RequestKey, once
 from store.database import Connection
