@@ -14,7 +14,8 @@ from cli.submit_queries import read_reply
 from schemas.errors import Refused
 from schemas.values.queries import Intent
 from services.questions import edits as query_edits
-from services.questions.edits import ExpansionEdit, found
+from services.questions.edits import ExpansionEdit
+from services.questions.lookup import get_query
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
@@ -84,7 +85,7 @@ def show_command(query_id: int, as_json: bool) -> None:
     """
 
     async def read(connection: Connection) -> dict[str, Any]:
-        asked = await found(connection, query_id)
+        asked = await get_query(connection, query_id)
         (line,) = await queries.lines(connection, query_id=query_id)
         stored = {stage: await attempts.output(connection, asked.job_id, stage) for stage in SHOWN}
         return asdict(line) | {
@@ -111,7 +112,7 @@ def prompt_command(query_id: int) -> None:
     """
 
     async def read(connection: Connection) -> str:
-        asked = await found(connection, query_id)
+        asked = await get_query(connection, query_id)
         output = await attempts.output(connection, asked.job_id, "augment")
         if output is None:
             raise Refused(f"Query {query_id} has no prompt yet; `ragq query show {query_id}` says how far it is.")
@@ -209,7 +210,7 @@ def answer_command(query_id: int, file: Path) -> None:
     text = read_reply(file)
 
     async def paste(connection: Connection) -> int:
-        return await query_edits.paste_answer(connection, await found(connection, query_id), text)
+        return await query_edits.paste_answer(connection, await get_query(connection, query_id), text)
 
     click.echo(with_database(paste))
 
@@ -218,7 +219,7 @@ def _go_on(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[
     app = application()
 
     async def carry_out(connection: Connection) -> str:
-        asked = await found(connection, query_id)
+        asked = await get_query(connection, query_id)
         await change(connection, asked)
         job = await runs.job(connection, asked.job_id)
         assert job is not None

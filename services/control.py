@@ -40,7 +40,7 @@ _VERBS: Final = {
 }
 
 
-class Decided(NamedTuple):
+class ControlResult(NamedTuple):
     """What a decision led to."""
 
     job_ids: list[int]
@@ -51,7 +51,7 @@ class Decided(NamedTuple):
 
 async def control(
     connection: Connection, app: Celery, target: Target, action: Action, *, note: str | None = None
-) -> Decided:
+) -> ControlResult:
     """Carry out a decision about a run or a job, and send what goes on. The note is kept by pause and cancel.
 
     Raises RunMissingError or JobMissingError, and NoJobInStateError when it would change nothing.
@@ -61,9 +61,9 @@ async def control(
     if not job_ids:
         raise NoJobInStateError(str(target), action.verb)
     if action in (Action.PAUSE, Action.CANCEL):
-        return Decided(job_ids, True)
+        return ControlResult(job_ids, True)
     chains = await runs.pending_chains(connection, job_ids)
-    return Decided(job_ids, await asyncio.to_thread(send, app, chains) == len(chains))
+    return ControlResult(job_ids, await asyncio.to_thread(send, app, chains) == len(chains))
 
 
 async def _change(connection: Connection, target: Target, action: Action, note: str | None) -> list[int]:

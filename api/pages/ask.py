@@ -18,7 +18,7 @@ from api.security.admission import Admitted, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
 from services.dispatch import enqueue
-from services.questions.ask import Asked, ask, one_question
+from services.questions.ask import AskResult, ask, one_question
 from services.questions.submission import QueryRequest
 from stages.queries.expand import expansion_prompt, pasted_expansion
 from stages.queries.query_file import MAX_CHARS
@@ -103,7 +103,7 @@ async def new(request: Request, ctx: Context, principal: Admitted, form: Annotat
     return RedirectResponse(f"/rag/{asked.query_id}", 303)
 
 
-async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> Asked:
+async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> AskResult:
     if form.expansion is Expansion.PASTE:
         pasted_expansion(form.reply)
     async with ctx.database.connection() as connection:

@@ -16,7 +16,7 @@ from api.routes import PageRoute
 from api.security.csrf import csrf
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.queries import ContextGroup, Intent, RerankedChunks
-from services.questions.edits import found
+from services.questions.lookup import get_query
 from services.questions.patch import UNCHANGED, QueryPatch, Unchanged, patch
 from store.corpora import works
 from store.questions.query_view import QueryView, existing_view
@@ -122,7 +122,7 @@ async def edit_expansion(
         return RedirectResponse(f"/rag/{query_id}/inspect?said=same", 303)
     try:
         async with ctx.database.connection() as connection:
-            await patch(connection, await found(connection, query_id), changes)
+            await patch(connection, await get_query(connection, query_id), changes)
     except QueryValueError as error:
         return _page(request, shown, typed=form, wrong={error.field.partition(",")[0]: f"This {error.problem}."})
     except StageRunningError as error:
@@ -147,7 +147,7 @@ async def edit_context(
         if len(kept) < min(FEWEST, len(groups)):
             raise QueryValueError("context", f"has to keep {min(FEWEST, len(groups))} passages at least")
         async with ctx.database.connection() as connection:
-            await patch(connection, await found(connection, query_id), QueryPatch(context=kept))
+            await patch(connection, await get_query(connection, query_id), QueryPatch(context=kept))
     except QueryMissingError:
         raise
     except Refused as error:

@@ -7,6 +7,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from services.questions import edits as query_edits
 from services.questions.answers import keep_prompt
+from services.questions.lookup import get_query
 from services.questions.submission import QueryRequest, plan_queries
 from services.questions.text import question_text
 from services.submit import keep
@@ -21,7 +22,7 @@ from store.runs import edits
 SINGLE: Final = "1"
 
 
-class Asked(NamedTuple):
+class AskResult(NamedTuple):
     """A question that is stored, and where it is now."""
 
     query_id: int
@@ -31,7 +32,7 @@ class Asked(NamedTuple):
     """False when the key says that it was asked before."""
 
 
-class Answered(NamedTuple):
+class AnswerResult(NamedTuple):
     """An answer that is stored."""
 
     result_id: int
@@ -46,7 +47,7 @@ def one_question(text: str) -> QuerySet:
 
 async def ask(
     connection: Connection, request: QueryRequest, settings: EffectiveSettings, *, key: RequestKey | None
-) -> Asked:
+) -> AskResult:
     """Store a request of one question as a new run, unless the key says that it was made before. Nothing is sent.
 
     A pasted expansion is stored at once, by hand, and waits for no worker.
@@ -67,13 +68,13 @@ async def ask(
 
     async with connection.transaction():
         made, is_new = await once(connection, key, make)
-        query = await query_edits.found(connection, made["query"])
-    return Asked(query.id, query.job_id, query.run_id, is_new)
+        query = await get_query(connection, made["query"])
+    return AskResult(query.id, query.job_id, query.run_id, is_new)
 
 
 async def answer(
     connection: Connection, query: StoredQuery, text: str, *, top_n: int | None = None, key: RequestKey | None
-) -> Answered:
+) -> AnswerResult:
     """Store a pasted answer to the prompt with `top_n` sources, unless the key says that it was given before.
 
     Raises as `keep_prompt` and `query_edits.paste_answer`.
@@ -84,4 +85,4 @@ async def answer(
         return {"result": await query_edits.paste_answer(connection, query, text)}
 
     made, is_new = await once(connection, key, make)
-    return Answered(made["result"], is_new)
+    return AnswerResult(made["result"], is_new)

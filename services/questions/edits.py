@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.chains import stages_of
-from schemas.errors import QueryMissingError, QueryValueError, Refused
+from schemas.errors import QueryValueError, Refused
 from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, Intent, Origin
 from stages.queries.expand import no_expansion, pasted_expansion
 from stages.queries.generate import pasted_answer
@@ -25,22 +25,6 @@ class ExpansionEdit:
     queries: Sequence[str] | None = None
     hyde_answer: str | None = None
     entities: Sequence[str] | None = None
-
-
-async def found(connection: Connection, query_id: int) -> StoredQuery:
-    """The question of a number. Raises QueryMissingError."""
-    query = await queries.by_id(connection, query_id)
-    if query is None:
-        raise QueryMissingError(query_id)
-    return query
-
-
-async def held(connection: Connection, query_id: int) -> StoredQuery:
-    """The question of a number as it is now, held until the transaction ends. Raises QueryMissingError."""
-    query = await query_jobs.hold(connection, query_id)
-    if query is None:
-        raise QueryMissingError(query_id)
-    return query
 
 
 async def edit_text(connection: Connection, query: StoredQuery, text: str, *, pause: bool) -> None:

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from schemas.errors import QueryValueError
 from schemas.values.queries import Expansion, Intent, Origin
-from services.questions.edits import held, reorder_context
+from services.questions.edits import reorder_context
+from services.questions.lookup import lock_query
 from services.questions.text import MAX_ANSWER_CHARS, phrases, plain, question_text
 from stages.queries.expand import no_expansion
 from store.database import Connection
@@ -52,7 +53,7 @@ async def patch(connection: Connection, query: StoredQuery, changes: QueryPatch)
     did not find them; StageRunningError, QueryMissingError, and Refused for passages of a context that is not there.
     """
     async with connection.transaction():
-        query = await held(connection, query.id)
+        query = await lock_query(connection, query.id)
         await edits.stage_states(connection, query.job_id)
         stored = await attempts.output(connection, query.job_id, "expand")
         old = no_expansion() if stored is None else Expansion.model_validate(stored.value)

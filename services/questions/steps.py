@@ -9,7 +9,7 @@ from typing import Final
 from schemas.chains import stages_of
 from schemas.errors import NothingToDoError, QueryValueError, StepNotReadyError
 from schemas.statuses import StageStatus
-from services.questions.edits import held
+from services.questions.lookup import lock_query
 from services.questions.moves import with_preset
 from store.database import Connection
 from store.questions import query_jobs
@@ -71,7 +71,7 @@ async def take_step(
         return await _run(connection, query, first, last, preset, top_n, light)
 
 
-async def run_rest(
+async def run_remaining(
     connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
 ) -> StoredQuery:
     """Let a question go on from its first stage that is not done, a failed one too, to its answer.
@@ -95,7 +95,7 @@ async def run_rest(
 
 async def _hold(connection: Connection, query: StoredQuery) -> tuple[StoredQuery, set[str]]:
     """The question as it is now, and which of its stages are done."""
-    query = await held(connection, query.id)
+    query = await lock_query(connection, query.id)
     chain = await edits.stage_states(connection, query.job_id)
     return query, {of.stage for of in chain if of.status == StageStatus.DONE}
 

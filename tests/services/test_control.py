@@ -6,7 +6,7 @@ import pytest
 
 from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
-from services.control import Action, Decided, control
+from services.control import Action, ControlResult, control
 from stack.valkey import ValkeyServer
 from store.database import Connection, Database
 from store.runs import runs, stages
@@ -38,7 +38,7 @@ async def test_failed_jobs_of_a_run_go_on_and_are_sent(
 
         decided = await control(connection, make_app(valkey.url), Target(stored.run_id, None), Action.RETRY)
 
-        assert decided == Decided([stored.job_ids[1]], True)
+        assert decided == ControlResult([stored.job_ids[1]], True)
         assert await states(connection, stored.run_id) == {JobStatus.WAITING: 2}
 
 
@@ -50,7 +50,7 @@ async def test_a_broker_that_is_away_is_told_and_the_jobs_go_on_later(database: 
 
         decided = await control(connection, away, Target(None, stored.job_ids[0]), Action.RETRY)
 
-        assert decided == Decided(stored.job_ids, False)
+        assert decided == ControlResult(stored.job_ids, False)
         assert await states(connection, stored.run_id) == {JobStatus.WAITING: 1}
 
 
@@ -77,7 +77,7 @@ async def test_a_paused_job_goes_on(database: Database, store_run: StoreRun, val
 
         decided = await control(connection, app, Target(None, stored.job_ids[0]), Action.RESUME)
 
-        assert decided == Decided(stored.job_ids, True)
+        assert decided == ControlResult(stored.job_ids, True)
 
 
 @pytest.mark.parametrize("action", [Action.RETRY, Action.RESUME])

@@ -18,8 +18,8 @@ from schemas.errors import QueryValueError, StepOvertakenError
 from services.dispatch import enqueue
 from services.questions import ask as query_asked
 from services.questions.answers import preview
-from services.questions.edits import found
-from services.questions.steps import Step, run_rest, take_step
+from services.questions.lookup import get_query
+from services.questions.steps import Step, run_remaining, take_step
 from store.access.idempotency import RequestKey, once
 from store.database import Connection
 from store.questions import queries
@@ -46,7 +46,7 @@ async def show_prompt(
     before a search.
     """
     async with ctx.database.connection() as connection:
-        query = await found(connection, query_id)
+        query = await get_query(connection, query_id)
         augmented = await preview(connection, query, preset=config_preset, top_n=top_n)
     return PromptReply(
         query_id=query.id,
@@ -110,7 +110,7 @@ async def run_query(
     """
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await run_rest(connection, query, preset=config_preset, top_n=top_n)
+        return await run_remaining(connection, query, preset=config_preset, top_n=top_n)
 
     return await _answer(ctx, query_id, take, wait, key, response)
 
@@ -124,7 +124,7 @@ async def save_manual_response(
     404 before consolidation.
     """
     async with ctx.database.connection() as connection:
-        query = await found(connection, query_id)
+        query = await get_query(connection, query_id)
         given = await query_asked.answer(connection, query, body.response_text, top_n=body.top_n, key=key)
     response.headers.update({} if given.is_new else REPLAYED)
     return AnswerSaved(query_id=query_id, result_id=given.result_id, message="Response saved successfully")
@@ -137,7 +137,7 @@ async def _answer(
 
     async def make(connection: Connection) -> Mapping[str, Any]:
         after = await queries.newest_result(connection, query_id)
-        query = await take(connection, await found(connection, query_id))
+        query = await take(connection, await get_query(connection, query_id))
         return {"run": query.run_id, "job": query.job_id, "after": after}
 
     async with ctx.database.connection() as connection:
@@ -160,7 +160,7 @@ async def _answer(
 async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
     """The first answer behind `after` that the job made; None when it has made none yet."""
     async with ctx.database.connection() as connection:
-        await found(connection, asked.query_id)
+        await get_query(connection, asked.query_id)
         result_id = await queries.made_result(connection, asked.query_id, job_id=asked.job_id, after=after)
         if result_id is None:
             return None

@@ -14,7 +14,7 @@ from api.rest.strict import StrictRoute
 from schemas.errors import StepNotReadyError
 from schemas.values.queries import ConsolidatedContext
 from services.questions import patch as query_patch
-from services.questions.edits import found, held
+from services.questions.lookup import get_query, lock_query
 from services.questions.patch import UNCHANGED
 from services.questions.steps import Step
 from store.database import Connection
@@ -63,7 +63,7 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch) -> Quer
     """
     async with ctx.database.connection() as connection:
         async with connection.transaction():
-            query = await held(connection, query_id)
+            query = await lock_query(connection, query_id)
             changes = {name: getattr(body, name) for name in body.model_fields_set - {"clean_retrieval_context"}}
             if body.original_query is None:
                 changes.pop("original_query", None)
@@ -80,7 +80,7 @@ async def delete_query(query_id: PathId, ctx: Context) -> None:
     Refused while a stage of it runs. A run without other questions goes with it.
     """
     async with ctx.database.connection() as connection:
-        await deletions.delete_query(connection, await found(connection, query_id))
+        await deletions.delete_query(connection, await get_query(connection, query_id))
 
 
 async def _detail(connection: Connection, query_id: int) -> QueryDetail:

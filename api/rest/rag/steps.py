@@ -14,7 +14,7 @@ from api.rest.strict import StrictRoute
 from schemas.errors import StepOvertakenError
 from schemas.values.queries import Leg, QueryText
 from services.dispatch import enqueue
-from services.questions.edits import found
+from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from store.questions.query_view import QueryView, query_view
 
@@ -119,7 +119,7 @@ async def consolidate_context(
 
 async def _start(ctx: ApiContext, query_id: int, step: Step, *, preset: str | None = None) -> Awaited:
     async with ctx.database.connection() as connection:
-        query = await take_step(connection, await found(connection, query_id), step, preset=preset)
+        query = await take_step(connection, await get_query(connection, query_id), step, preset=preset)
     await enqueue(ctx.broker, ctx.database, query.job_id)
     return Awaited(query.id, query.run_id, query.job_id)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import IdempotencyKeyReusedError, PresetMissingError, QueryMissingError, QueryValueError
-from services.questions.ask import Asked, answer, ask, one_question
+from services.questions.ask import AskResult, answer, ask, one_question
 from store.access.idempotency import RequestKey
 from store.database import Connection, Database
 from store.questions import queries
@@ -34,10 +34,10 @@ async def test_a_question_is_always_a_new_run(database: Database) -> None:
 
 
 async def test_the_same_key_finds_the_question_that_it_made(database: Database) -> None:
-    async def one(connection: Connection) -> Asked:
+    async def one(connection: Connection) -> AskResult:
         return await ask(connection, request(), settings(), key=KEY)
 
-    async def on_its_own() -> Asked:
+    async def on_its_own() -> AskResult:
         async with database.connection() as connection:
             return await one(connection)
 

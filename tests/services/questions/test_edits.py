@@ -6,7 +6,7 @@ import pytest
 
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.queries import Expansion, Intent, Origin
-from services.questions.edits import found
+from services.questions.lookup import get_query
 from services.questions.patch import QueryPatch, patch
 from store.database import Connection, Database
 from store.questions import queries
@@ -75,7 +75,7 @@ async def test_another_text_keeps_the_expansion_there_is_and_needs_vectors(
 
         await patch(connection, query, QueryPatch(original_query=" Why is tea brown? ", hyde_answer="Because."))
 
-        assert (await found(connection, query.id)).original_query == "Why is tea brown?"
+        assert (await get_query(connection, query.id)).original_query == "Why is tea brown?"
         old = EXPANSION if done else Expansion(origin=Origin.NONE)
         assert await expansion(connection, query) == old.model_copy(
             update={"origin": Origin.EDITED, "hyde_answer": "Because."}
@@ -114,7 +114,7 @@ async def test_values_that_are_there_already_change_nothing(database: Database, 
 
         assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
         assert len(await attempts.history(connection, query.job_id)) == len(before)
-        assert await found(connection, query.id) == query
+        assert await get_query(connection, query.id) == query
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ async def test_a_value_that_cannot_be_taken_changes_nothing_at_all(
         with pytest.raises(QueryValueError, match=problem):
             await patch(connection, query, QueryPatch(**also | change))
 
-        assert await found(connection, query.id) == query
+        assert await get_query(connection, query.id) == query
         assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
 
 

@@ -9,7 +9,7 @@ from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
 from services.questions.ask import answer, ask
-from services.questions.edits import found
+from services.questions.lookup import get_query
 from services.questions.patch import QueryPatch, patch
 from services.questions.steps import Step, take_step
 from services.questions.submission import QueryRequest, plan_queries
@@ -22,7 +22,7 @@ from tests.services.questions.questions import (
     OUTPUTS,
     WHOLE,
     a_question,
-    carry_out,
+    complete_stages,
     flaws,
     request,
     settings,
@@ -75,10 +75,10 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
         settings(),
         key=None,
     )
-    query = await found(connection, asked.query_id)
+    query = await get_query(connection, asked.query_id)
     await take_step(connection, query, Step.EXPAND, through=Step.ANSWER)
     await call_a_model(connection, asked.job_id, "expand", f"What is a {MARK}?")
-    await carry_out(connection, asked.job_id, *WHOLE[1:])
+    await complete_stages(connection, asked.job_id, *WHOLE[1:])
     await answer(connection, query, f"A {MARK}, said by hand.", key=None)
     await patch(connection, query, QueryPatch(hyde_answer=f"The {MARK} is a bird."))
     await take_step(connection, query, Step.EMBED)
@@ -110,7 +110,7 @@ async def test_the_runs_that_a_question_moved_away_from_go_with_it(database: Dat
         for name in ("Broad", "Broader"):
             await presets.create(connection, name, Preset())
             query = await take_step(connection, query, Step.EXPAND, preset=name)
-            await carry_out(connection, query.job_id, "expand")
+            await complete_stages(connection, query.job_id, "expand")
         assert await counted(connection, "run", "job") == [3, 3]
 
         await deletions.delete_query(connection, query)
@@ -127,7 +127,7 @@ async def test_a_call_that_another_job_used_too_stays(database: Database) -> Non
         await deletions.delete_query(connection, query)
 
         assert await counted(connection, "llm_call", "llm_call_use", "queries", "run") == [1, 1, 1, 1]
-        await deletions.delete_query(connection, await found(connection, other.query_id))
+        await deletions.delete_query(connection, await get_query(connection, other.query_id))
         assert await counted(connection, "llm_call") == [0]
 
 
@@ -145,7 +145,7 @@ async def test_one_question_of_a_set_can_go_and_the_set_is_asked_whole_again(dat
         planned = await plan_queries(connection, asked, settings())
         stored = await keep(connection, planned)
         for job_id in stored.job_ids:
-            await carry_out(connection, job_id, "expand", "embed")
+            await complete_stages(connection, job_id, "expand", "embed")
         assert (await keep(connection, planned)).is_new is False
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None
@@ -168,7 +168,7 @@ async def test_a_question_whose_stage_runs_stays(database: Database) -> None:
         with pytest.raises(StageRunningError):
             await deletions.delete_query(connection, query)
 
-        assert await found(connection, query.id) == query
+        assert await get_query(connection, query.id) == query
 
 
 async def test_a_worker_that_lost_its_question_stores_nothing(database: Database) -> None:

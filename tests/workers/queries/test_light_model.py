@@ -13,7 +13,7 @@ from store.database import Connection, Database
 from store.questions import queries
 from store.runs import runs, stages
 from tests.fakes.chat import ScriptedChat
-from tests.services.questions.questions import WHOLE, a_question, carry_out
+from tests.services.questions.questions import WHOLE, a_question, complete_stages
 from workers.ledger_chat import InFlightCalls
 from workers.queries.expand import expand_of_query
 from workers.queries.generate import generate_of_query
@@ -87,7 +87,7 @@ async def test_an_answer_is_by_the_model_that_was_asked_for_and_names_it(
         made = []
         for light in (True, False):
             await take_step(connection, query, Step.ANSWER, light=light)
-            await carry_out(connection, query.job_id, "augment")
+            await complete_stages(connection, query.job_id, "augment")
             made.append(await make(connection, database, query.job_id, "generate"))
 
         assert made == [expected, Asked("own", None)]
