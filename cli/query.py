@@ -6,21 +6,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from celery import Celery
 from rich.table import Table
 
 from cli.output import coloured, console, print_json
-from cli.session import application, with_database
+from cli.session import with_database, with_servers
 from cli.submit_queries import read_reply
 from schemas.errors import Refused
 from schemas.values.queries import Intent
+from services.dispatch import enqueue
 from services.questions import edits as query_edits
 from services.questions.edits import ExpansionEdit
 from services.questions.lookup import get_query
-from store.database import Connection
+from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, runs
-from workers.messages import send
 
 Given = TypeVar("Given")
 
@@ -216,18 +217,17 @@ def answer_command(query_id: int, file: Path) -> None:
 
 
 def _go_on(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[None]]) -> None:
-    app = application()
-
-    async def carry_out(connection: Connection) -> str:
-        asked = await get_query(connection, query_id)
-        await change(connection, asked)
-        job = await runs.job(connection, asked.job_id)
+    async def change_and_send(app: Celery, database: Database) -> str:
+        async with database.connection() as connection:
+            asked = await get_query(connection, query_id)
+            await change(connection, asked)
+            job = await runs.job(connection, asked.job_id)
         assert job is not None
         if job["status"] != "paused":
-            send(app, await runs.pending_chains(connection, [asked.job_id]))
+            await enqueue(app, database, [asked.job_id])
         return f"j{asked.job_id} {job['status']}"
 
-    click.echo(with_database(carry_out))
+    click.echo(with_servers(change_and_send))
 
 
 def _places(text: str) -> list[int]:

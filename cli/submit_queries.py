@@ -1,4 +1,4 @@
-"""What `ragq submit` makes of questions."""
+"""The options of `ragq submit` for questions."""
 
 from pathlib import Path
 
@@ -6,17 +6,14 @@ import click
 
 from schemas.errors import Refused
 from schemas.settings.preset import is_preset_name
-from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet, SubmittedQuery
-from services.planned import Planned, Planner
 from services.questions.ask import SINGLE
-from services.questions.submission import QueryRequest, plan_queries
+from services.questions.submission import QueryRequest
 from stages.queries.query_file import MAX_CHARS
 from stages.queries.query_set import read_query_set
-from store.database import Connection
 
 
-def queries_planner(
+def queries_request(
     *,
     query: str | None,
     queries: Path | None,
@@ -28,15 +25,15 @@ def queries_planner(
     expansion: Path | None,
     response: Path | None,
     until: str | None,
-) -> Planner:
-    """Plans one job per question. Raises UsageError for options that exclude each other."""
+) -> QueryRequest:
+    """Questions to a corpus. Raises UsageError for options that exclude each other."""
     if query is None and (expansion or response):
         raise click.UsageError("--expansion and --response go with --query: a pasted reply belongs to one question.")
     if no_expand and expansion:
         raise click.UsageError("--no-expand and --expansion exclude each other.")
     if qrels is not None and queries is None:
         raise click.UsageError("--qrels goes with --queries: judgements name queries by their ids.")
-    request = QueryRequest(
+    return QueryRequest(
         queries=_asked(query, queries, qrels),
         corpus=corpus,
         preset=preset,
@@ -46,11 +43,6 @@ def queries_planner(
         response=None if response is None else read_reply(response),
         until=until,
     )
-
-    async def plan(connection: Connection, settings: EffectiveSettings) -> Planned:
-        return await plan_queries(connection, request, settings)
-
-    return plan
 
 
 def read_reply(path: Path) -> str:

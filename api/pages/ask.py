@@ -99,7 +99,7 @@ async def new(request: Request, ctx: Context, principal: Admitted, form: Annotat
         return await _form(request, ctx, form, wrong={"reply": str(error)})
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
-    await enqueue(ctx.broker, ctx.database, asked.job_id)
+    await enqueue(ctx.broker, ctx.database, [asked.job_id])
     return RedirectResponse(f"/rag/{asked.query_id}", 303)
 
 

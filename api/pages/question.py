@@ -92,7 +92,7 @@ async def ask_model(
         asked = await get_query(connection, query_id)
         newest = max((result.id for result in await queries.results(connection, query_id)), default=0)
         query = await take_step(connection, asked, Step.ANSWER, top_n=top_n, light=light)
-    await enqueue(ctx.broker, ctx.database, query.job_id)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
 

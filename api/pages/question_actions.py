@@ -36,7 +36,7 @@ async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], ba
     """One step."""
     async with ctx.database.connection() as connection:
         query = await take_step(connection, await get_query(connection, query_id), step)
-    await enqueue(ctx.broker, ctx.database, query.job_id)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return _lead_back(back, query_id)
 
 
@@ -45,7 +45,7 @@ async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Respo
     """Every step that is left, up to the answer. Workers do it, whatever becomes of the page."""
     async with ctx.database.connection() as connection:
         query = await run_remaining(connection, await get_query(connection, query_id))
-    await enqueue(ctx.broker, ctx.database, query.job_id)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return _lead_back(back, query_id)
 
 
@@ -55,7 +55,7 @@ async def search_again(query_id: PathId, ctx: Context, back: BackTo = Back.LIST)
     async with ctx.database.connection() as connection:
         asked = await get_query(connection, query_id)
         query = await take_step(connection, asked, Step.RETRIEVE, through=Step.CONSOLIDATE)
-    await enqueue(ctx.broker, ctx.database, query.job_id)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return _lead_back(back, query_id)
 
 
@@ -66,7 +66,7 @@ async def decide(
     """Retry, pause, resume or cancel."""
     async with ctx.database.connection() as connection:
         query = await get_query(connection, query_id)
-        await control(connection, ctx.broker, Target(None, query.job_id), action)
+    await control(ctx.broker, ctx.database, Target(None, query.job_id), action)
     return _lead_back(back, query_id)
 
 

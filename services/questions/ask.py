@@ -5,12 +5,12 @@ from typing import Any, Final, NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet, SubmittedQuery
+from services.new_runs import store_run
 from services.questions import edits as query_edits
 from services.questions.answers import keep_prompt
 from services.questions.lookup import get_query
 from services.questions.submission import QueryRequest, plan_queries
 from services.questions.text import question_text
-from services.submit import keep
 from stages.queries.expand import pasted_expansion
 from store.access.idempotency import RequestKey, once
 from store.database import Connection
@@ -58,7 +58,7 @@ async def ask(
     (_,) = request.queries.queries
 
     async def make(connection: Connection) -> Mapping[str, Any]:
-        stored = await keep(connection, await plan_queries(connection, request, settings), always_new=True)
+        stored = await store_run(connection, await plan_queries(connection, request, settings), always_new=True)
         asked = await queries.of_job(connection, stored.job_ids[0])
         assert asked is not None
         if request.expansion_reply is not None:

@@ -12,7 +12,7 @@ from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet
 from services.corpora import corpus_of_name, embedder_settings
-from services.planned import Planned
+from services.new_runs import PlannedRun
 from stages.queries.expand import pasted_expansion
 from stages.queries.rankers.late_interaction import LATE_INTERACTION
 from stages.queries.templates import TemplateTag
@@ -46,7 +46,7 @@ class QueryRequest:
     """The last stage to run; None runs all."""
 
 
-async def plan_queries(connection: Connection, request: QueryRequest, settings: EffectiveSettings) -> Planned:
+async def plan_queries(connection: Connection, request: QueryRequest, settings: EffectiveSettings) -> PlannedRun:
     """The run for a request: one job per question, in the order asked for.
 
     The corpus says how its questions are embedded. Raises Refused for an unknown corpus or preset, for a corpus in
@@ -82,7 +82,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         for query in request.queries.queries
     ]
 
-    async def keep(connection: Connection, run_id: int) -> None:
+    async def keep_queries(connection: Connection, run_id: int) -> None:
         await queries.keep(connection, run_id, corpus.id, request.queries.queries, request.queries.judgements)
 
     frozen = thaw(snapshot)
@@ -104,7 +104,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         version=version("ragq"),
         jobs=jobs,
     )
-    return Planned(run, keep)
+    return PlannedRun(run, keep_queries)
 
 
 async def _searchable(connection: Connection, name: str) -> StoredCorpus:

@@ -145,7 +145,7 @@ async def _answer(
     headers = {} if is_new else REPLAYED
     asked = Awaited(query_id, made["run"], made["job"])
     if is_new:
-        await enqueue(ctx.broker, ctx.database, asked.job_id)
+        await enqueue(ctx.broker, ctx.database, [asked.job_id])
     answered = None if is_new else await _read(ctx, asked, made["after"])
     if answered is None:
         if pending := await pending_response(ctx, asked, wait, headers=headers):

@@ -60,7 +60,7 @@ async def run_expansion(
     async with ctx.database.connection() as connection:
         stored = await ask(connection, request, ctx.run_settings(), key=key)
     if stored.is_new:
-        await enqueue(ctx.broker, ctx.database, stored.job_id)
+        await enqueue(ctx.broker, ctx.database, [stored.job_id])
     headers = {} if stored.is_new else REPLAYED
     asked = Awaited(stored.query_id, stored.run_id, stored.job_id)
     expanded = None if stored.is_new else await _read(ctx, asked)

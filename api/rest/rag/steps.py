@@ -120,7 +120,7 @@ async def consolidate_context(
 async def _start(ctx: ApiContext, query_id: int, step: Step, *, preset: str | None = None) -> Awaited:
     async with ctx.database.connection() as connection:
         query = await take_step(connection, await get_query(connection, query_id), step, preset=preset)
-    await enqueue(ctx.broker, ctx.database, query.job_id)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return Awaited(query.id, query.run_id, query.job_id)
 
 

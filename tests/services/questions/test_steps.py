@@ -16,11 +16,11 @@ from schemas.errors import (
 )
 from schemas.settings.preset import Preset
 from schemas.values.query_sets import QuerySet, SubmittedQuery
+from services.new_runs import store_run
 from services.questions.ask import answer
 from services.questions.edits import run_again
 from services.questions.steps import Step, run_remaining, take_step
 from services.questions.submission import QueryRequest, plan_queries
-from services.submit import keep
 from store.database import Connection, Database
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
@@ -366,7 +366,7 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Databas
     async with database.connection() as connection:
         await store_small_corpus(connection)
         planned = await plan_queries(connection, QueryRequest(queries=asked, corpus="small"), settings())
-        stored = await keep(connection, planned)
+        stored = await store_run(connection, planned)
         await preset_wide(connection)
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None

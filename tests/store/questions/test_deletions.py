@@ -8,12 +8,12 @@ from schemas.errors import QueryMissingError, ResultMissingError, StageRunningEr
 from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
+from services.new_runs import store_run
 from services.questions.ask import answer, ask
 from services.questions.lookup import get_query
 from services.questions.patch import QueryPatch, patch
 from services.questions.steps import Step, take_step
 from services.questions.submission import QueryRequest, plan_queries
-from services.submit import keep
 from store.database import Connection, Database
 from store.questions import deletions, presets, queries
 from store.questions.queries import StoredQuery
@@ -143,10 +143,10 @@ async def test_one_question_of_a_set_can_go_and_the_set_is_asked_whole_again(dat
     async with database.connection() as connection:
         await store_small_corpus(connection)
         planned = await plan_queries(connection, asked, settings())
-        stored = await keep(connection, planned)
+        stored = await store_run(connection, planned)
         for job_id in stored.job_ids:
             await complete_stages(connection, job_id, "expand", "embed")
-        assert (await keep(connection, planned)).is_new is False
+        assert (await store_run(connection, planned)).is_new is False
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None
 
@@ -156,7 +156,7 @@ async def test_one_question_of_a_set_can_go_and_the_set_is_asked_whole_again(dat
         overview = await runs.overview(connection, stored.run_id)
         assert overview is not None and overview.jobs == 1
         assert (await attempts.audit(connection, stored.run_id)) == (2, [])
-        again = await keep(connection, planned)
+        again = await store_run(connection, planned)
         assert (again.is_new, len(again.job_ids)) == (True, 2)
 
 
