@@ -4,12 +4,11 @@ from pathlib import Path
 
 import click
 
-from schemas.errors import Refused
+from schemas.errors import QueryValueError, Refused
 from schemas.settings.preset import is_preset_name
-from schemas.values.query_sets import QuerySet, SubmittedQuery
-from services.questions.ask import SINGLE
+from schemas.values.query_sets import QuerySet
+from services.questions.ask import single_query
 from services.questions.submission import QueryRequest
-from stages.queries.query_file import MAX_CHARS
 from stages.queries.query_set import read_query_set
 
 
@@ -58,11 +57,10 @@ def read_reply(path: Path) -> str:
 
 def _asked(query: str | None, queries: Path | None, qrels: Path | None) -> QuerySet:
     if queries is None:
-        if not (text := (query or "").strip()):
-            raise click.UsageError("--query is empty; ask something.")
-        if len(text) > MAX_CHARS:
-            raise click.UsageError(f"--query has {len(text)} characters; at most {MAX_CHARS} are taken.")
-        return QuerySet(queries=(SubmittedQuery(external_id=SINGLE, text=text),))
+        try:
+            return single_query(query or "")
+        except QueryValueError as error:
+            raise click.UsageError(f"--query {error.problem}.") from None
     found = read_query_set(
         queries.read_bytes(),
         None if qrels is None else qrels.read_bytes(),

@@ -23,10 +23,9 @@ from schemas.settings.frozen import thaw
 from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
 from services.dispatch import enqueue
-from services.questions.answers import preview
-from services.questions.ask import answer
+from services.questions.answers import answer, preview
+from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
-from services.questions.patch import QueryPatch, patch
 from services.questions.steps import MAX_SOURCES, Step, take_step
 from stages.queries.query_file import MAX_CHARS
 from stages.texts.size import text_size
@@ -91,7 +90,7 @@ async def ask_model(
     async with ctx.database.connection() as connection:
         asked = await get_query(connection, query_id)
         newest = max((result.id for result in await queries.results(connection, query_id)), default=0)
-        query = await take_step(connection, asked, Step.ANSWER, top_n=top_n, light=light)
+        query = await take_step(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
     await enqueue(ctx.broker, ctx.database, [query.job_id])
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
@@ -122,7 +121,7 @@ async def rewrite(
     try:
         async with ctx.database.connection() as connection:
             query = await get_query(connection, query_id)
-            await patch(connection, query, QueryPatch(original_query=question))
+            await edit(connection, query, QueryEdit(original_query=question), run=False)
     except QueryValueError as error:
         shown = await _read(ctx, query_id, None)
         return _page(request, shown, question=question, wrong={"question": f"The question {error.problem}."})

@@ -13,7 +13,7 @@ from api.security.csrf import csrf
 from services.control import Action, control
 from services.dispatch import enqueue
 from services.questions.lookup import get_query
-from services.questions.steps import Step, run_remaining, take_step
+from services.questions.steps import Step, run_stages, take_step
 from store.questions import deletions
 from store.runs.runs import Target
 
@@ -44,7 +44,7 @@ async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], ba
 async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
     """Every step that is left, up to the answer. Workers do it, whatever becomes of the page."""
     async with ctx.database.connection() as connection:
-        query = await run_remaining(connection, await get_query(connection, query_id))
+        query = await run_stages(connection, await get_query(connection, query_id))
     await enqueue(ctx.broker, ctx.database, [query.job_id])
     return _lead_back(back, query_id)
 

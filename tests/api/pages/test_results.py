@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from services.questions.ask import answer
+from services.questions.answers import answer
 from services.questions.steps import Step, take_step
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery

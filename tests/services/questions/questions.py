@@ -27,7 +27,7 @@ from schemas.values.queries import (
     Source,
     ValidatedChunks,
 )
-from services.questions.ask import ask, one_question
+from services.questions.ask import ask, single_query
 from services.questions.lookup import get_query
 from services.questions.submission import QueryRequest
 from store.database import Connection
@@ -133,7 +133,7 @@ def settings(environment: Mapping[str, str] = NOTHING_SET) -> EffectiveSettings:
 
 def request(text: str = "Why is tea dark?", **wanted: Any) -> QueryRequest:
     """A question to the corpus of these tests."""
-    return QueryRequest(queries=one_question(text), corpus="small", **wanted)
+    return QueryRequest(queries=single_query(text), corpus="small", **wanted)
 
 
 async def store_small_corpus(connection: Connection) -> None:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from schemas.errors import Refused
 from services.questions.ask import ask
+from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
-from services.questions.patch import QueryPatch, patch
-from services.questions.steps import Step, run_remaining, take_step
+from services.questions.steps import Step, run_stages, take_step
 from store.database import Connection, Database
 from store.questions import presets
 from store.questions.queries import StoredQuery
@@ -65,10 +65,12 @@ CHANGES: Final[dict[str, Change]] = {
     **{f"step {step}": taking(step) for step in Step},
     "search again by the preset as it is now": lambda c, q: take_step(c, q, Step.RETRIEVE, preset="Default", top_n=2),
     "change the preset": change_the_preset,
-    "run": run_remaining,
-    "edit the intent": lambda c, q: patch(c, q, QueryPatch(intent="CRITIQUE")),
-    "empty the intent": lambda c, q: patch(c, q, QueryPatch(intent=None)),
-    "choose passages": lambda c, q: patch(c, q, QueryPatch(context=[2, 1])),
+    "run": run_stages,
+    "edit the intent": lambda c, q: edit(c, q, QueryEdit(intent="CRITIQUE"), run=False),
+    "empty the intent": lambda c, q: edit(c, q, QueryEdit(intent=None), run=False),
+    "edit the intent and run": lambda c, q: edit(c, q, QueryEdit(intent="COMPARISON"), run=True),
+    "choose passages and run": lambda c, q: edit(c, q, QueryEdit(context=[3, 1]), run=True),
+    "choose passages": lambda c, q: edit(c, q, QueryEdit(context=[2, 1]), run=False),
     "complete a stage": complete_a_stage,
     "complete another stage": complete_a_stage,
     "fail a stage": fail_a_stage,

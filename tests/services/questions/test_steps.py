@@ -17,9 +17,8 @@ from schemas.errors import (
 from schemas.settings.preset import Preset
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from services.new_runs import store_run
-from services.questions.ask import answer
-from services.questions.edits import run_again
-from services.questions.steps import Step, run_remaining, take_step
+from services.questions.answers import answer
+from services.questions.steps import Step, run_stages, take_step
 from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
 from store.questions import presets, queries
@@ -84,7 +83,7 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
         already = WHOLE if ran_to_its_end else done
         if until is not None and len(already) > 1:
             await complete_stages(connection, query.job_id, "expand")
-            await run_remaining(connection, query)
+            await run_stages(connection, query)
             already = already[1:]
         await complete_stages(connection, query.job_id, *already)
 
@@ -140,7 +139,7 @@ async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(databa
 
         await take_step(connection, query, Step.EMBED)
         await complete_stages(connection, query.job_id, "embed")
-        await run_remaining(connection, query)
+        await run_stages(connection, query)
         await complete_stages(connection, query.job_id, *WHOLE[2:])
 
         numbers = [(row["stage"], row["number"]) for row in await attempts.history(connection, query.job_id)]
@@ -153,7 +152,7 @@ async def test_a_running_stage_stands_in_the_way(database: Database) -> None:
         query = await a_question(connection, "expand")
         await stages.claim(connection, query.job_id, "embed", "worker", 60)
 
-        for change in (take_step(connection, query, Step.EXPAND), run_remaining(connection, query)):
+        for change in (take_step(connection, query, Step.EXPAND), run_stages(connection, query)):
             with pytest.raises(StageRunningError):
                 await change
 
@@ -163,7 +162,7 @@ async def test_a_question_that_is_gone_takes_no_step(database: Database) -> None
         query = await a_question(connection)
         await connection.execute("DELETE FROM queries")
 
-        for change in (take_step(connection, query, Step.EXPAND), run_remaining(connection, query)):
+        for change in (take_step(connection, query, Step.EXPAND), run_stages(connection, query)):
             with pytest.raises(QueryMissingError):
                 await change
 
@@ -173,7 +172,7 @@ async def test_the_rest_runs_from_the_first_stage_that_is_not_done(database: Dat
         query = await a_question(connection, until="expand")
         await complete_stages(connection, query.job_id, "expand")
 
-        await run_remaining(connection, query)
+        await run_stages(connection, query)
 
         assert await chain(connection, query.job_id) == {
             "expand": "done",
@@ -189,7 +188,7 @@ async def test_the_rest_takes_up_a_failed_stage(database: Database) -> None:
         assert claim is not None
         await stages.fail(connection, claim, stages.Failure("a.B", "broke", "unknown", {}), inputs={})
 
-        await run_remaining(connection, query)
+        await run_stages(connection, query)
 
         await complete_stages(connection, query.job_id, *WHOLE[1:])
         assert await job_status(connection, query.job_id) == "succeeded"
@@ -200,7 +199,7 @@ async def test_the_rest_of_a_whole_chain_is_nothing(database: Database) -> None:
         query = await a_question(connection, *WHOLE)
 
         with pytest.raises(NothingToDoError, match="every stage"):
-            await run_remaining(connection, query)
+            await run_stages(connection, query)
 
         assert await job_status(connection, query.job_id) == "succeeded"
 
@@ -220,8 +219,8 @@ async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(datab
     "next_step",
     [
         lambda connection, query: take_step(connection, query, Step.ANSWER),
-        run_remaining,
-        lambda connection, query: run_again(connection, query, start="generate", until=None),
+        run_stages,
+        lambda connection, query: run_stages(connection, query, first="generate"),
     ],
 )
 async def test_the_light_model_is_asked_for_until_the_next_step(
@@ -230,7 +229,7 @@ async def test_the_light_model_is_asked_for_until_the_next_step(
     async with database.connection() as connection:
         query = await a_question(connection, *TO_CONSOLIDATE)
 
-        await take_step(connection, query, Step.ANSWER, light=True)
+        await take_step(connection, query, Step.ANSWER, use_light_model=True)
         await complete_stages(connection, query.job_id, "augment")
         assert await is_light_model_asked_for(connection, query)
 
@@ -242,7 +241,7 @@ async def test_an_answer_again_can_be_by_the_light_model(database: Database) -> 
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
 
-        await run_again(connection, query, start="generate", until=None, light=True)
+        await run_stages(connection, query, first="generate", use_light_model=True)
 
         assert await is_light_model_asked_for(connection, query)
 
@@ -252,7 +251,7 @@ async def test_a_move_to_another_preset_takes_the_light_model_along(database: Da
         query = await a_question(connection, *TO_CONSOLIDATE)
         await preset_wide(connection)
 
-        moved = await take_step(connection, query, Step.ANSWER, preset="Broad", light=True)
+        moved = await take_step(connection, query, Step.ANSWER, preset="Broad", use_light_model=True)
 
         assert await is_light_model_asked_for(connection, moved)
         assert not await is_light_model_asked_for(connection, query)
@@ -273,10 +272,10 @@ async def test_the_prompt_is_made_again_for_another_number_of_sources(
 ) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *TO_CONSOLIDATE)
-        await run_remaining(connection, query, top_n=before)
+        await run_stages(connection, query, top_n=before)
         await complete_stages(connection, query.job_id, "augment")
 
-        await run_remaining(connection, query, top_n=after)
+        await run_stages(connection, query, top_n=after)
 
         (pending,) = await runs.pending_chains(connection, [query.job_id])
         assert pending.stages[0].stage == first
@@ -336,7 +335,7 @@ async def test_the_rest_of_the_chain_can_run_by_another_preset(database: Databas
         query = await a_question(connection, *TO_AUGMENT)
         await preset_wide(connection)
 
-        moved = await run_remaining(connection, query, preset="Broad")
+        moved = await run_stages(connection, query, preset="Broad")
 
         assert list((await chain(connection, moved.job_id)).values()) == ["done"] * 6 + ["ready", "waiting"]
         context = await attempts.output(connection, moved.job_id, "consolidate")
@@ -373,3 +372,44 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Databas
 
         with pytest.raises(PresetOfSetError, match="one of 2"):
             await take_step(connection, query, Step.EXPAND, preset="Broad")
+
+
+async def test_chosen_stages_run_and_the_chain_ends_after_the_last(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await run_stages(connection, query, first="rerank", last="consolidate")
+
+        assert list((await chain(connection, query.job_id)).values()) == ["done"] * 3 + ["ready", "waiting", "waiting"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "problem"),
+    [
+        ("dance", None, "'dance' is not one of those up to 'generate'"),
+        ("generate", "retrieve", "'generate' is not one of those up to 'retrieve'"),
+        (None, "dance", "has no stage 'dance'"),
+        ("rerank", None, "not ready for step 'rerank': step 'retrieve' comes first"),
+    ],
+)
+async def test_stages_that_cannot_run_are_refused(
+    database: Database, first: str | None, last: str | None, problem: str
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand", "embed")
+        before = await chain(connection, query.job_id)
+
+        with pytest.raises(Refused, match=problem):
+            await run_stages(connection, query, first=first, last=last)
+
+        assert await chain(connection, query.job_id) == before
+
+
+async def test_a_part_of_the_chain_that_is_done_has_nothing_to_run(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        with pytest.raises(NothingToDoError):
+            await run_stages(connection, query, last="retrieve")
+
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")

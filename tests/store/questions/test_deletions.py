@@ -9,9 +9,10 @@ from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
 from services.new_runs import store_run
-from services.questions.ask import answer, ask
+from services.questions.answers import answer
+from services.questions.ask import ask
+from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
-from services.questions.patch import QueryPatch, patch
 from services.questions.steps import Step, take_step
 from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
@@ -80,7 +81,7 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     await call_a_model(connection, asked.job_id, "expand", f"What is a {MARK}?")
     await complete_stages(connection, asked.job_id, *WHOLE[1:])
     await answer(connection, query, f"A {MARK}, said by hand.", key=None)
-    await patch(connection, query, QueryPatch(hyde_answer=f"The {MARK} is a bird."))
+    await edit(connection, query, QueryEdit(hyde_answer=f"The {MARK} is a bird."), run=False)
     await take_step(connection, query, Step.EMBED)
     claim = await stages.claim(connection, asked.job_id, "embed", "worker", 60)
     assert claim is not None
@@ -131,7 +132,7 @@ async def test_a_call_that_another_job_used_too_stays(database: Database) -> Non
         assert await counted(connection, "llm_call") == [0]
 
 
-async def test_one_question_of_a_set_can_go_and_the_set_is_asked_whole_again(database: Database) -> None:
+async def test_single_query_of_a_set_can_go_and_the_set_is_asked_whole_again(database: Database) -> None:
     texts = {"q1": f"What is a {MARK}?", "q2": "What is a bridge?"}
     asked = QueryRequest(
         queries=QuerySet(
