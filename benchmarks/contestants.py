@@ -18,7 +18,7 @@ from benchmarks.noop_chain import NOOP_STAGES
 from benchmarks.servers import Servers
 from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
-from services.submit import submit
+from services.new_runs import PlannedRun, submit_run
 from stack.endings import end
 from stack.logs import last_lines
 from stack.processes import worker_command
@@ -87,8 +87,7 @@ def ragq(servers: Servers) -> Iterator[Contestant]:
             version="0",
             jobs=[NewJob(mode="noop", subject=str(job), inputs={}, stages=NOOP_STAGES) for job in range(jobs)],
         )
-        async with database.connection() as connection:
-            return (await submit(connection, app, run, always_new=True)).run_id
+        return (await submit_run(app, database, PlannedRun(run), always_new=True)).run_id
 
     async def is_open(database: Database, run_id: int) -> bool:
         async with database.connection() as connection:

@@ -42,7 +42,6 @@ def possible(states: Mapping[JobStatus, int]) -> dict[Action, int]:
 
 async def decide(ctx: ApiContext, target: Target, action: Action, note: str, *, back_to: str) -> Response:
     """Carry a decision out and lead back to a page."""
-    async with ctx.database.connection() as connection:
-        decided = await control(connection, ctx.broker, target, action, note=note.strip() or None)
+    decided = await control(ctx.broker, ctx.database, target, action, note=note.strip() or None)
     query = f"action={action}&jobs={len(decided.job_ids)}&sent={str(decided.is_sent).lower()}"
     return RedirectResponse(f"{back_to}?{query}", 303)

@@ -6,7 +6,6 @@ from typing import Final
 
 import asyncpg
 import structlog
-from celery import Celery
 from fastapi import APIRouter, Response
 from pydantic import Field
 from starlette.responses import JSONResponse
@@ -14,10 +13,10 @@ from starlette.responses import JSONResponse
 from api.context import ApiContext, Context
 from api.rest.bodies.base import Reply
 from api.security.authentication import OptionalPrincipal
+from services.dispatch import is_broker_available
 from store import revision
 from store.database import DATABASE_ERRORS
 from store.runs import workers
-from workers.messages import BROKER_ERRORS
 
 log = structlog.get_logger(__name__)
 
@@ -106,14 +105,4 @@ async def _database(ctx: ApiContext) -> tuple[Part, Part, Part]:
 
 
 async def _broker(ctx: ApiContext) -> Part:
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await asyncio.to_thread(_reach, ctx.broker)
-    except BROKER_ERRORS:
-        return Part.AWAY
-    return Part.OK
-
-
-def _reach(broker: Celery) -> None:
-    with broker.connection_for_write(connect_timeout=PATIENCE_SECONDS) as connection:
-        connection.connect()
+    return Part.OK if await is_broker_available(ctx.broker, timeout_s=PATIENCE_SECONDS) else Part.AWAY

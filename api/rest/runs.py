@@ -102,6 +102,5 @@ async def cancel_run(run_id: PathId, ctx: Context, body: NoteBody | None = None)
 
 async def decide(ctx: ApiContext, target: Target, action: Action, body: NoteBody | None = None) -> DecisionReply:
     """Carry out a decision and tell what it led to."""
-    async with ctx.database.connection() as connection:
-        decided = await control(connection, ctx.broker, target, action, note=None if body is None else body.note)
+    decided = await control(ctx.broker, ctx.database, target, action, note=None if body is None else body.note)
     return DecisionReply(action=action, job_ids=decided.job_ids, is_sent=decided.is_sent)

@@ -7,7 +7,7 @@ import pytest
 from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
-from services.control import Action, Decided, control
+from services.control import Action, ControlResult, control
 from stack.valkey import ValkeyServer
 from store.database import Connection, Database
 from store.runs import jobs, overviews, stages
@@ -37,9 +37,9 @@ async def test_failed_jobs_of_a_run_go_on_and_are_sent(
     async with database.connection() as connection:
         await break_down(connection, stored.job_ids[1])
 
-        decided = await control(connection, make_app(valkey.url), Target(stored.run_id, None), Action.RETRY)
+        decided = await control(make_app(valkey.url), database, Target(stored.run_id, None), Action.RETRY)
 
-        assert decided == Decided([stored.job_ids[1]], True)
+        assert decided == ControlResult([stored.job_ids[1]], True)
         assert await states(connection, stored.run_id) == {JobStatus.WAITING: 2}
 
 
@@ -49,9 +49,9 @@ async def test_a_broker_that_is_away_is_told_and_the_jobs_go_on_later(database: 
     async with database.connection() as connection:
         await break_down(connection, stored.job_ids[0])
 
-        decided = await control(connection, away, Target(None, stored.job_ids[0]), Action.RETRY)
+        decided = await control(away, database, Target(None, stored.job_ids[0]), Action.RETRY)
 
-        assert decided == Decided(stored.job_ids, False)
+        assert decided == ControlResult(stored.job_ids, False)
         assert await states(connection, stored.run_id) == {JobStatus.WAITING: 1}
 
 
@@ -63,7 +63,7 @@ async def test_held_jobs_keep_the_note(
     async with database.connection() as connection:
         target = Target(stored.run_id, None)
 
-        assert await control(connection, make_app(valkey.url), target, action, note="not now") == (stored.job_ids, True)
+        assert await control(make_app(valkey.url), database, target, action, note="not now") == (stored.job_ids, True)
 
         job = await jobs.job(connection, stored.job_ids[0])
         assert job is not None
@@ -73,12 +73,11 @@ async def test_held_jobs_keep_the_note(
 async def test_a_paused_job_goes_on(database: Database, store_run: StoreRun, valkey: ValkeyServer) -> None:
     stored = await store_run()
     app = make_app(valkey.url)
-    async with database.connection() as connection:
-        await control(connection, app, Target(stored.run_id, None), Action.PAUSE)
+    await control(app, database, Target(stored.run_id, None), Action.PAUSE)
 
-        decided = await control(connection, app, Target(None, stored.job_ids[0]), Action.RESUME)
+    decided = await control(app, database, Target(None, stored.job_ids[0]), Action.RESUME)
 
-        assert decided == Decided(stored.job_ids, True)
+    assert decided == ControlResult(stored.job_ids, True)
 
 
 @pytest.mark.parametrize("action", [Action.RETRY, Action.RESUME])
@@ -86,14 +85,12 @@ async def test_a_decision_that_changes_nothing_is_refused(
     database: Database, store_run: StoreRun, valkey: ValkeyServer, action: Action
 ) -> None:
     stored = await store_run()
-    async with database.connection() as connection:
-        with pytest.raises(NoJobInStateError, match=rf"No job of r{stored.run_id} can be {action.verb}"):
-            await control(connection, make_app(valkey.url), Target(stored.run_id, None), action)
+    with pytest.raises(NoJobInStateError, match=rf"No job of r{stored.run_id} can be {action.verb}"):
+        await control(make_app(valkey.url), database, Target(stored.run_id, None), action)
 
 
 async def test_what_is_not_there_is_named(database: Database, valkey: ValkeyServer) -> None:
-    async with database.connection() as connection:
-        with pytest.raises(RunMissingError):
-            await control(connection, make_app(valkey.url), Target(9, None), Action.CANCEL)
-        with pytest.raises(JobMissingError):
-            await control(connection, make_app(valkey.url), Target(None, 9), Action.CANCEL)
+    with pytest.raises(RunMissingError):
+        await control(make_app(valkey.url), database, Target(9, None), Action.CANCEL)
+    with pytest.raises(JobMissingError):
+        await control(make_app(valkey.url), database, Target(None, 9), Action.CANCEL)

@@ -120,7 +120,7 @@ async def test_wherever_a_process_ends_the_next_one_goes_on_and_nothing_is_store
     (job_id,) = (await store_run()).job_ids
     calls = 0
 
-    async def stage(work: Work) -> Result:
+    async def stage(work: Work) -> Result[Nothing]:
         nonlocal calls
         calls += 1
         return Result(Nothing())
@@ -141,7 +141,7 @@ async def test_wherever_a_process_ends_the_next_one_goes_on_and_nothing_is_store
     async with database.connection() as connection:
         found = await attempts.history(connection, job_id)
         following = await stages.look(connection, job_id, "embed")
-    assert ([attempt["outcome"] for attempt in found], calls) == (outcomes, computed)
+    assert ([attempt.outcome for attempt in found], calls) == (outcomes, computed)
     assert following is not None
     assert following.status is StageStatus.READY
 

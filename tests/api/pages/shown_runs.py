@@ -28,7 +28,7 @@ from store.runs import job_control, ledger, runs, stages
 from store.runs.runs import NewJob, NewRun
 from store.runs.stages import Claim
 from tests.fakes.references import IndexedChunk
-from tests.services.questions.questions import PROMPT, VALIDATED, a_question, carry_out
+from tests.services.questions.questions import PROMPT, VALIDATED, a_question, complete_stages
 from tests.stages.participants.builders import evidence, ranked, reference
 from tests.stages.reports.builders import scores
 from tests.store.reference_indexes import store_index
@@ -126,7 +126,7 @@ async def question_run(connection: Connection, text: str = "Why is tea dark?") -
         ValidatedChunks(validator="judge", chunks=chunks[:1], verdicts=verdicts),
         calls=("judge chunk",) * 3,
     )
-    await carry_out(connection, query.job_id, "consolidate", "augment")
+    await complete_stages(connection, query.job_id, "consolidate", "augment")
     answer = Answer(
         origin=Origin.MODEL, model="m", prompt_hash="p", text="Oxygen [S1] [S9].", cited=("S1",), unknown=("S9",)
     )

@@ -11,7 +11,7 @@ from schemas.statuses import QueryStatus
 from schemas.values.failures import AttemptError
 from store.runs import stages
 from tests.api.pages.seeing import form, forms, see, send, words
-from tests.services.questions.questions import WHOLE, a_question, carry_out, chain, job_status
+from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, job_status
 
 
 async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) -> None:
@@ -124,7 +124,7 @@ async def test_a_question_that_is_not_there_is_a_page_that_says_so(client: httpx
 async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection, text='<script>alert("1")</script>')
-        await carry_out(connection, query.job_id, "expand")
+        await complete_stages(connection, query.job_id, "expand")
 
     shown = await see(client, "/rag")
 
