@@ -107,7 +107,7 @@ class TemplateFixedError(Refused):
         self.tag = tag
         self.version = version
         super().__init__(
-            f"Version {version} of template {tag} cannot be changed; add a version and activate it: `ragq template new`."
+            f"Version {version} of template {tag} is fixed; add a version and activate it: `ragq template new`."
         )
 
 
@@ -173,9 +173,7 @@ class NoJobInStateError(Refused):
     def __init__(self, target: str, verb: str) -> None:
         self.target = target
         self.verb = verb
-        super().__init__(
-            f"No job of {target} can be {verb} in its present state. `ragq show RUN` shows their states."
-        )
+        super().__init__(f"No job of {target} can be {verb} in its present state. `ragq show RUN` shows their states.")
 
 
 class QueryMissingError(Refused):

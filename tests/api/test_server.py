@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.server import _without_words
+from api.server import _without_message
 from schemas.settings.process import KNOWN_NAMES
 from stack.ports import free_port
 from stack.probes import execute
@@ -84,7 +84,7 @@ def test_off_loopback_it_does_not_start_without_a_token(environment: pytest.Monk
 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == (
-        "ragq: Others can reach 0.0.0.0, and no token is stored that opens the API. Make one first, "
+        "ragq: Other machines can reach 0.0.0.0, and no API token is stored. Make one first, "
         "`ragq token create NAME`, or listen on 127.0.0.1.\n"
     )
 
@@ -138,5 +138,5 @@ def test_the_words_of_an_exception_are_not_logged() -> None:
     except ValueError:
         record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 1, "Exception in %s\n", ("app",), sys.exc_info())
 
-    assert _without_words(record)
+    assert _without_message(record)
     assert logging.Formatter().format(record) == "Exception in app: ValueError"

@@ -70,7 +70,7 @@ async def test_the_expansion_is_shown_to_be_edited_and_what_gets_stale_is_told(
     assert fields["queries"].split("\n") == list(EXPANSION.queries)
     assert fields["hyde_answer"] == EXPANSION.hyde_answer
     assert fields["entities"].split("\n") == list(EXPANSION.entities)
-    assert "sets aside 4 vectors, 3 retrieved chunks, 3 passages with any order by hand" in words(shown)
+    assert "discards 4 vectors, 3 retrieved chunks, 3 passages with any manual order" in words(shown)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ async def test_every_score_of_every_chunk_is_in_the_table(client: httpx.AsyncCli
     said = words(await see(client, f"/rag/{ready.id}/inspect"))
 
     assert "Dense rank Text rank Fused Rerank Entity Intent Final Verdict" in said
-    assert "passage 1 and what stands around it 1 – 1.000 1.000 0.050 0.000 1.050 not asked" in said
+    assert "passage 1 and what stands around it 1 – 1.000 1.000 0.050 0.000 1.050 not judged" in said
     assert "1 dropped by min_chars" in said
 
 
@@ -237,6 +237,6 @@ async def test_before_anything_is_stored_the_page_says_so(client: httpx.AsyncCli
     said = words(await see(client, f"/rag/{query.id}/inspect"))
 
     assert "Not stored yet" in said
-    assert "nothing becomes stale" in said
+    assert "nothing is discarded" in said
     assert "There is no consolidated context" in said
-    assert "No search is stored." in said
+    assert "No search results are stored." in said

@@ -37,7 +37,7 @@ async def test_a_participant_is_followed_from_scores_back_to_quotes(client: http
     for text in (*CHUNK_TEXTS, *QUOTES):
         assert text in said
     assert "accept" in said and "reject" in said
-    assert "(1 quote left out: not in the transcript)" in said
+    assert "(1 quote rejected: not in the transcript)" in said
     assert set(re.findall(r'href="#references-(\w+)"', page.text)) == {"Sleep"}
     assert 'id="references-Sleep"' in page.text
 
@@ -54,7 +54,7 @@ async def test_a_question_is_followed_from_its_answer_back_to_its_words(
     assert "It cites S9, which the prompt does not have." in said
     assert 'href="#source-S1"' in page.text
     assert page.text.index('id="source-S1"') < page.text.index('id="chunk-1"') < page.text.index('id="stage-expand"')
-    assert "judge let 1 of 3 chunks through" in said
+    assert "judge accepted 1 of 3 chunks" in said
     assert "passage 2 and what stands around it" in said
     assert "dense by hyde: 1 chunk" in said
     assert "catechins turn brown" in said

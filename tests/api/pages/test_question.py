@@ -195,7 +195,7 @@ async def test_another_question_keeps_the_expansion_and_needs_embeddings(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
-    assert "sets aside 4 vectors, 3 retrieved chunks, 3 passages" in words(shown)
+    assert "discards 4 vectors, 3 retrieved chunks, 3 passages" in words(shown)
 
     reply = await send(client, shown, f"/rag/{ready.id}/text", question="Why is coffee dark?")
 

@@ -54,7 +54,7 @@ async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, ct
         assert list(await chain(connection, query.job_id)) == list(WHOLE)
     shown = await see(client, "/rag")
     assert "2 of 8 retrieve" in words(shown)
-    assert "1 question is on the way." in words(shown)
+    assert "1 question is running." in words(shown)
     assert not [of for of in forms(shown) if of.action.endswith(("/run", "/steps"))]
 
 
@@ -82,7 +82,7 @@ async def test_a_ready_question_can_be_searched_for_again_with_a_warning(
     async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE)
     shown = await see(client, "/rag", status="ready")
-    assert "reordered or removed by hand are set aside" in words(shown)
+    assert "manual changes to the passages (kept in history)" in words(shown)
 
     await send(client, shown, f"/rag/{query.id}/search")
 

@@ -11,7 +11,7 @@ from tests.api.pages.shown_runs import participant_run, question_run
 async def test_without_runs_the_page_says_what_makes_one(client: httpx.AsyncClient) -> None:
     page = await see(client, "/runs")
     assert page.status_code == 200
-    assert "Nothing has been submitted yet" in page.text
+    assert "No runs yet" in page.text
 
 
 async def test_runs_are_listed_with_their_states_in_words(client: httpx.AsyncClient, ctx: ApiContext) -> None:
@@ -30,7 +30,7 @@ async def test_a_kind_filters_the_runs(client: httpx.AsyncClient, ctx: ApiContex
     page = await see(client, "/runs", kind="query")
     assert f'href="/runs/{asked.run_id}"' in page.text
     assert f'href="/runs/{shown.run_id}"' not in page.text
-    assert "No such run" in (await see(client, "/runs", kind="tags")).text
+    assert "No runs match" in (await see(client, "/runs", kind="tags")).text
 
 
 async def test_no_word_of_a_question_stands_in_the_list(client: httpx.AsyncClient, ctx: ApiContext) -> None:

@@ -100,9 +100,9 @@ async def test_a_commit_of_another_connection_reaches_the_stream(
         "stages_done": 0,
         "stages": 2,
         "seconds_left": None,
-        "at_rest": False,
+        "is_idle": False,
     }
-    assert (second["states"], second["at_rest"], second["seconds_left"] is None) == ({"running": 1}, False, False)
+    assert (second["states"], second["is_idle"], second["seconds_left"] is None) == ({"running": 1}, False, False)
 
 
 async def test_a_run_that_comes_to_rest_says_so_and_a_retry_wakes_the_stream(
@@ -112,15 +112,15 @@ async def test_a_run_that_comes_to_rest_says_so_and_a_retry_wakes_the_stream(
         await until(events, "changed")
         async with database.connection() as connection:
             await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
-        assert (await until(events, "rest"))["states"] == {"failed": 1}
+        assert (await until(events, "idle"))["states"] == {"failed": 1}
 
         async with database.connection() as connection:
             await runs.retry(connection, run_id=stored.run_id)
-        assert (await until(events, "changed", at_rest=False))["states"] == {"waiting": 1}
+        assert (await until(events, "changed", is_idle=False))["states"] == {"waiting": 1}
 
         await carry_out(database, stored, "extract")
         await carry_out(database, stored, "embed")
-        assert (await until(events, "rest"))["states"] == {"succeeded": 1}
+        assert (await until(events, "idle"))["states"] == {"succeeded": 1}
 
 
 async def test_a_run_at_rest_says_so_at_once(watching: Open, database: Database, stored: Stored) -> None:
@@ -128,7 +128,7 @@ async def test_a_run_at_rest_says_so_at_once(watching: Open, database: Database,
     await carry_out(database, stored, "embed")
 
     async with watching(f"/runs/{stored.run_id}/events") as events:
-        assert [(await anext(events)).event for _ in range(2)] == ["changed", "rest"]
+        assert [(await anext(events)).event for _ in range(2)] == ["changed", "idle"]
 
 
 async def test_a_burst_of_changes_becomes_few_events(watching: Open, database: Database) -> None:
@@ -139,7 +139,7 @@ async def test_a_burst_of_changes_becomes_few_events(watching: Open, database: D
         burst = asyncio.create_task(finish_all(database, stored))
         async for event in events:
             told += event.event == "changed"
-            if event.event == "rest":
+            if event.event == "idle":
                 break
         await burst
     assert told < 40

@@ -149,8 +149,8 @@ async def test_calls_and_tokens_that_were_paid(ctx: ApiContext, metrics: Metrics
     text = await metrics.text()
 
     figures = parsed(text)
-    assert figure(figures, "ragq_llm_calls_total", model="small", cost="paid") == 1
-    assert figure(figures, "ragq_llm_calls_total", model="small", cost="reused") == 1
+    assert figure(figures, "ragq_llm_calls_total", model="small", cache="miss") == 1
+    assert figure(figures, "ragq_llm_calls_total", model="small", cache="hit") == 1
     assert figure(figures, "ragq_llm_tokens_total", model="small", direction="prompt") == 70
     assert figure(figures, "ragq_llm_tokens_total", model="small", direction="reply") == 3
     assert b"said" not in text
