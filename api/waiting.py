@@ -5,7 +5,7 @@ from typing import Final
 
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs import runs
+from store.runs import jobs
 from store.runs.changes import Changes
 
 #: Rows are read at least this often: a change before the subscription sends no notification.
@@ -21,7 +21,7 @@ async def wait_until_idle(database: Database, changes: Changes, job_id: int, *, 
     async with changes.subscribe(job_id=job_id) as subscription:
         while True:
             async with database.connection() as connection:
-                job = await runs.job(connection, job_id)
+                job = await jobs.job(connection, job_id)
             if job is None:
                 return None
             status = JobStatus(job["status"])

@@ -30,7 +30,7 @@ from stack.processes import WORKER_CONCURRENCY, WORKER_STAGES, worker_command
 from stages.files.problems import accept
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 from store.database import Connection, Database
-from store.runs import runs
+from store.runs import overviews
 from store.vocabularies import vocabularies
 from workers.app import make_app
 
@@ -118,10 +118,10 @@ async def _run(connection: Connection, running: Servers, asked: list[PhraseSet])
     request = TagsRequest(phrase_sets=asked, vocabulary="topics")
     planned = await plan_tags(connection, request, resolve(profile="demo", environment={"PSQ_MIN_TAG_COUNT": "0"}))
     submitted = await submit(connection, make_app(running.valkey.url), planned.run, always_new=True)
-    (found,) = await runs.overviews(connection, run_id=submitted.run_id)
+    (found,) = await overviews.overviews(connection, run_id=submitted.run_id)
     while found.open_jobs:
         await asyncio.sleep(_POLL_S)
-        (found,) = await runs.overviews(connection, run_id=submitted.run_id)
+        (found,) = await overviews.overviews(connection, run_id=submitted.run_id)
     if found.states != {JobStatus.SUCCEEDED: len(asked)}:
         sys.exit(f"Not all jobs succeeded: {found.states}")
     return submitted.run_id

@@ -6,7 +6,7 @@ from cli.ids import TARGET
 from cli.output import print_json
 from cli.session import application, with_database
 from services.control import Action, control
-from store.runs.runs import Target
+from store.runs.job_control import Target
 
 _NOTE = click.option("--note", help="Why, in your words; shown with the jobs.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

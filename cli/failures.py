@@ -21,9 +21,9 @@ _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 @click.argument("run_id", metavar="RUN", type=RUN)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: summary and failures.")
 def failures(run_id: int, as_json: bool) -> None:
-    """List every failure of a run, oldest first, those that a later attempt put right included.
+    """List every failure of a run, oldest first, including those that a later attempt resolved.
 
-    Messages hold no word of a transcript; `ragq inspect JOB STAGE` shows what was really said.
+    Messages hold no transcript text; `ragq inspect JOB STAGE` shows the details.
 
     \b
     Example:

@@ -17,7 +17,7 @@ from stages.participants.splits import TRAINING_SPLITS
 from store.database import Connection
 from store.references import index_runs, references
 from store.references.references import StoredIndex
-from store.runs import runs
+from store.runs import overviews
 
 #: The exit codes of the generators that few-shot studies used, so that scripts around them can stay.
 NOT_PUBLISHED = 1
@@ -193,7 +193,7 @@ def list_command(as_json: bool) -> None:
 
 
 async def _has_succeeded(connection: Connection, run_id: int) -> bool:
-    found = await runs.overview(connection, run_id)
+    found = await overviews.overview(connection, run_id)
     return found is not None and found.states.get(JobStatus.SUCCEEDED) == found.jobs
 
 

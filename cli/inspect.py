@@ -14,7 +14,7 @@ from cli.output import coloured, console, print_json
 from cli.session import with_database
 from schemas.errors import JobMissingError, Refused
 from store.database import Connection
-from store.runs import attempts, ledger, runs
+from store.runs import attempts, jobs, ledger, stage_runs
 
 
 @click.command()
@@ -24,7 +24,7 @@ from store.runs import attempts, ledger, runs
 def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
     """Show the attempts of a job, or input, output, errors and model calls of one of its stages.
 
-    This prints what subjects said and what models answered: mind who looks over your shoulder.
+    The output contains sensitive text: what subjects said and what models answered.
 
     \b
     Example:
@@ -41,10 +41,10 @@ def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
 
 
 async def _read(connection: Connection, job_id: int, stage: str | None) -> dict[str, Any]:
-    job = await runs.job(connection, job_id)
+    job = await jobs.job(connection, job_id)
     if job is None:
         raise JobMissingError(job_id)
-    stages = [row["stage"] for row in await runs.grid(connection, job["run_id"]) if row["id"] == job_id]
+    stages = [row["stage"] for row in await stage_runs.grid(connection, job["run_id"]) if row["id"] == job_id]
     history = await attempts.history(connection, job_id, stage)
     if stage is not None and stage not in stages and not history:
         raise Refused(f"Job j{job_id} has no stage '{stage}'. Its stages: {', '.join(stages)}.")

@@ -12,13 +12,14 @@ from cli.output import coloured, console, print_json
 from cli.session import application, with_database
 from cli.submit_queries import read_reply
 from schemas.errors import Refused
+from schemas.statuses import QueryStatus
 from schemas.values.queries import Intent
 from services.questions import edits as query_edits
 from services.questions.edits import ExpansionEdit, found
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, runs
+from store.runs import attempts, jobs, pending_chains
 from workers.messages import send
 
 Given = TypeVar("Given")
@@ -63,7 +64,7 @@ def list_command(limit: int, as_json: bool) -> None:
         table.add_column(heading)
     for line in lines:
         state = coloured(line.job_status)
-        needs = "" if line.status == "ready" else line.status
+        needs = "" if line.status is QueryStatus.READY else line.status
         numbers = (str(line.id), f"r{line.run_id}", f"j{line.job_id}")
         table.add_row(*numbers, state, needs, line.intent or "", str(line.results), line.original_query)
     console().print(table)
@@ -220,10 +221,10 @@ def _go_on(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[
     async def carry_out(connection: Connection) -> str:
         asked = await found(connection, query_id)
         await change(connection, asked)
-        job = await runs.job(connection, asked.job_id)
+        job = await jobs.job(connection, asked.job_id)
         assert job is not None
         if job["status"] != "paused":
-            send(app, await runs.pending_chains(connection, [asked.job_id]))
+            send(app, await pending_chains.pending_chains(connection, [asked.job_id]))
         return f"j{asked.job_id} {job['status']}"
 
     click.echo(with_database(carry_out))
@@ -260,10 +261,9 @@ def _print_query(shown: dict[str, Any]) -> None:
         note = f"  cites {', '.join(strange)}, which the prompt does not have" if strange else ""
         out.print(f"\nanswer {answer['id']} ({answer['model'] or answer['origin']}){note}", style="bold")
         out.print(answer["response_text"], markup=False, highlight=False)
-    if shown["status"] == "vec_err":
+    if shown["status"] == QueryStatus.VEC_ERR:
         run = f"r{shown['run_id']}"
-        out.print(
-            f"\nvec_err: the embedding failed; `ragq show {run}` says why, `ragq retry {run}` tries again", style="red"
-        )
-    elif shown["status"] != "ready":
+        remedy = f"`ragq show {run}` says why, `ragq retry {run}` tries again"
+        out.print(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {remedy}", style="red")
+    elif shown["status"] != QueryStatus.READY:
         out.print(f"\nnext: {shown['status']}", style="dim")

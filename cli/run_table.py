@@ -24,9 +24,9 @@ LISTED_JOBS = 20
 
 
 def run_table(view: RunView) -> RenderableType:
-    """Head, one line per job, and the errors of jobs that did not get through.
+    """Head, one line per job, and the errors of jobs that failed.
 
-    Of an index run, whose jobs are all alike, only some are shown that did not get through or still go on.
+    Of an index run, whose jobs are all alike, only some are shown that did not succeed or are still unfinished.
     """
     if view.overview.kind != "index":
         return Group(_head(view), *_listed(view.overview.id, view.jobs))
@@ -127,7 +127,7 @@ def _errors(run_id: int, jobs: list[JobView]) -> list[RenderableType]:
         for job in jobs
         if job.error is not None
     ]
-    advice = f"`ragq inspect JOB STAGE` shows what was really said; `ragq retry r{run_id}` goes on from what failed."
+    advice = f"`ragq inspect JOB STAGE` shows the details; `ragq retry r{run_id}` continues from the failed stage."
     return [*errors, Text(advice, style="dim")] if errors else []
 
 

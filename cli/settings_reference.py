@@ -24,7 +24,7 @@ _PRESETS = """\
 ## Presets of query runs
 
 Not from the environment: `ragq preset` keeps them, `ragq submit --preset` chooses one, and `--set` wins over it for one
-run. The defaults are those of a new preset. [Presets and templates](presets.md) tells what they are for.
+run. The defaults are those of a new preset. [Presets and templates](presets.md) explains them.
 """
 
 _PROFILES = """\
@@ -33,7 +33,7 @@ _PROFILES = """\
 The profile is that of `--profile`, else of `RAGQ_PROFILE`, else `demo` when neither `OLLAMA_HOST` nor
 `RAGQ_OPENAI_BASE_URL` is set, else `paper`. `paper` is the defaults. `validated` asks for the item tag filter and for
 scores by chunk: an index without them is refused until `ragq index chunk-scores` has scored it. `demo` runs on small
-models that are installed with ragq; its verdicts show the machinery and not quality.
+models that are installed with ragq; its verdicts are not meaningful.
 """
 
 

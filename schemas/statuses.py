@@ -1,4 +1,4 @@
-"""The states of jobs, stages and attempts. Every member says what it means."""
+"""The states of jobs, stages, attempts, questions and vectors. Every member says what it means."""
 
 from enum import StrEnum
 
@@ -55,3 +55,36 @@ class AttemptOutcome(StrEnum):
     FAILED = "failed"
     #: Its lease expired: the worker died, hung or lost the database.
     INTERRUPTED = "interrupted"
+
+
+class QueryStatus(StrEnum):
+    """What a question needs next."""
+
+    #: Its expansion or its vectors are not stored.
+    NEEDS_EMBEDDINGS = "needs_embeddings"
+    #: Its vectors are stored, the chunks that its search ends with are not.
+    NEEDS_RETRIEVAL = "needs_retrieval"
+    #: The chunks are stored, their passages are not.
+    NEEDS_CONSOLIDATION = "needs_consolidation"
+    #: Everything that an answer is made from is stored.
+    READY = "ready"
+    #: Its embedding failed and can be retried. REST shows this as NEEDS_EMBEDDINGS with a `vector_status` of VEC_ERR.
+    VEC_ERR = "vec_err"
+
+
+class VectorStatus(StrEnum):
+    """Whether a chunk of a corpus, or a question, has its vectors."""
+
+    #: A heading chunk, which carries its section's lines for consolidation and is never searched. A question whose
+    #: expansion is not stored.
+    NO_VEC = "no_vec"
+    #: A content chunk without a vector. A question whose expansion is stored.
+    TO_VEC = "to_vec"
+    #: Embedded.
+    VEC = "vec"
+    #: A question whose embedding failed.
+    VEC_ERR = "vec_err"
+    #: A table: kept, never embedded.
+    TABLE = "tbl"
+    #: A figure: kept, never embedded.
+    FIGURE = "fig"

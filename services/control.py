@@ -9,8 +9,8 @@ from celery import Celery
 from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
 from store.database import Connection
-from store.runs import runs
-from store.runs.runs import Target
+from store.runs import job_control, pending_chains, runs
+from store.runs.job_control import Target
 from workers.messages import send
 
 
@@ -62,7 +62,7 @@ async def control(
         raise NoJobInStateError(str(target), action.verb)
     if action in (Action.PAUSE, Action.CANCEL):
         return Decided(job_ids, True)
-    chains = await runs.pending_chains(connection, job_ids)
+    chains = await pending_chains.pending_chains(connection, job_ids)
     return Decided(job_ids, await asyncio.to_thread(send, app, chains) == len(chains))
 
 
@@ -70,13 +70,13 @@ async def _change(connection: Connection, target: Target, action: Action, note: 
     chosen = target._asdict()
     match action:
         case Action.RETRY:
-            return await runs.retry(connection, **chosen)
+            return await job_control.retry(connection, **chosen)
         case Action.RESUME:
-            return await runs.resume(connection, **chosen)
+            return await job_control.resume(connection, **chosen)
         case Action.PAUSE:
-            return await runs.hold(connection, JobStatus.PAUSED, note, **chosen)
+            return await job_control.hold(connection, JobStatus.PAUSED, note, **chosen)
         case Action.CANCEL:
-            return await runs.hold(connection, JobStatus.CANCELLED, note, **chosen)
+            return await job_control.hold(connection, JobStatus.CANCELLED, note, **chosen)
 
 
 async def _refuse_unknown(connection: Connection, target: Target) -> None:

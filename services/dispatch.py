@@ -5,7 +5,7 @@ import asyncio
 from celery import Celery
 
 from store.database import Database
-from store.runs import runs
+from store.runs import pending_chains
 from workers.messages import send
 
 
@@ -16,5 +16,5 @@ async def enqueue(app: Celery, database: Database, job_id: int) -> bool:
     another thread.
     """
     async with database.connection() as connection:
-        chains = await runs.pending_chains(connection, [job_id])
+        chains = await pending_chains.pending_chains(connection, [job_id])
     return await asyncio.to_thread(send, app, chains) == len(chains)

@@ -7,8 +7,8 @@ from celery import Celery
 
 from services.planned import Planned
 from store.database import Connection
-from store.runs import runs
-from store.runs.runs import NewRun, Stored
+from store.runs import job_control, pending_chains, runs
+from store.runs.runs import NewRun, StoredRun
 from workers.messages import send
 
 
@@ -37,13 +37,13 @@ async def submit(
     """Store and send a run. `effect` stores what belongs to a new run, in the same transaction, by its id."""
     async with connection.transaction():
         stored = await keep(connection, Planned(run, effect), always_new=always_new)
-        resumed = [] if stored.is_new else await runs.retry(connection, run_id=stored.run_id)
+        resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
     due = stored.job_ids if stored.is_new else resumed
-    sent = send(app, await runs.pending_chains(connection, due))
+    sent = send(app, await pending_chains.pending_chains(connection, due))
     return Submitted(stored.run_id, stored.is_new, len(stored.job_ids), len(resumed), len(due), sent)
 
 
-async def keep(connection: Connection, planned: Planned, *, always_new: bool = False) -> Stored:
+async def keep(connection: Connection, planned: Planned, *, always_new: bool = False) -> StoredRun:
     """Store a run with what belongs to it, in one transaction; nothing is sent. Or find the run that did the same."""
     async with connection.transaction():
         stored = await runs.store(connection, planned.run, always_new=always_new)

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from api.context import ApiContext
 from schemas.statuses import JobStatus
 from services.control import Action, control
-from store.runs.runs import Target
+from store.runs.job_control import Target
 
 Note = Annotated[str, Form(max_length=2000)]
 

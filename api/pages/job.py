@@ -19,8 +19,8 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ParticipantScores
 from services.control import Action
 from stages.reports.waterfall import waterfall
+from store.runs.job_control import Target
 from store.runs.lineage import JobTrace, StageTrace, job_trace
-from store.runs.runs import Target
 
 #: What the stages of a kind store, where a page shows more of it than its fields.
 OUTPUTS: Final[dict[tuple[str, str], type[Value]]] = {

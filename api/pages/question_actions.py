@@ -15,7 +15,7 @@ from services.dispatch import enqueue
 from services.questions.edits import found
 from services.questions.steps import Step, run_rest, take_step
 from store.questions import deletions
-from store.runs.runs import Target
+from store.runs.job_control import Target
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
 

@@ -17,10 +17,10 @@ from schemas.statuses import JobStatus
 from services.control import Action
 from stages.reports.run_words import asked_for, is_chosen, notices
 from store.database import Connection
-from store.runs import runs
+from store.runs import jobs
+from store.runs.job_control import Target
 from store.runs.run_state import RunState, run_state
 from store.runs.run_view import RunView, run_view
-from store.runs.runs import Target
 from store.runs.stage_times import StageTimes, stage_times
 
 PAGE_JOBS: Final = 50
@@ -89,7 +89,7 @@ async def decide_about_run(
 
 async def _read(connection: Connection, run_id: int, status: JobStatus | None, part: int) -> Found | None:
     offset = (part - 1) * PAGE_JOBS
-    job_ids = await runs.most_urgent(connection, run_id, status=status, limit=PAGE_JOBS, offset=offset)
+    job_ids = await jobs.most_urgent(connection, run_id, status=status, limit=PAGE_JOBS, offset=offset)
     view = await run_view(connection, run_id, job_ids=job_ids)
     state = await run_state(connection, run_id)
     if view is None or state is None:

@@ -23,9 +23,9 @@ from schemas.errors import AttemptMissingError, JobMissingError
 from services.control import Action
 from store.database import Connection
 from store.questions import queries
-from store.runs import attempts, ledger, runs
+from store.runs import attempts, jobs, ledger, runs
+from store.runs.job_control import Target
 from store.runs.run_view import job_view
-from store.runs.runs import Target
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -40,7 +40,7 @@ Outputs = Annotated[
 async def show_job(job_id: PathId, ctx: Context) -> JobReply:
     """Where a job stands: its state, its stages, what was kept, what it cost, what went wrong."""
     async with ctx.database.connection() as connection:
-        row = await runs.job(connection, job_id)
+        row = await jobs.job(connection, job_id)
         view = await job_view(connection, job_id)
         query = await queries.of_job(connection, job_id)
     if row is None or view is None:

@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, time_column
 
 
-class ApiToken(SQLModel, table=True):
+class ApiTokenTable(SQLModel, table=True):
     """A token of the API. The token itself is shown once, when it is made, and kept nowhere."""
 
     __tablename__ = "api_token"
@@ -27,7 +27,7 @@ class ApiToken(SQLModel, table=True):
     revoked_at: datetime | None = Field(default=None, sa_column=time_column())
 
 
-class ApiSession(SQLModel, table=True):
+class ApiSessionTable(SQLModel, table=True):
     """A browser that showed a token. It ends with its token."""
 
     __tablename__ = "api_session"
@@ -39,7 +39,7 @@ class ApiSession(SQLModel, table=True):
     expires_at: datetime | None = Field(default=None, sa_column=time_column())
 
 
-class IdempotencyKey(SQLModel, table=True):
+class IdempotencyKeyTable(SQLModel, table=True):
     """A request that made something, under the key that its client gave it: the same again makes nothing new."""
 
     __tablename__ = "idempotency_key"
@@ -54,7 +54,7 @@ class IdempotencyKey(SQLModel, table=True):
     created_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
-class ChangeListener(SQLModel, table=True):
+class ChangeListenerTable(SQLModel, table=True):
     """One row, which says that somebody listens for changes: nobody is notified without it."""
 
     __tablename__ = "change_listener"

@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 from schemas.tables.columns import BinaryVector, id_column, json_column, reference_column, text_column, time_column
 
 
-class StageRun(SQLModel, table=True):
+class StageRunTable(SQLModel, table=True):
     """Where one stage of one job stands. A row that is `ready` is a message that is due: this table is the outbox."""
 
     __tablename__ = "stage_run"
@@ -43,7 +43,7 @@ class StageRun(SQLModel, table=True):
     finished_at: datetime | None = Field(default=None, sa_column=time_column())
 
 
-class StageAttempt(SQLModel, table=True):
+class StageAttemptTable(SQLModel, table=True):
     """One try of one stage. Rows are added and closed once; a closed row carries the hash of the one before it."""
 
     __tablename__ = "stage_attempt"
@@ -73,7 +73,7 @@ class StageAttempt(SQLModel, table=True):
     """What must not be logged: the raw reply, the exception's own words, the traceback."""
 
 
-class StageVector(SQLModel, table=True):
+class StageVectorTable(SQLModel, table=True):
     """A vector that an attempt stored, by its position in the output's own order."""
 
     __tablename__ = "stage_vector"

@@ -17,7 +17,7 @@ from store.corpora import corpora
 from store.database import Connection
 from store.questions import presets, queries, query_jobs, templates
 from store.questions.queries import StoredQuery
-from store.runs import attempts, edits, runs
+from store.runs import attempts, edits, job_control, jobs, overviews, runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -35,7 +35,7 @@ async def with_preset(
     the corpus cannot serve.
     """
     stored = await presets.get(connection, name)
-    old = await runs.overview(connection, query.run_id)
+    old = await overviews.overview(connection, query.run_id)
     assert old is not None
     settings = await runs.settings(connection, query.run_id)
     frozen = thaw(settings)
@@ -63,7 +63,7 @@ async def with_preset(
         output = await attempts.output(connection, query.job_id, stage)
         assert output is not None, stage
         await edits.carry_over(connection, output.attempt_id, job_id)
-    await runs.hold(
+    await job_control.hold(
         connection,
         JobStatus.CANCELLED,
         f"its question moved to preset {stored.name}, job j{job_id}",
@@ -76,7 +76,7 @@ async def with_preset(
 
 
 async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str]) -> NewJob:
-    old = await runs.job(connection, query.job_id)
+    old = await jobs.job(connection, query.job_id)
     assert old is not None
     return NewJob(
         mode=old["mode"],

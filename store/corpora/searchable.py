@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import Vector
 
+from schemas.statuses import VectorStatus
 from stages.ports import Vectors
 from store.database import Connection
 
@@ -14,11 +15,11 @@ ChunkVectors: TypeAlias = dict[int, NDArray[np.float32]]
 """One vector per chunk, by the chunk's id."""
 
 # A tsvector keeps 256 positions of a term at most, so that a frequency fits into a small number.
-MAKE_SEARCHABLE = """
+MAKE_SEARCHABLE = f"""
 WITH chosen AS (
-    UPDATE chunks AS c SET vector_status = 'vec'
+    UPDATE chunks AS c SET vector_status = '{VectorStatus.VEC}'
     FROM unnest($2::bigint[], $3::vector[]) AS n (chunk_id, vector), works AS w
-    WHERE c.id = n.chunk_id AND c.vector_status = 'to_vec' AND w.id = c.work_id AND w.corpus_id = $1
+    WHERE c.id = n.chunk_id AND c.vector_status = '{VectorStatus.TO_VEC}' AND w.id = c.work_id AND w.corpus_id = $1
     RETURNING c.id, n.vector, c.content_tsvector, (
         SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(c.content_tsvector) AS t
     ) AS length
@@ -40,13 +41,13 @@ SELECT count(*) FROM chosen
 # The chunks first and the corpus second, as above, so that neither waits for the other for ever.
 LOCK_CHUNKS = "SELECT FROM chunks WHERE work_id = $1 ORDER BY id FOR UPDATE"
 
-WITHDRAW = """
+WITHDRAW = f"""
 WITH gone AS (
     DELETE FROM chunk_vector AS v USING chunks AS c WHERE c.id = v.chunk_id AND c.work_id = $1 RETURNING v.chunk_id
 ), postings AS (
     DELETE FROM chunk_term AS t USING gone AS g WHERE t.chunk_id = g.chunk_id RETURNING t.frequency
 ), waiting AS (
-    UPDATE chunks AS c SET vector_status = 'to_vec' FROM gone AS g WHERE c.id = g.chunk_id
+    UPDATE chunks AS c SET vector_status = '{VectorStatus.TO_VEC}' FROM gone AS g WHERE c.id = g.chunk_id
 ), counted AS (
     UPDATE corpus AS k SET
         searchable_chunks = k.searchable_chunks - (SELECT count(*) FROM gone),

@@ -12,9 +12,7 @@ from store.questions.queries import QueryLine
 from store.runs import job_progress
 
 OUTPUTS = """
-SELECT s.stage, a.output
-FROM stage_run AS s JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-WHERE s.job_id = $1 AND s.status = 'done' AND s.stage = ANY($2::text[])
+SELECT stage, output FROM current_attempt WHERE job_id = $1 AND status = 'done' AND stage = ANY($2::text[])
 """
 
 ORIGIN = """

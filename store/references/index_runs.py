@@ -36,12 +36,9 @@ WHERE j.run_id = $1 AND j.status = 'succeeded' AND a.stage = 'embed' AND a.outco
 LEFT_OUT = """
 SELECT j.subject::integer AS participant_id, a.error_category AS category,
        coalesce((SELECT jsonb_array_length(c.output -> 'chunks')
-                 FROM stage_run AS t JOIN stage_attempt AS c
-                      ON c.job_id = t.job_id AND c.stage = t.stage AND c.number = t.attempts
-                 WHERE t.job_id = j.id AND t.stage = 'chunk' AND t.status = 'done'), 0) AS chunks
-FROM job AS j
-JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'failed'
-JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+                 FROM current_attempt AS c
+                 WHERE c.job_id = j.id AND c.stage = 'chunk' AND c.status = 'done'), 0) AS chunks
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'failed'
 WHERE j.run_id = $1 AND j.status IN ('failed', 'poisoned')
 ORDER BY participant_id
 """
@@ -60,10 +57,8 @@ RETURNING id
 # The chunks and vectors of a run lie in its attempts: publishing copies them inside the database.
 PUBLISH_CHUNKS = """
 WITH current AS (
-    SELECT j.id AS job_id, j.subject::integer AS participant_id, s.stage, a.id AS attempt_id, a.output
-    FROM job AS j
-    JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'done'
-    JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+    SELECT j.id AS job_id, j.subject::integer AS participant_id, a.stage, a.attempt_id, a.output
+    FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
     WHERE j.run_id = $2 AND j.status = 'succeeded'
 ), text AS (
     SELECT c.job_id, c.participant_id, t.ordinal - 1 AS ordinal, t.chunk ->> 'text' AS text,

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from store.database import Connection
-from store.runs.edits import BY_HAND
+from store.runs.edits import MANUAL
 
 # What is closed already is not counted, and what is open now will be.
 BEGINNING = """
 SELECT coalesce(least(
-    (SELECT min(a.id)
-     FROM stage_run AS s JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-     WHERE s.status = 'running'),
+    (SELECT min(attempt_id) FROM current_attempt WHERE status = 'running'),
     (SELECT max(id) + 1 FROM stage_attempt)
 ), 1) - 1
 """
@@ -49,7 +47,7 @@ GROUP BY c.model, u.is_reused
 
 
 @dataclass(frozen=True)
-class Totals:
+class AttemptCounts:
     """Attempts and calls in numbers."""
 
     attempts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
@@ -61,18 +59,18 @@ class Totals:
     tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Paid for, by model and direction: `prompt` or `reply`."""
 
-    def plus(self, more: "Totals") -> "Totals":
+    def plus(self, more: "AttemptCounts") -> "AttemptCounts":
         """Both together."""
-        return Totals(
+        return AttemptCounts(
             self.attempts + more.attempts,
             self.microseconds + more.microseconds,
             self.calls + more.calls,
             self.tokens + more.tokens,
         )
 
-    def at_least(self, told: "Totals") -> "Totals":
+    def at_least(self, told: "AttemptCounts") -> "AttemptCounts":
         """The larger of each number."""
-        return Totals(
+        return AttemptCounts(
             self.attempts | told.attempts,
             self.microseconds | told.microseconds,
             self.calls | told.calls,
@@ -86,10 +84,10 @@ class AttemptTotals:
     def __init__(self, bounds_s: Sequence[float]) -> None:
         self._bounds_s = list(bounds_s)
         self._settled_to: int | None = None
-        self._settled = Totals()
-        self._told = Totals()
+        self._settled = AttemptCounts()
+        self._told = AttemptCounts()
 
-    async def read(self, connection: Connection) -> Totals:
+    async def read(self, connection: Connection) -> AttemptCounts:
         """Everything since the first reading: attempts that ended, and calls that were answered."""
         if self._settled_to is None:
             self._settled_to = await connection.fetchval(BEGINNING)
@@ -101,9 +99,9 @@ class AttemptTotals:
         self._told = settled.plus(recent).at_least(self._told)
         return self._told
 
-    async def _between(self, connection: Connection, after: int, until: int | None) -> Totals:
-        found = Totals()
-        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, BY_HAND):
+    async def _between(self, connection: Connection, after: int, until: int | None) -> AttemptCounts:
+        found = AttemptCounts()
+        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, MANUAL):
             found.attempts[row["stage"], row["outcome"], row["bucket"]] += row["attempts"]
             found.microseconds[row["stage"], row["outcome"]] += row["microseconds"]
         for row in await connection.fetch(CALLS, after, until):

@@ -12,9 +12,7 @@ from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
 
 OUTPUT = """
-SELECT a.id, a.output, a.output_hash
-FROM stage_run AS s JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-WHERE s.job_id = $1 AND s.stage = $2 AND s.status = 'done'
+SELECT attempt_id, output, output_hash FROM current_attempt WHERE job_id = $1 AND stage = $2 AND status = 'done'
 """
 
 VECTORS = "SELECT vector FROM stage_vector WHERE attempt_id = $1 ORDER BY ordinal"
@@ -78,7 +76,7 @@ class Audit(NamedTuple):
 async def output(connection: Connection, job_id: int, stage: str) -> Output | None:
     """The output of a stage that is done; None when it is not."""
     row = await connection.fetchrow(OUTPUT, job_id, stage)
-    return None if row is None else Output(row["id"], row["output"], row["output_hash"])
+    return None if row is None else Output(row["attempt_id"], row["output"], row["output_hash"])
 
 
 async def vectors(connection: Connection, attempt_id: int) -> NDArray[np.float32]:

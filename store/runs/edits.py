@@ -13,8 +13,8 @@ from schemas.statuses import AttemptOutcome, StageStatus
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
 
-BY_HAND: Final = "by hand"
-"""The worker of an attempt that nobody computed."""
+MANUAL: Final = "manual"
+"""The worker of an attempt that no worker computed. Older rows say `by hand` in their inputs, which are hashed."""
 
 # Everybody who changes a chain holds its first stage, which is never taken away. Stages are locked before their job,
 # and in their order, as a claim and a commit do it.
@@ -110,14 +110,14 @@ async def set_output(
     and when a stage before it is not done, StageRunningError while a stage runs.
     """
     async with connection.transaction():
-        await _put(connection, job_id, stage, {"by": BY_HAND}, output, content_hash(output), pause_note)
+        await _put(connection, job_id, stage, {"by": MANUAL}, output, content_hash(output), pause_note)
 
 
 async def carry_over(connection: Connection, attempt_id: int, job_id: int) -> None:
     """Store the output and vectors of another job's attempt as an attempt of the same stage. Raises as `set_output`."""
     async with connection.transaction():
         old = await connection.fetchrow(CARRIED, attempt_id)
-        inputs = {"by": BY_HAND, "from": {"job": old["job_id"], "attempt": old["number"]}}
+        inputs = {"by": MANUAL, "from": {"job": old["job_id"], "attempt": old["number"]}}
         copy = await _put(connection, job_id, old["stage"], inputs, old["output"], old["output_hash"], None)
         await connection.execute(SAME_VECTORS, attempt_id, copy)
 
@@ -190,7 +190,7 @@ async def _put(
         stage,
         number,
         fence,
-        BY_HAND,
+        MANUAL,
         AttemptOutcome.SUCCEEDED,
         json.dumps(inputs),
         json.dumps(output),

@@ -24,12 +24,10 @@ ORDER BY a.ended_at, a.id
 HALLUCINATED = """
 SELECT a.job_id, j.mode, j.subject, a.number AS attempt, a.ended_at,
        (SELECT sum(r.value::integer) FROM jsonb_each(a.output -> 'rejected') AS r) AS rejected
-FROM stage_attempt AS a
-JOIN job AS j ON j.id = a.job_id
-JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage AND s.attempts = a.number AND s.status = 'done'
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
 WHERE j.run_id = $1 AND a.stage = 'extract' AND a.output -> 'rejected' <> '{}'
   AND NOT EXISTS (SELECT FROM jsonb_each(a.output -> 'quotes') AS q WHERE jsonb_array_length(q.value) > 0)
-ORDER BY a.ended_at, a.id
+ORDER BY a.ended_at, a.attempt_id
 """
 
 

@@ -67,7 +67,7 @@ WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2)) GROUP BY a.job_
 """
 
 
-class Kept(NamedTuple):
+class KeptCall(NamedTuple):
     """An answered call in the ledger."""
 
     call_id: int
@@ -86,12 +86,12 @@ def call_key(call: ChatCall, digest: str) -> str:
     return content_hash({"digest": digest, "call": _identity(call)})
 
 
-async def find(connection: Connection, key: str) -> Kept | None:
+async def find(connection: Connection, key: str) -> KeptCall | None:
     """The kept answer, or None."""
     row = await connection.fetchrow(FIND, key)
     if row is None:
         return None
-    return Kept(
+    return KeptCall(
         row["id"],
         ChatReply(
             text=row["reply"],
@@ -106,7 +106,7 @@ async def find(connection: Connection, key: str) -> Kept | None:
     )
 
 
-async def keep(connection: Connection, key: str, call: ChatCall, reply: ChatReply) -> Kept:
+async def keep(connection: Connection, key: str, call: ChatCall, reply: ChatReply) -> KeptCall:
     """Store an answer. When another worker stored one first, that one counts, so that all see the same."""
     call_id = await connection.fetchval(
         KEEP,
@@ -122,7 +122,7 @@ async def keep(connection: Connection, key: str, call: ChatCall, reply: ChatRepl
         None if reply.tokens is None else reply.tokens.model_dump_json(),
     )
     if call_id is not None:
-        return Kept(call_id, reply)
+        return KeptCall(call_id, reply)
     found = await find(connection, key)
     return found if found is not None else await keep(connection, key, call, reply)
 

@@ -12,7 +12,7 @@ from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery, StoredResult
 from store.references import references
-from store.runs import attempts, ledger, runs
+from store.runs import attempts, ledger, stage_runs
 
 JOB = """
 SELECT j.id AS job_id, j.run_id, j.kind, j.mode, j.subject, j.status, j.note, j.created_at, j.finished_at,
@@ -130,7 +130,7 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace | None:
         job = await connection.fetchrow(JOB, job_id)
         if job is None:
             return None
-        grid = await runs.grid(connection, job["run_id"], job_ids=[job_id])
+        grid = await stage_runs.grid(connection, job["run_id"], job_ids=[job_id])
         tried = _attempts(await attempts.history(connection, job_id), await ledger.uses_of_job(connection, job_id))
         outputs = [attempt.output for attempt in tried if attempt.output is not None]
         question = await queries.of_job(connection, job_id) if job["kind"] == "query" else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from schemas.statuses import JobStatus
 from store.database import Connection
 from store.references import index_runs
-from store.runs import runs, stage_times
+from store.runs import overviews, stage_times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ async def run_state(connection: Connection, run_id: int) -> RunState | None:
     """How a run stands; None when there is none of that number."""
     # All of it at one moment: in the next, a run that only has to be published may have a job that goes on again.
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        overview = await runs.overview(connection, run_id)
+        overview = await overviews.overview(connection, run_id)
         if overview is None:
             return None
         progress = await stage_times.progress(connection, run_id)

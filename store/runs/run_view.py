@@ -9,12 +9,12 @@ from schemas.statuses import JobStatus, StageStatus
 from schemas.values.failures import StageFailure
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
-from store.runs import ledger, runs
+from store.runs import jobs, ledger, overviews, runs, stage_runs
 from store.runs.failures import last_failures
-from store.runs.runs import RunOverview
+from store.runs.overviews import RunOverview
 
 VALIDATED = """
-SELECT s.job_id,
+SELECT a.job_id,
        CASE j.kind
             WHEN 'query' THEN jsonb_build_object('chunks', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
             WHEN 'tags' THEN jsonb_build_object('tags', a.output -> 'candidates')
@@ -23,9 +23,7 @@ SELECT s.job_id,
             WHEN 'query' THEN jsonb_build_object('chunks', a.output -> 'verdicts')
             WHEN 'tags' THEN '{}'
             ELSE a.output -> 'verdicts' END AS verdicts
-FROM job AS j
-JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'validate' AND s.status = 'done'
-JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
 WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
 """
 
@@ -91,7 +89,7 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
     All of it is read at one moment.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        overview = await runs.overview(connection, run_id)
+        overview = await overviews.overview(connection, run_id)
         if overview is None:
             return None
         read_at: datetime = await connection.fetchval("SELECT now()")
@@ -103,7 +101,7 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
 async def job_view(connection: Connection, job_id: int) -> JobView | None:
     """One job; None when there is none of that number."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        job = await runs.job(connection, job_id)
+        job = await jobs.job(connection, job_id)
         if job is None:
             return None
         (view,) = await _jobs(connection, job["run_id"], [job_id])
@@ -115,7 +113,7 @@ async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | No
     failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
     calls = await ledger.counts(connection, run_id, job_ids=job_ids)
     rows_by_job: dict[int, list[dict[str, Any]]] = {}
-    for row in await runs.grid(connection, run_id, job_ids=job_ids):
+    for row in await stage_runs.grid(connection, run_id, job_ids=job_ids):
         rows_by_job.setdefault(row["id"], []).append(row)
     nothing = ledger.CallCounts(0, 0)
     return [

@@ -202,7 +202,7 @@ class Claim:
     previous_hash: str | None
 
 
-class Look(NamedTuple):
+class StageLook(NamedTuple):
     """How a stage stands that could not be claimed."""
 
     status: StageStatus
@@ -262,12 +262,12 @@ async def claim(
     )
 
 
-async def look(connection: Connection, job_id: int, stage: str) -> Look | None:
+async def look(connection: Connection, job_id: int, stage: str) -> StageLook | None:
     """How a stage stands; None when there is no such stage."""
     row = await connection.fetchrow(LOOK, job_id, stage)
     if row is None:
         return None
-    return Look(
+    return StageLook(
         StageStatus(row["status"]), row["fence"], row["interruptions"], bool(row["is_expired"]), row["job_is_open"]
     )
 

@@ -234,7 +234,7 @@ def test_up_again_replaces_nothing(running: Installed) -> None:
     before = {part["name"]: part["pid"] for part in running.parts()}
     again = running.ragq("up")
     assert again.returncode == 0
-    assert f"The stack in {running.home} runs already." in again.stderr
+    assert f"The stack in {running.home} is already running." in again.stderr
     assert {part["name"]: part["pid"] for part in running.parts()} == before
 
 

@@ -10,11 +10,12 @@ from schemas.values.failures import AttemptError
 from services.control import Action, Decided, control
 from stack.valkey import ValkeyServer
 from store.database import Connection, Database
-from store.runs import runs, stages
-from store.runs.runs import Stored, Target
+from store.runs import jobs, overviews, stages
+from store.runs.job_control import Target
+from store.runs.runs import StoredRun
 from workers.app import make_app
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def break_down(connection: Connection, job_id: int) -> None:
@@ -24,7 +25,7 @@ async def break_down(connection: Connection, job_id: int) -> None:
 
 
 async def states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
-    overview = await runs.overview(connection, run_id)
+    overview = await overviews.overview(connection, run_id)
     assert overview is not None
     return overview.states
 
@@ -64,7 +65,7 @@ async def test_held_jobs_keep_the_note(
 
         assert await control(connection, make_app(valkey.url), target, action, note="not now") == (stored.job_ids, True)
 
-        job = await runs.job(connection, stored.job_ids[0])
+        job = await jobs.job(connection, stored.job_ids[0])
         assert job is not None
         assert (job["status"], job["note"]) == (status, "not now")
 

@@ -9,11 +9,11 @@ from schemas.values.chat import ChatCall, ChatReply, Message, TokenSignals
 from stages.ports import ChatModel
 from store.database import Database
 from store.runs import ledger, stages
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat
 from workers.ledger_chat import InFlightCalls, LedgerChat
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), purpose="validate PHQ8_Sleep rank 1")
 

@@ -12,14 +12,14 @@ from schemas.settings.process import ProcessSettings
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from store.database import Database, DatabaseUnreachableError
-from store.runs import attempts, runs, stages
-from store.runs.runs import Stored
+from store.runs import attempts, job_control, overviews, stages
+from store.runs.runs import StoredRun
 from workers.leases import Leases
 from workers.runner import Outcome, StageFailed, StageRunner
 from workers.wiring import Wiring
 from workers.work import Result, StageFunction, Work
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 RunStage = Callable[[int, StageFunction], Awaitable[Outcome]]
 
 
@@ -98,12 +98,12 @@ async def test_a_database_that_stays_away_is_no_failure_of_the_stage(
 
     assert await run_extract(stored.job_ids[0], stage) is Outcome.NOTHING_TO_DO
     async with database.connection() as connection:
-        overview = await runs.overview(connection, stored.run_id)
+        overview = await overviews.overview(connection, stored.run_id)
     assert overview is not None
     assert overview.states == {JobStatus.RUNNING: 1}
 
 
-async def only_attempt(database: Database, stored: Stored) -> dict[str, Any]:
+async def only_attempt(database: Database, stored: StoredRun) -> dict[str, Any]:
     async with database.connection() as connection:
         (attempt,) = await attempts.history(connection, stored.job_ids[0])
     return attempt
@@ -205,13 +205,13 @@ async def test_a_result_that_comes_after_a_cancellation_is_kept_and_the_job_stay
 
     async def stage(work: Work) -> Result:
         async with database.connection() as connection:
-            await runs.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
+            await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
         return Result(Nothing())
 
     await run_extract(stored.job_ids[0], stage)
 
     assert (await only_attempt(database, stored))["outcome"] == "succeeded"
     async with database.connection() as connection:
-        overview = await runs.overview(connection, stored.run_id)
+        overview = await overviews.overview(connection, stored.run_id)
     assert overview is not None
     assert overview.states == {JobStatus.CANCELLED: 1}

@@ -1,14 +1,13 @@
 """Questions as JSON."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
 from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply
-from schemas.statuses import JobStatus
+from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.failures import StageFailure
 from schemas.values.queries import Intent
 
@@ -39,6 +38,11 @@ LINE_EXAMPLE: Final[dict[str, Any]] = {
     "job_status": "succeeded",
 }
 
+#: What a question needs next: an embedding that failed needs embeddings.
+Need = Literal[
+    QueryStatus.NEEDS_EMBEDDINGS, QueryStatus.NEEDS_RETRIEVAL, QueryStatus.NEEDS_CONSOLIDATION, QueryStatus.READY
+]
+
 PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
     "place": 1,
     "chunk_ids": [7, 9],
@@ -52,15 +56,6 @@ PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
 }
 
 
-class QueryStatus(StrEnum):
-    """What a question needs next."""
-
-    NEEDS_EMBEDDINGS = "needs_embeddings"
-    NEEDS_RETRIEVAL = "needs_retrieval"
-    NEEDS_CONSOLIDATION = "needs_consolidation"
-    READY = "ready"
-
-
 class QueryItem(Reply):
     """A question in one line."""
 
@@ -69,9 +64,9 @@ class QueryItem(Reply):
     id: int
     original_query: str = Field(repr=False)
     intent: Intent | None
-    status: QueryStatus
+    status: Need
     """What it needs next; an embedding that failed needs embeddings, and `vector_status` says so."""
-    vector_status: Literal["no_vec", "to_vec", "vec", "vec_err"]
+    vector_status: Literal[VectorStatus.NO_VEC, VectorStatus.TO_VEC, VectorStatus.VEC, VectorStatus.VEC_ERR]
     has_retrieved_context: bool
     has_clean_context: bool
     entities_count: int

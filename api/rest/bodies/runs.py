@@ -124,7 +124,7 @@ class AttemptReply(Reply):
     number: int = Field(examples=[1])
     outcome: AttemptOutcome
     worker_id: str = Field(examples=["model@host:4711"])
-    """`by hand` for an output that somebody gave."""
+    """`manual` for an output that a person gave."""
     host: str | None = Field(examples=["host"])
     pid: int | None = Field(examples=[4711])
     started_at: datetime

@@ -7,11 +7,12 @@ from fastapi import APIRouter, Query
 from api.context import Context
 from api.parameters import MAX_ID, PathId
 from api.problems import problem_responses
-from api.rest.bodies.rag_queries import PassageChoice, QueryDetail, QueryList, QueryPatch, QueryStatus
+from api.rest.bodies.rag_queries import Need, PassageChoice, QueryDetail, QueryList, QueryPatch
 from api.rest.rag.choices import places_of
 from api.rest.rag.shown import detail_of, item_of, passages
 from api.rest.strict import StrictRoute
 from schemas.errors import StepNotReadyError
+from schemas.statuses import QueryStatus
 from schemas.values.queries import ConsolidatedContext
 from services.questions import patch as query_patch
 from services.questions.edits import found, held
@@ -32,7 +33,7 @@ async def list_queries(
     before: Annotated[
         int | None, Query(ge=1, le=MAX_ID, description="The id of the last question of the page before.", examples=[17])
     ] = None,
-    status: Annotated[QueryStatus | None, Query(description="Those alone that need this next.")] = None,
+    status: Annotated[Need | None, Query(description="Those alone that need this next.")] = None,
 ) -> QueryList:
     """The newest questions, newest first, each with how far it has come and what it needs next."""
     async with ctx.database.connection() as connection:
@@ -94,5 +95,5 @@ async def _places(connection: Connection, query_id: int, job_id: int, choices: l
     return places_of(choices, passages(ConsolidatedContext.model_validate(stored.value)))
 
 
-def _stored(status: QueryStatus) -> list[str]:
-    return [status, "vec_err"] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]
+def _stored(status: QueryStatus) -> list[QueryStatus]:
+    return [status, QueryStatus.VEC_ERR] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]

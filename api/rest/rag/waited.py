@@ -11,7 +11,7 @@ from api.rest.bodies.rag_steps import Started
 from api.waiting import wait_until_idle
 from schemas.errors import QueryMissingError, StepFailedError, StepSupersededError
 from schemas.statuses import JobStatus
-from store.runs import job_progress, runs
+from store.runs import job_progress, jobs
 
 
 class Awaited(NamedTuple):
@@ -57,7 +57,7 @@ async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStat
     if wait.seconds:
         return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds)
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, job_id)
+        job = await jobs.job(connection, job_id)
     return None if job is None else JobStatus(job["status"])
 
 

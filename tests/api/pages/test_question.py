@@ -10,7 +10,7 @@ from schemas.values.failures import AttemptError
 from services.questions.edits import found
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import runs, stages
+from store.runs import jobs, stages
 from tests.api.pages.seeing import HTML, form, forms, see, send, words
 from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, carry_out, chain
 
@@ -26,7 +26,7 @@ async def ready(ctx: ApiContext) -> StoredQuery:
 
 async def inputs_of(ctx: ApiContext, query: StoredQuery) -> dict[str, object]:
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
     return dict(job["inputs"])
 

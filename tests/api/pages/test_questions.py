@@ -1,9 +1,13 @@
 """The list of questions, and what its buttons do."""
 
+import re
+from importlib.resources import files
+
 import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.statuses import QueryStatus
 from schemas.values.failures import AttemptError
 from store.runs import stages
 from tests.api.pages.seeing import form, forms, see, send, words
@@ -126,3 +130,9 @@ async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, ctx: A
 
     assert "<script>alert" not in shown.text
     assert "&lt;script&gt;alert" in shown.text
+
+
+def test_every_status_has_a_badge() -> None:
+    shared = (files("api") / "html/parts/queries.html.j2").read_text()
+
+    assert set(re.findall(r'"(\w+)": \("(?:wait|good|bad)"', shared)) == set(QueryStatus)

@@ -25,7 +25,7 @@ from services.submit import keep
 from store.database import Connection, Database
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, runs, stages
+from store.runs import attempts, jobs, pending_chains, runs, stages
 from tests.services.questions.questions import (
     PROMPT,
     WHOLE,
@@ -44,13 +44,13 @@ TO_AUGMENT = WHOLE[:7]
 
 
 async def sources_asked_for(connection: Connection, query: StoredQuery) -> object:
-    job = await runs.job(connection, query.job_id)
+    job = await jobs.job(connection, query.job_id)
     assert job is not None
     return job["inputs"].get("top_n")
 
 
 async def is_light_model_asked_for(connection: Connection, query: StoredQuery) -> bool:
-    job = await runs.job(connection, query.job_id)
+    job = await jobs.job(connection, query.job_id)
     assert job is not None
     return "light_model" in job["inputs"]
 
@@ -93,7 +93,7 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
 
         assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
         assert await job_status(connection, query.job_id) == "waiting"
-        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
         assert tuple(stage.stage for stage in pending.stages) == runs_now
         await carry_out(connection, query.job_id, *runs_now)
         assert await job_status(connection, query.job_id) == "succeeded"
@@ -107,7 +107,7 @@ async def test_several_steps_run_one_after_the_other(database: Database) -> None
         await take_step(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
 
         assert list(await chain(connection, query.job_id)) == list(TO_CONSOLIDATE)
-        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
         assert tuple(stage.stage for stage in pending.stages) == TO_CONSOLIDATE[2:]
 
 
@@ -279,7 +279,7 @@ async def test_the_prompt_is_made_again_for_another_number_of_sources(
 
         await run_rest(connection, query, top_n=after)
 
-        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
         assert pending.stages[0].stage == first
 
 
@@ -322,8 +322,8 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
         vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
         assert vectors[0] == vectors[1] != []
         (carried,) = await attempts.history(connection, moved.job_id, "embed")
-        assert carried["worker_id"] == "by hand"
-        assert carried["inputs"] == {"by": "by hand", "from": {"job": query.job_id, "attempt": 1}}
+        assert carried["worker_id"] == "manual"
+        assert carried["inputs"] == {"by": "manual", "from": {"job": query.job_id, "attempt": 1}}
         assert await sources_asked_for(connection, moved) == 2
         assert len(await queries.results(connection, query.id)) == 1
         assert await job_status(connection, query.job_id) == "cancelled"

@@ -18,7 +18,7 @@ from services.submit import keep
 from store.database import Connection, Database
 from store.questions import deletions, presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, ledger, runs, stages
+from store.runs import attempts, ledger, overviews, stages
 from tests.services.questions.questions import (
     OUTPUTS,
     WHOLE,
@@ -154,7 +154,7 @@ async def test_one_question_of_a_set_can_go_and_the_set_is_asked_whole_again(dat
         await deletions.delete_query(connection, query)
 
         assert await marked(connection) == []
-        overview = await runs.overview(connection, stored.run_id)
+        overview = await overviews.overview(connection, stored.run_id)
         assert overview is not None and overview.jobs == 1
         assert (await attempts.audit(connection, stored.run_id)) == (2, [])
         again = await keep(connection, planned)

@@ -6,11 +6,11 @@ from schemas.statuses import StageStatus
 from schemas.values.failures import AttemptError
 from store.database import Database
 from store.runs import job_progress, stages
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 
 
 async def test_every_job_tells_its_stages_in_the_order_of_the_chain(
-    database: Database, store_run: Callable[..., Awaitable[Stored]]
+    database: Database, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "302")
     first, second = stored.job_ids
@@ -32,7 +32,7 @@ async def test_every_job_tells_its_stages_in_the_order_of_the_chain(
 
 
 async def test_a_failed_job_tells_its_last_error_and_others_tell_none(
-    database: Database, store_run: Callable[..., Awaitable[Stored]]
+    database: Database, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "302")
     async with database.connection() as connection:

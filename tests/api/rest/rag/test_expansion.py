@@ -9,7 +9,7 @@ from api.context import ApiContext
 from schemas.settings.preset import Preset
 from schemas.values.failures import AttemptError
 from store.questions import presets
-from store.runs import runs
+from store.runs import jobs, runs
 from tests.api.rest.rag.conftest import Working, patient
 from tests.services.questions.questions import chain
 
@@ -96,7 +96,7 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     reply = await client.post(RUN, json=SMALL | body | {"query": QUESTION})
 
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, reply.json()["job_id"])
+        job = await jobs.job(connection, reply.json()["job_id"])
     assert job is not None
     assert job["inputs"].get("light_model") is light
 

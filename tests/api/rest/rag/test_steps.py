@@ -14,7 +14,7 @@ from schemas.settings.preset import Preset
 from schemas.values.failures import AttemptError
 from store.questions import presets
 from store.questions.queries import StoredQuery
-from store.runs import runs
+from store.runs import jobs
 from tests.api.rest.rag.conftest import ANSWER, Ask, Working, patient
 from tests.services.questions.questions import WHOLE, chain, flaws
 from workers.app import make_app as make_broker
@@ -154,7 +154,7 @@ async def test_the_number_of_sources_reaches_the_job(
         assert (await client.post(path(query.id, "augment/run"), params=params, json=body)).status_code == 200
 
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
     assert job["inputs"].get("top_n") == asked_for
 
@@ -184,7 +184,7 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
         assert (await client.post(path(query.id, "augment/run"), json=body)).status_code == 200
 
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
     assert job["inputs"].get("light_model") is light
 
