@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 MEDIA_TYPE: Final = "application/problem+json"
 
 
-class Kind(NamedTuple):
+class ProblemKind(NamedTuple):
     """The status and the problem type of an error."""
 
     status: int
@@ -35,47 +35,47 @@ class Kind(NamedTuple):
 
 
 #: By class; the nearest base class applies.
-KINDS: Final[dict[type[BaseException], Kind]] = {
-    errors.PresetMissingError: Kind(404, "preset-missing"),
-    errors.PresetExistsError: Kind(409, "preset-exists"),
-    errors.DefaultPresetError: Kind(400, "preset-is-default"),
-    errors.PresetValueError: Kind(422, "preset-value-unusable"),
-    errors.TemplateFixedError: Kind(409, "template-fixed"),
-    errors.TemplateMissingError: Kind(404, "template-missing"),
-    errors.TemplateError: Kind(422, "template-unusable"),
-    errors.LLMResponseParseError: Kind(400, "reply-unusable"),
-    errors.WorkChangedError: Kind(409, "work-changed"),
-    errors.RunMissingError: Kind(404, "run-missing"),
-    errors.JobMissingError: Kind(404, "job-missing"),
-    errors.AttemptMissingError: Kind(404, "attempt-missing"),
-    errors.NoJobInStateError: Kind(409, "no-job-in-state"),
-    errors.QueryMissingError: Kind(404, "query-missing"),
-    errors.ResultMissingError: Kind(404, "result-missing"),
-    errors.StepNotReadyError: Kind(404, "step-not-ready"),
-    errors.StageRunningError: Kind(409, "stage-running"),
-    errors.NothingToDoError: Kind(409, "nothing-to-do"),
-    errors.QuerySetPresetError: Kind(409, "query-set-preset"),
-    errors.QueryValueError: Kind(422, "query-value-unusable"),
-    errors.IdempotencyKeyReusedError: Kind(422, "idempotency-key-reused"),
-    errors.StepSupersededError: Kind(409, "step-superseded"),
-    errors.CorpusUnknownError: Kind(404, "corpus-missing"),
-    errors.StepFailedError: Kind(500, "step-failed"),
-    errors.StackError: Kind(503, "server-unavailable"),
-    errors.Refused: Kind(409, "refused"),
-    errors.DomainError: Kind(500, "stage-failed"),
-    errors.RagqError: Kind(500, "failed"),
+KINDS: Final[dict[type[BaseException], ProblemKind]] = {
+    errors.PresetMissingError: ProblemKind(404, "preset-missing"),
+    errors.PresetExistsError: ProblemKind(409, "preset-exists"),
+    errors.DefaultPresetError: ProblemKind(400, "preset-is-default"),
+    errors.PresetValueError: ProblemKind(422, "preset-value-unusable"),
+    errors.TemplateFixedError: ProblemKind(409, "template-fixed"),
+    errors.TemplateMissingError: ProblemKind(404, "template-missing"),
+    errors.TemplateError: ProblemKind(422, "template-unusable"),
+    errors.LLMResponseParseError: ProblemKind(400, "reply-unusable"),
+    errors.WorkChangedError: ProblemKind(409, "work-changed"),
+    errors.RunMissingError: ProblemKind(404, "run-missing"),
+    errors.JobMissingError: ProblemKind(404, "job-missing"),
+    errors.AttemptMissingError: ProblemKind(404, "attempt-missing"),
+    errors.NoJobInStateError: ProblemKind(409, "no-job-in-state"),
+    errors.QueryMissingError: ProblemKind(404, "query-missing"),
+    errors.ResultMissingError: ProblemKind(404, "result-missing"),
+    errors.StepNotReadyError: ProblemKind(404, "step-not-ready"),
+    errors.StageRunningError: ProblemKind(409, "stage-running"),
+    errors.NothingToDoError: ProblemKind(409, "nothing-to-do"),
+    errors.QuerySetPresetError: ProblemKind(409, "query-set-preset"),
+    errors.QueryValueError: ProblemKind(422, "query-value-unusable"),
+    errors.IdempotencyKeyReusedError: ProblemKind(422, "idempotency-key-reused"),
+    errors.StepSupersededError: ProblemKind(409, "step-superseded"),
+    errors.CorpusUnknownError: ProblemKind(404, "corpus-missing"),
+    errors.StepFailedError: ProblemKind(500, "step-failed"),
+    errors.StackError: ProblemKind(503, "server-unavailable"),
+    errors.Refused: ProblemKind(409, "refused"),
+    errors.DomainError: ProblemKind(500, "stage-failed"),
+    errors.RagqError: ProblemKind(500, "failed"),
 }
 
 #: A stage that failed while a request waited for it: by the stage (None for any) and the stored class of its error.
 #: Other errors are those of StepFailedError.
-STAGE_KINDS: Final[dict[tuple[str | None, str], Kind]] = {
-    ("expand", class_name(errors.LLMResponseParseError)): Kind(400, "expansion-unusable"),
-    ("expand", class_name(errors.ExpansionReplyError)): Kind(400, "expansion-unusable"),
+STAGE_KINDS: Final[dict[tuple[str | None, str], ProblemKind]] = {
+    ("expand", class_name(errors.LLMResponseParseError)): ProblemKind(400, "expansion-unusable"),
+    ("expand", class_name(errors.ExpansionReplyError)): ProblemKind(400, "expansion-unusable"),
     (None, class_name(errors.WorkChangedError)): KINDS[errors.WorkChangedError],
 }
 
-UNAVAILABLE: Final = Kind(503, "database-unavailable")
-INVALID: Final = Kind(422, "request-invalid")
+UNAVAILABLE: Final = ProblemKind(503, "database-unavailable")
+INVALID: Final = ProblemKind(422, "request-invalid")
 
 #: By the status of an HTTPException. Python's own phrases differ between versions.
 PLAIN: Final[dict[int, str]] = {
@@ -123,7 +123,7 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def kind_of(error: BaseException) -> Kind | None:
+def kind_of(error: BaseException) -> ProblemKind | None:
     """The kind of an error; None for an unexpected one."""
     if isinstance(error, errors.StepFailedError):
         stored = (error.stage, error.error_type), (None, error.error_type)
@@ -134,7 +134,7 @@ def kind_of(error: BaseException) -> Kind | None:
 
 def respond(
     request: Request,
-    kind: Kind,
+    kind: ProblemKind,
     detail: str,
     *,
     invalid: list[InvalidField] | None = None,
@@ -207,7 +207,7 @@ async def _http(request: Request, error: Exception) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # Starlette lists only the methods of the first route that matched.
         headers = {"Allow": ", ".join(sorted(methods_here(request)))}
-    return respond(request, Kind(error.status_code, slug), str(error.detail), headers=headers)
+    return respond(request, ProblemKind(error.status_code, slug), str(error.detail), headers=headers)
 
 
 async def _known(request: Request, error: Exception) -> Response:
@@ -227,4 +227,4 @@ async def _unexpected(request: Request, error: Exception) -> Response:
         route=getattr(request.scope.get("route"), "path", None),
         place=f"{frame.filename}:{frame.lineno} {frame.name}",
     )
-    return respond(request, Kind(500, "failed"), "ragq failed to handle this request; the log of the API shows where.")
+    return respond(request, ProblemKind(500, "failed"), "ragq failed to handle this request; the log of the API shows where.")

@@ -30,7 +30,7 @@ from store.questions import presets, templates
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-class Expansion(StrEnum):
+class ExpansionSource(StrEnum):
     """Where other ways to ask come from."""
 
     MODEL = "model"
@@ -59,7 +59,7 @@ class AskForm(BaseModel):
     corpus: Text = ""
     preset: Text = ""
     """Empty takes the default preset."""
-    expansion: Expansion = Expansion.MODEL
+    expansion: ExpansionSource = ExpansionSource.MODEL
     reply: Typed = ""
     until: Until = Until.ANSWER
     click: Click = Click.ASK
@@ -72,8 +72,8 @@ class AskForm(BaseModel):
             queries=one_question(self.question),
             corpus=self.corpus,
             preset=self.preset or None,
-            expand=self.expansion is not Expansion.NONE,
-            expansion_reply=self.reply if self.expansion is Expansion.PASTE else None,
+            expand=self.expansion is not ExpansionSource.NONE,
+            expansion_reply=self.reply if self.expansion is ExpansionSource.PASTE else None,
             until="expand" if self.until is Until.EXPANSION else None,
         )
 
@@ -106,7 +106,7 @@ async def new(
 
 
 async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> Asked:
-    if form.expansion is Expansion.PASTE:
+    if form.expansion is ExpansionSource.PASTE:
         pasted_expansion(form.reply)
     async with ctx.database.connection() as connection:
         return await ask(
@@ -120,7 +120,7 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
     async with ctx.database.connection() as connection:
         found = await corpora.all_corpora(connection)
         stored = await presets.list_all(connection)
-        if form.expansion is Expansion.PASTE:
+        if form.expansion is ExpansionSource.PASTE:
             try:
                 prompt = await _prompt(connection, form)
             except QueryValueError as error:

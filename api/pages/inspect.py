@@ -83,7 +83,7 @@ class ContextForm(BaseModel):
         return order
 
 
-class Passage(NamedTuple):
+class ShownPassage(NamedTuple):
     """A passage of the context, as the form shows it."""
 
     place: int
@@ -95,7 +95,7 @@ class Passage(NamedTuple):
     leaves: bool
 
 
-class Shown(NamedTuple):
+class InspectContent(NamedTuple):
     """What the page reads."""
 
     view: QueryView
@@ -156,7 +156,7 @@ async def edit_context(
     return RedirectResponse(f"/rag/{query_id}/inspect?said={said}#context", 303)
 
 
-async def _read(ctx: ApiContext, query_id: int) -> Shown:
+async def _read(ctx: ApiContext, query_id: int) -> InspectContent:
     """All of it at one moment."""
     async with (
         ctx.database.connection() as connection,
@@ -171,7 +171,7 @@ async def _read(ctx: ApiContext, query_id: int) -> Shown:
         involved = {chunk.work_id for chunk in chunks.chunks} if chunks is not None else set()
         if view.consolidated is not None:
             involved |= {group.work_id for group in view.consolidated.groups}
-        return Shown(
+        return InspectContent(
             view=view,
             progress=progress[job_id],
             reranked=chunks,
@@ -182,7 +182,7 @@ async def _read(ctx: ApiContext, query_id: int) -> Shown:
 
 def _page(
     request: Request,
-    shown: Shown,
+    shown: InspectContent,
     *,
     typed: ExpansionForm | None = None,
     order: Sequence[int] | None = None,
@@ -211,14 +211,14 @@ def _page(
     )
 
 
-def _passages(shown: Shown, order: Sequence[int] | None, leaving: Sequence[int]) -> list[Passage]:
+def _passages(shown: InspectContent, order: Sequence[int] | None, leaving: Sequence[int]) -> list[ShownPassage]:
     if shown.view.consolidated is None:
         return []
     groups = shown.view.consolidated.groups
     chunks = () if shown.reranked is None else shown.reranked.chunks
     scores = {chunk.chunk_id: chunk.final_score for chunk in chunks}
     return [
-        Passage(
+        ShownPassage(
             place=place,
             group=(group := groups[place - 1]),
             title=shown.titles.get(group.work_id, f"work {group.work_id}"),

@@ -43,7 +43,7 @@ Sources = Annotated[int | None, Query(ge=1, le=MAX_SOURCES)]
 Awaited = Annotated[int | None, Query(ge=0, le=MAX_ID)]
 
 
-class PastedAnswer(BaseModel):
+class PastedAnswerForm(BaseModel):
     """The answer of a model of one's own, to the prompt with so many sources."""
 
     response_text: Typed = ""
@@ -51,7 +51,7 @@ class PastedAnswer(BaseModel):
     once: str = ""
 
 
-class Shown(NamedTuple):
+class QuestionContent(NamedTuple):
     """What the page reads."""
 
     view: QueryView
@@ -98,7 +98,7 @@ async def ask_model(
 
 @router.post("/rag/{query_id:int}/pasted", dependencies=[Depends(csrf)])
 async def paste(
-    request: Request, ctx: Context, query_id: PathId, principal: CurrentPrincipal, form: Annotated[PastedAnswer, Form()]
+    request: Request, ctx: Context, query_id: PathId, principal: CurrentPrincipal, form: Annotated[PastedAnswerForm, Form()]
 ) -> Response:
     """Store an answer that somebody brings, and show it. One that cannot be stored stays in its field."""
     try:
@@ -129,7 +129,7 @@ async def rewrite(
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 
-async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> Shown:
+async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionContent:
     """All of it at one moment."""
     async with (
         ctx.database.connection() as connection,
@@ -137,7 +137,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> Shown:
     ):
         view = await existing_view(connection, query_id)
         progress = await job_progress.progress(connection, [view.line.job_id])
-        return Shown(
+        return QuestionContent(
             view=view,
             progress=progress[view.line.job_id],
             results=await queries.results(connection, query_id),
@@ -160,7 +160,7 @@ async def _settings(connection: Connection, view: QueryView) -> RunSettings | No
 
 def _page(
     request: Request,
-    shown: Shown,
+    shown: QuestionContent,
     *,
     awaits: int | None = None,
     answers: bool = False,

@@ -36,7 +36,7 @@ _LABELS: Final[dict[Listed, str]] = {
 }
 
 
-class Row(NamedTuple):
+class QuestionRow(NamedTuple):
     """A question of the list."""
 
     line: QueryLine
@@ -74,7 +74,7 @@ async def list_page(
         counted = await queries.counts(connection)
         searchable = sum(corpus.searchable_chunks for corpus in await corpora.all_corpora(connection))
     rows = [
-        Row(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
+        QuestionRow(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
         for line in lines[:PAGE_ROWS]
     ]
     return page(

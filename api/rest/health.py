@@ -35,13 +35,13 @@ class Live(Reply):
     status: str = Field(examples=["ok"])
 
 
-class Part(StrEnum):
+class PartStatus(StrEnum):
     """How a part stands."""
 
     #: It answers.
     OK = "ok"
     #: It does not answer within two seconds.
-    AWAY = "away"
+    UNAVAILABLE = "unavailable"
     #: The database lacks migrations, or has newer ones: `ragq migrate`.
     OTHER_REVISION = "other_revision"
     #: No worker gave a sign of life in the last ten seconds: `ragq worker`.
@@ -51,16 +51,16 @@ class Part(StrEnum):
 class Parts(Reply):
     """What ragq needs, one word each."""
 
-    database: Part
-    migrations: Part
-    broker: Part
-    workers: Part
+    database: PartStatus
+    migrations: PartStatus
+    broker: PartStatus
+    workers: PartStatus
 
 
 class Ready(Reply):
     """Whether work that is submitted now is done now."""
 
-    status: Part = Field(examples=["ok"])
+    status: PartStatus = Field(examples=["ok"])
     """`ok`, or `away` when anything is missing."""
     parts: Parts | None = None
     """What each part says; not told to strangers."""
@@ -84,34 +84,34 @@ async def ready(ctx: Context, principal: OptionalPrincipal) -> Response:
     last ten seconds. Each part gets two seconds."""
     (database, migrations, seen), broker = await asyncio.gather(_database(ctx), _broker(ctx))
     parts = Parts(database=database, migrations=migrations, broker=broker, workers=seen)
-    is_ready = {database, migrations, broker, seen} == {Part.OK}
+    is_ready = {database, migrations, broker, seen} == {PartStatus.OK}
     if not is_ready:
         log.warning("not_ready", **parts.model_dump(mode="json"))
-    reply = Ready(status=Part.OK if is_ready else Part.AWAY, parts=None if principal is None else parts)
+    reply = Ready(status=PartStatus.OK if is_ready else PartStatus.UNAVAILABLE, parts=None if principal is None else parts)
     return JSONResponse(reply.model_dump(mode="json", exclude_none=True), 200 if is_ready else 503)
 
 
-async def _database(ctx: ApiContext) -> tuple[Part, Part, Part]:
+async def _database(ctx: ApiContext) -> tuple[PartStatus, PartStatus, PartStatus]:
     """The database, its migrations, and the workers that it saw."""
     try:
         async with asyncio.timeout(PATIENCE_SECONDS), ctx.database.connection() as connection:
-            migrations = Part.OK if await revision.is_newest(connection) else Part.OTHER_REVISION
+            migrations = PartStatus.OK if await revision.is_newest(connection) else PartStatus.OTHER_REVISION
             try:
-                seen = Part.OK if await workers.seen(connection, within_s=SEEN_WITHIN_SECONDS) else Part.NONE
+                seen = PartStatus.OK if await workers.seen(connection, within_s=SEEN_WITHIN_SECONDS) else PartStatus.NONE
             except asyncpg.UndefinedTableError:
-                seen = Part.NONE
+                seen = PartStatus.NONE
     except DATABASE_ERRORS:
-        return Part.AWAY, Part.AWAY, Part.NONE
-    return Part.OK, migrations, seen
+        return PartStatus.UNAVAILABLE, PartStatus.UNAVAILABLE, PartStatus.NONE
+    return PartStatus.OK, migrations, seen
 
 
-async def _broker(ctx: ApiContext) -> Part:
+async def _broker(ctx: ApiContext) -> PartStatus:
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await asyncio.to_thread(_reach, ctx.broker)
     except BROKER_ERRORS:
-        return Part.AWAY
-    return Part.OK
+        return PartStatus.UNAVAILABLE
+    return PartStatus.OK
 
 
 def _reach(broker: Celery) -> None:

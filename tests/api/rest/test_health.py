@@ -65,7 +65,7 @@ async def test_another_revision_is_not_ready(app: FastAPI, ctx: ApiContext, work
 async def test_a_broker_that_is_away_is_not_ready(ctx: ApiContext, worker: None, broker_url: str) -> None:
     reply = await ask(make_app(replace(ctx, broker=make_broker(broker_url))))
 
-    assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "away")
+    assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "unavailable")
 
 
 async def test_a_database_that_is_away_is_not_ready_and_the_log_says_so(
@@ -73,7 +73,7 @@ async def test_a_database_that_is_away_is_not_ready_and_the_log_says_so(
 ) -> None:
     reply = await ask(make_app(replace(ctx, database=Database("postgresql://127.0.0.1:1/none"))))
 
-    assert (reply.status_code, reply.json()) == (503, {"status": "away"})
+    assert (reply.status_code, reply.json()) == (503, {"status": "unavailable"})
     assert "not_ready" in capsys.readouterr().out
 
 
