@@ -227,4 +227,6 @@ async def _unexpected(request: Request, error: Exception) -> Response:
         route=getattr(request.scope.get("route"), "path", None),
         place=f"{frame.filename}:{frame.lineno} {frame.name}",
     )
-    return respond(request, ProblemKind(500, "failed"), "ragq failed to handle this request; the log of the API shows where.")
+    return respond(
+        request, ProblemKind(500, "failed"), "ragq failed to handle this request; the log of the API shows where."
+    )

@@ -1,4 +1,4 @@
-"""`/rag/new`: a new question, its expansion by a model, by a pasted reply, or none."""
+"""`/rag/new`: a new question, expanded by a model, by a pasted reply, or not at all."""
 
 from enum import StrEnum
 from secrets import token_urlsafe
@@ -31,7 +31,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 class ExpansionSource(StrEnum):
-    """Where other ways to ask come from."""
+    """Where the expansion comes from."""
 
     MODEL = "model"
     PASTE = "paste"
@@ -39,7 +39,7 @@ class ExpansionSource(StrEnum):
 
 
 class Until(StrEnum):
-    """How far a new question goes by itself."""
+    """The last stage that a new question runs."""
 
     ANSWER = "answer"
     EXPANSION = "expansion"
@@ -58,16 +58,16 @@ class AskForm(BaseModel):
     question: Typed = ""
     corpus: Text = ""
     preset: Text = ""
-    """Empty takes the default preset."""
+    """Empty for the default preset."""
     expansion: ExpansionSource = ExpansionSource.MODEL
     reply: Typed = ""
     until: Until = Until.ANSWER
     click: Click = Click.ASK
     once: str = ""
-    """Made with the form: sending the same form twice asks once."""
+    """Generated with the form, so that sending the same form twice asks once."""
 
     def request(self) -> QueryRequest:
-        """What is asked for. Raises QueryValueError."""
+        """The request to submit. Raises QueryValueError."""
         return QueryRequest(
             queries=one_question(self.question),
             corpus=self.corpus,
@@ -82,7 +82,7 @@ class AskForm(BaseModel):
 async def new_page(
     request: Request, ctx: Context, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
 ) -> Response:
-    """The empty form; `q` fills the question in."""
+    """The empty form; `q` fills in the question."""
     return await _form(request, ctx, AskForm(question=q, corpus=corpus, preset=preset, once=token_urlsafe(16)))
 
 
@@ -90,7 +90,7 @@ async def new_page(
 async def new(
     request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[AskForm, Form()]
 ) -> Response:
-    """Ask; or show the prompt for a model of one's own. What cannot be used is said beside what was typed."""
+    """Ask; or show the prompt for an external model. Invalid values are reported beside their fields."""
     if form.click is Click.PROMPT:
         return await _form(request, ctx, form)
     try:

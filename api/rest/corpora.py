@@ -1,4 +1,4 @@
-"""Corpora: which there are to ask."""
+"""Corpora: the collections of works that questions search."""
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -11,14 +11,14 @@ router = APIRouter(prefix="/corpora", tags=["corpora"])
 
 
 class CorpusReply(Reply):
-    """A corpus in numbers."""
+    """A corpus and its size."""
 
     name: str = Field(examples=["default"])
     works: int = Field(examples=[12])
     searchable_chunks: int = Field(examples=[940])
-    """Chunks that can be found."""
+    """Chunks that searches can find."""
     model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
-    """What embeds it."""
+    """The model that embeds it."""
     keeps_token_vectors: bool
     """Late interaction can rank its chunks."""
 

@@ -1,4 +1,4 @@
-"""New questions: the prompt that asks for their expansion, and the expansion by the model or pasted."""
+"""New questions: the prompt for their expansion, and the expansion by the model or pasted."""
 
 from fastapi import APIRouter, Response
 
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=Stri
 
 @router.post("/prompt", summary="Show the prompt of an expansion", responses=problem_responses(404, 422))
 async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
-    """What to ask a model of one's own for the expansion of a question; nothing is stored, and no model is asked."""
+    """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
     async with ctx.database.connection() as connection:
         template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
         if body.config_preset is None:
@@ -45,9 +45,9 @@ async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> Expansi
 async def run_expansion(
     ctx: Context, wait: Wait, key: Keyed, body: ExpansionRequest, response: Response
 ) -> Expanded | Response:
-    """Store a question and have the model write search phrases, a made-up answer, the intent and the entities.
+    """Store a question and have the model write search phrases, a hypothetical answer (HyDE), intent and entities.
 
-    400 when the model's reply cannot be used: the question is stored with that error, and `query_id` names it.
+    400 when the model's reply is invalid: the question is stored with that error, under `query_id`.
     """
     request = QueryRequest(
         queries=one_question(body.question),
@@ -78,7 +78,7 @@ async def run_expansion(
     "/manual", summary="Ask a question with a pasted expansion", responses=problem_responses(400, 404, 409, 422)
 )
 async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
-    """Store a question with the reply of a model of one's own. 400 when the reply cannot be used: nothing is stored."""
+    """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
     request = QueryRequest(
         queries=one_question(body.question),
         corpus=body.corpus,
@@ -114,5 +114,5 @@ async def _read(ctx: ApiContext, asked: Awaited) -> Expanded | None:
 
 def _message(expansion: Expansion) -> str:
     if expansion.origin is Origin.NONE:
-        return "Query created; its preset leaves expansion out"
+        return "Query created; its preset skips expansion"
     return "Query created successfully"

@@ -1,4 +1,4 @@
-"""What a request that waits for its job comes to: the job is done, is still on its way, or has failed."""
+"""The end of a request that waits for its job: the job is done, is still running, or has failed."""
 
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +15,7 @@ from store.runs import job_progress, jobs
 
 
 class Awaited(NamedTuple):
-    """A question and the job that is on its way for it."""
+    """A question and the job that a request waits for."""
 
     query_id: int
     run_id: int
@@ -25,10 +25,10 @@ class Awaited(NamedTuple):
 async def pending_response(
     ctx: ApiContext, asked: Awaited, wait: WaitPreference, *, headers: dict[str, str] | None = None
 ) -> JSONResponse | None:
-    """Wait for a job. None when it is done; else the reply that says where it will be.
+    """Wait for a job. None when it is done; else a 202 with the address of the job.
 
-    Raises StepFailedError when a stage of it failed, StepSupersededError when somebody cancelled it, and
-    QueryMissingError when it was deleted.
+    Raises StepFailedError when a stage of it failed, StepSupersededError when it was cancelled, and QueryMissingError
+    when it was deleted.
     """
     status = await _status(ctx, asked.job_id, wait)
     match status:
@@ -47,7 +47,7 @@ async def pending_response(
         run_id=asked.run_id,
         job_id=asked.job_id,
         status=status,
-        message=f"Paused; POST {where}/resume lets it go on." if is_paused else f"On its way; {where} says how far.",
+        message=f"Paused; POST {where}/resume continues it." if is_paused else f"Running; {where} shows its progress.",
     )
     all_headers = {"Location": where} | wait.headers | (headers or {})
     return JSONResponse(started.model_dump(mode="json"), status_code=202, headers=all_headers)
@@ -71,17 +71,17 @@ async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | StepSup
 
 
 def step_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The 202 of a step, and the problems that it may answer with, for its OpenAPI description."""
+    """The 202 of a step, and the problems that it may return, for its OpenAPI description."""
     return {202: _STARTED} | problem_responses(*statuses)
 
 
 _STARTED: Final[dict[str, Any]] = {
-    "description": "The step is on its way, and goes on whether or not anybody waits",
+    "description": "The step is running, and continues without the client",
     "model": Started,
     "headers": {
         "Location": {"description": "The job of the step", "schema": {"type": "string"}, "example": "/jobs/34"},
         "Preference-Applied": {
-            "description": "The preference that decided how long the request waited",
+            "description": "The preference that was applied",
             "schema": {"type": "string"},
             "example": "respond-async",
         },

@@ -95,7 +95,7 @@ async def test_an_edit_of_the_expansion_is_kept_and_embeddings_are_needed(
 
     reply = await send(client, shown, f"/rag/{ready.id}/expansion", **typed)
 
-    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?said=expansion"
+    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=expansion"
     edited = await expansion(ctx, ready)
     assert edited == EXPANSION.model_copy(update={part: value, "origin": Origin.EDITED})
     async with ctx.database.connection() as connection:
@@ -111,7 +111,7 @@ async def test_saving_an_expansion_as_it_is_makes_nothing_stale(
 
     reply = await send(client, shown, f"/rag/{ready.id}/expansion")
 
-    assert reply.headers["location"].endswith("said=same")
+    assert reply.headers["location"].endswith("notice=same")
     assert (await expansion(ctx, ready)).origin is EXPANSION.origin
     assert await places(ctx, ready) == [1, 2, 3]
 
@@ -152,7 +152,7 @@ async def test_an_order_by_hand_is_the_order_of_the_prompt(
 
     reply = await put(client, shown, ready, at=(3, 1, 2))
 
-    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?said=context#context"
+    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=context#context"
     assert await places(ctx, ready) == [2, 3, 1]
     prompt = (await see(client, f"/rag/{ready.id}")).text
     assert [prompt.index(f"start-line={line},") for line in (2, 3, 1)] == sorted(
@@ -192,7 +192,7 @@ async def test_passages_can_be_removed_down_to_three(client: httpx.AsyncClient, 
     kept = await put(client, shown, query, at=(1, 2, 3, 4), drop=(1,))
 
     assert (refused.status_code, kept.status_code) == (422, 303)
-    assert "keep 3 passages at least" in words(refused)
+    assert "keep at least 3 passages" in words(refused)
     assert await places(ctx, query) == [2, 3, 1]
 
 

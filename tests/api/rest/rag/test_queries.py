@@ -242,8 +242,8 @@ UNFIT: tuple[tuple[list[dict[str, Any]], str], ...] = (
     ([{"work_id": 1}], "fits 3 of 3 passages"),
     ([{"content": "passage 1"}], "names no passage"),
     ([{}], "names no passage"),
-    ([{"place": 1, "content": "Something else."}], "has another content"),
-    ([{"place": 1, "heading_chain": ["Other"]}], "has another heading_chain"),
+    ([{"place": 1, "content": "Something else."}], "changes content"),
+    ([{"place": 1, "heading_chain": ["Other"]}], "changes heading_chain"),
     ([{"place": 1}, {"place": 1}], "name each that is to stay once"),
 )
 
