@@ -9,7 +9,7 @@ from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.failures import StageFailure
-from schemas.values.queries import Intent
+from schemas.values.queries import ContextGroup, Intent
 
 _FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
@@ -111,21 +111,13 @@ class RetrievedChunk(Reply):
     final_score: float
 
 
-class Passage(Reply):
+class Passage(ContextGroup):
     """Adjacent lines of one work."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [PASSAGE_EXAMPLE]})
+    model_config = ConfigDict(use_attribute_docstrings=True, json_schema_extra={"examples": [PASSAGE_EXAMPLE]})
 
     place: int
     """From 1: its place in the prompt."""
-    chunk_ids: list[int]
-    parent_id: int | None
-    work_id: int
-    content: str = Field(repr=False)
-    start_line: int
-    end_line: int
-    score: float
-    heading_chain: list[str] = Field(repr=False)
 
 
 class QueryDetail(QueryItem):

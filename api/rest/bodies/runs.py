@@ -7,9 +7,10 @@ from pydantic import Field, StringConstraints
 
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply
-from schemas.statuses import AttemptOutcome, JobStatus, StageStatus
+from schemas.statuses import AttemptOutcome, JobStatus
 from schemas.values.failures import AttemptError, StageFailure
 from services.control import Action
+from store.runs.run_view import StageView
 
 
 class RunLine(Reply):
@@ -43,16 +44,6 @@ class RunsReply(Reply):
     """`before` for the next page; null after the last."""
 
 
-class StageReply(Reply):
-    """One stage of a job."""
-
-    stage: str = Field(examples=["retrieve"])
-    status: StageStatus
-    attempts: int = Field(examples=[1])
-    seconds: float | None = Field(examples=[0.31])
-    """Of the last attempt, up to now while it runs; null before the first."""
-
-
 class JobLine(Reply):
     """A job with its stages."""
 
@@ -63,7 +54,9 @@ class JobLine(Reply):
     status: JobStatus
     note: str | None = Field(repr=False, examples=[None])
     """The operator's reason for pausing or cancelling it."""
-    stages: list[StageReply]
+    stages: list[StageView] = Field(
+        examples=[[{"stage": "retrieve", "status": "done", "attempts": 1, "seconds": 0.31}]]
+    )
     kept: dict[str, int] = Field(examples=[{"chunks": 9}])
     """References kept by validation: per item, or the `chunks` of a question, or the `tags` of phrases."""
     rejected: dict[str, int] = Field(examples=[{"chunks": 3}])

@@ -16,7 +16,7 @@ def places_of(choices: Sequence[PassageChoice], passages: Sequence[Passage]) -> 
     A choice identifies a passage by any of its place, chunks, work and lines. Raises QueryValueError for a choice with
     none of them, for one that matches no passage or several, and for one that changes the content of a passage.
     """
-    stored = [passage.model_dump() for passage in passages]
+    stored = [passage.model_dump(mode="json") for passage in passages]
     return [_place(number, choice, stored) for number, choice in enumerate(choices, start=1)]
 
 
