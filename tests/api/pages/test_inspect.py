@@ -1,4 +1,4 @@
-"""What was made of a question, looked at and edited by hand."""
+"""The outputs of a question, shown and edited."""
 
 import httpx
 import pytest
@@ -9,7 +9,7 @@ from services.questions.steps import Step, take_step
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, stages
-from tests.api.pages.seeing import HTML, Form, form, see, send, words
+from tests.api.pages.html import HTML, Form, form, see, send, words
 from tests.services.questions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain
 
 READY = WHOLE[:6]
@@ -17,7 +17,7 @@ READY = WHOLE[:6]
 
 @pytest.fixture
 async def ready(ctx: ApiContext) -> StoredQuery:
-    """A question with three passages, at rest."""
+    """A question with three passages, whose job is idle."""
     async with ctx.database.connection() as connection:
         return await a_question(connection, *READY, until="consolidate")
 
@@ -74,7 +74,7 @@ async def test_the_expansion_is_shown_to_be_edited_and_what_gets_stale_is_told(
 
 
 @pytest.mark.parametrize(
-    ("typed", "part", "value"),
+    ("values", "part", "value"),
     [
         ({"intent": ""}, "intent", None),
         ({"intent": "CRITIQUE"}, "intent", "CRITIQUE"),
@@ -87,13 +87,13 @@ async def test_an_edit_of_the_expansion_is_kept_and_embeddings_are_needed(
     client: httpx.AsyncClient,
     ctx: ApiContext,
     ready: StoredQuery,
-    typed: dict[str, str],
+    values: dict[str, str],
     part: str,
     value: object,
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 
-    reply = await send(client, shown, f"/rag/{ready.id}/expansion", **typed)
+    reply = await send(client, shown, f"/rag/{ready.id}/expansion", **values)
 
     assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=expansion"
     edited = await expansion(ctx, ready)
@@ -130,7 +130,7 @@ async def test_a_value_that_cannot_be_taken_is_told_beside_its_field(
     assert await expansion(ctx, ready) == EXPANSION
 
 
-async def test_a_running_stage_stands_in_the_way_and_nothing_typed_is_lost(
+async def test_a_running_stage_refuses_the_edit_and_no_input_is_lost(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
@@ -145,7 +145,7 @@ async def test_a_running_stage_stands_in_the_way_and_nothing_typed_is_lost(
     assert form(reply, f"/rag/{ready.id}/expansion")["hyde_answer"] == "New."
 
 
-async def test_an_order_by_hand_is_the_order_of_the_prompt(
+async def test_a_manual_order_is_the_order_of_the_prompt(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")

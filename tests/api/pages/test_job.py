@@ -8,8 +8,7 @@ import pytest
 from api.context import ApiContext
 from schemas.statuses import JobStatus
 from store.runs import jobs
-from tests.api.pages.seeing import see, send, words
-from tests.api.pages.shown_runs import (
+from tests.api.pages.example_runs import (
     CHUNK_TEXTS,
     QUOTES,
     REPLY,
@@ -18,6 +17,7 @@ from tests.api.pages.shown_runs import (
     participant_run,
     question_run,
 )
+from tests.api.pages.html import see, send, words
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def test_a_question_is_followed_from_its_answer_back_to_its_words(
     assert said.rindex("Why is tea dark?") > said.index("catechins turn brown")
 
 
-async def test_every_attempt_tells_its_error_and_what_was_really_said(
+async def test_every_attempt_shows_its_error_and_its_private_details(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     page = await see(client, f"/jobs/{shown.failed}")

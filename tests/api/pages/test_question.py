@@ -11,7 +11,7 @@ from services.questions.edits import found
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import jobs, stages
-from tests.api.pages.seeing import HTML, form, forms, see, send, words
+from tests.api.pages.html import HTML, form, forms, see, send, words
 from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, carry_out, chain
 
 READY = WHOLE[:6]
@@ -19,7 +19,7 @@ READY = WHOLE[:6]
 
 @pytest.fixture
 async def ready(ctx: ApiContext) -> StoredQuery:
-    """A question with three passages, at rest."""
+    """A question with three passages, whose job is idle."""
     async with ctx.database.connection() as connection:
         return await a_question(connection, *READY, until="consolidate")
 
@@ -126,7 +126,7 @@ async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chu
     assert not [of for of in forms(shown) if of.action.endswith("/answer")]
 
 
-async def test_whoever_awaits_an_answer_is_led_to_it(
+async def test_a_page_that_awaits_an_answer_redirects_to_it(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     waiting = f"/rag/{ready.id}"

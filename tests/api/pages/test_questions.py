@@ -10,7 +10,7 @@ from api.context import ApiContext
 from schemas.statuses import QueryStatus
 from schemas.values.failures import AttemptError
 from store.runs import stages
-from tests.api.pages.seeing import form, forms, see, send, words
+from tests.api.pages.html import form, forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question, carry_out, chain, job_status
 
 
@@ -30,7 +30,7 @@ async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) ->
         (5, "Consolidate"),
     ],
 )
-async def test_a_question_at_rest_offers_its_next_step_and_takes_it(
+async def test_an_idle_question_offers_its_next_step_and_runs_it(
     client: httpx.AsyncClient, ctx: ApiContext, done: int, button: str
 ) -> None:
     async with ctx.database.connection() as connection:

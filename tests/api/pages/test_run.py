@@ -6,8 +6,8 @@ import pytest
 from api.context import ApiContext
 from schemas.statuses import JobStatus
 from store.runs import job_control, overviews
-from tests.api.pages.seeing import form, forms, see, send, words
-from tests.api.pages.shown_runs import SAID_BY_MODEL, ShownRun, participant_run
+from tests.api.pages.example_runs import SAID_BY_MODEL, ShownRun, participant_run
+from tests.api.pages.html import form, forms, see, send, words
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ async def test_the_head_says_what_was_asked_and_what_to_mind(client: httpx.Async
     assert "All 2 settings of the run" in said
 
 
-async def test_failures_tell_their_stage_type_and_category_and_nothing_that_was_said(
+async def test_failures_show_stage_type_and_category_and_no_private_text(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     page = await see(client, f"/runs/{shown.run_id}")
