@@ -45,7 +45,7 @@ class IdempotencyKeyTable(SQLModel, table=True):
     __tablename__ = "idempotency_key"
 
     principal: str = Field(sa_column=Column(Text, primary_key=True))
-    """Whose key it is: `token:7`, or `open` where nobody has to say who they are."""
+    """Whose key it is: `token:7`, or `open` where no authentication is needed."""
     key_hash: str = Field(sa_column=Column(Text, primary_key=True))
     request_hash: str
     """SHA-256 in hex over method, path, query and body."""

@@ -75,7 +75,7 @@ async def test_an_unfinished_run_has_no_plots(client: httpx.AsyncClient, ctx: Ap
         shown = await participant_run(connection)
     page = await see(client, f"/runs/{shown.run_id}/plots")
     assert page.status_code == 409
-    assert "Plots are available when the run has finished" in words(page)
+    assert "has not finished; its plots are available then" in words(page)
 
 
 async def test_the_page_of_a_finished_run_offers_them(client: httpx.AsyncClient, run_id: int) -> None:
