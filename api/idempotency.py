@@ -25,7 +25,7 @@ async def request_key(
         ),
     ] = None,
 ) -> RequestKey | None:
-    """The key of a request, which stands for its method, address and body to the byte; None without the header."""
+    """The key of a request, with a hash of its method, address and body; None without the header."""
     if idempotency_key is None:
         return None
     target = f"{request.method} {request.scope['path']}".encode()

@@ -1,4 +1,4 @@
-"""How pages are made: Jinja templates with everything escaped, and none of it cached."""
+"""Renders pages: Jinja templates with autoescape."""
 
 import json
 from importlib.resources import files
@@ -24,7 +24,7 @@ def took(seconds: float | None) -> str:
 
 
 def indented(value: object) -> str:
-    """Stored JSON as people read it."""
+    """Stored JSON, indented."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 

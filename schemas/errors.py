@@ -107,7 +107,7 @@ class TemplateFixedError(Refused):
         self.tag = tag
         self.version = version
         super().__init__(
-            f"Version {version} of template {tag} cannot be changed; add and activate another: `ragq template new`."
+            f"Version {version} of template {tag} is fixed; add a version and activate it: `ragq template new`."
         )
 
 

@@ -1,4 +1,4 @@
-"""The states of jobs, stages, attempts, questions and vectors. Every member has its meaning beside it."""
+"""The states of jobs, stages, attempts, questions and vectors. Every member documents itself."""
 
 from enum import StrEnum
 
@@ -12,7 +12,7 @@ class JobStatus(StrEnum):
     RUNNING = "running"
     #: Every stage is stored.
     SUCCEEDED = "succeeded"
-    #: A stage raised; the job does not continue until it is retried.
+    #: A stage raised; nothing runs until a retry.
     FAILED = "failed"
     #: The worker of a stage died or lost its lease; the stage is due again by itself.
     INTERRUPTED = "interrupted"
@@ -25,7 +25,7 @@ class JobStatus(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Work runs, or will by itself."""
+        """Work is running, or will run by itself."""
         return self in (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
 
 

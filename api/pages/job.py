@@ -1,4 +1,4 @@
-"""`/jobs/{id}`: a job from its result back to what it began with, every attempt and every call on the way."""
+"""`/jobs/{id}`: a job with its lineage from the result back to its inputs, every attempt and every call."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from api.context import Context
-from api.pages.actions import LastAction, Note, decide, possible
+from api.pages.actions import LastAction, Note, act, possible
 from api.parameters import MAX_ID, PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -26,7 +26,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 @router.get("/jobs/{job_id}")
 async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: LastAction) -> Response:
-    """The job as it stands."""
+    """The present state of the job."""
     async with ctx.database.connection() as connection:
         job = await job_trace(connection, job_id)
     if job is None:
@@ -48,7 +48,7 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
 
 
 @router.post("/jobs/{job_id}/{action}")
-async def decide_about_job(
+async def act_on_job(
     ctx: Context,
     _form: CheckedForm,
     job_id: PathId,
@@ -56,13 +56,13 @@ async def decide_about_job(
     note: Note = "",
     back_to_run: Annotated[int | None, Form(ge=1, le=MAX_ID)] = None,
 ) -> Response:
-    """Retry, pause, resume or cancel a job, and go back to its page, or to that of its run."""
+    """Retry, pause, resume or cancel a job, and return to its page, or to that of its run."""
     back_to = f"/jobs/{job_id}" if back_to_run is None else f"/runs/{back_to_run}"
-    return await decide(ctx, Target(None, job_id), action, note, back_to=back_to)
+    return await act(ctx, Target(None, job_id), action, note, back_to=back_to)
 
 
 def _output(job: JobTrace, stage: StageTrace) -> Value | dict[str, Any]:
-    """What a stage stored, as its value; as plain fields where this ragq has no such value, or no longer."""
+    """The output of a stage as its value; as plain fields where this version of ragq cannot read it."""
     assert stage.current is not None and stage.current.output is not None
     kept = stage.current.output
     value = output_of(job.kind, job.mode, stage.stage)

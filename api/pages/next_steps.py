@@ -1,4 +1,4 @@
-"""What can be done next about a question, as the buttons say it."""
+"""The next step of a question, as a button."""
 
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ class Next(NamedTuple):
     """A button."""
 
     path: str
-    """Below the question's address."""
+    """Relative to the address of the question."""
     label: str
     values: dict[str, str]
     """Hidden fields of its form."""
@@ -29,7 +29,7 @@ _STEPS: Final = {QueryStatus.NEEDS_RETRIEVAL: Step.RETRIEVE, QueryStatus.NEEDS_C
 
 
 def next_step(line: QueryLine, progress: JobProgress) -> Next | None:
-    """The one step that brings a question on; None while it goes on by itself, and when only its answer is left."""
+    """The next step to run; None while the job is unfinished, and when only the answer is left."""
     match line.job_status:
         case status if status.is_open:
             return None
@@ -47,6 +47,6 @@ def next_step(line: QueryLine, progress: JobProgress) -> Next | None:
 
 
 def can_run_all(line: QueryLine) -> bool:
-    """Whether the rest of the chain can be asked for at once."""
+    """Whether all remaining stages can be run at once."""
     is_free = not line.job_status.is_open and line.job_status is not JobStatus.PAUSED
     return is_free and line.status is not QueryStatus.READY

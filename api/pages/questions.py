@@ -1,4 +1,4 @@
-"""`/rag`: the questions, how far each is, and what it needs next."""
+"""`/rag`: the questions, with their progress and next steps."""
 
 from typing import Annotated, Final, Literal, NamedTuple
 
@@ -36,7 +36,7 @@ _LABELS: Final[dict[Listed, str]] = {
 }
 
 
-class Row(NamedTuple):
+class QuestionRow(NamedTuple):
     """A question of the list."""
 
     line: QueryLine
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """A link that shows some of the questions, and how many they are."""
+    """A filter of the list, with the number of its questions."""
 
     shown: Listed
     label: str
@@ -55,7 +55,7 @@ class Filter(NamedTuple):
 
 @router.get("/")
 async def home() -> Response:
-    """The questions are the first page."""
+    """Redirects to the questions."""
     return RedirectResponse("/rag", 303)
 
 
@@ -63,7 +63,7 @@ async def home() -> Response:
 async def list_page(
     request: Request, ctx: Context, status: Listed = "", before: Annotated[int | None, Query(ge=1)] = None
 ) -> Response:
-    """The newest questions, or those that come after one in that order."""
+    """The newest questions, or those before one."""
     statuses = (status,) if isinstance(status, QueryStatus) else _PENDING if status == "pending" else None
     async with (
         ctx.database.connection() as connection,
@@ -74,7 +74,7 @@ async def list_page(
         counted = await queries.counts(connection)
         searchable = sum(corpus.searchable_chunks for corpus in await corpora.all_corpora(connection))
     rows = [
-        Row(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
+        QuestionRow(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
         for line in lines[:PAGE_ROWS]
     ]
     return page(
@@ -91,7 +91,7 @@ async def list_page(
 
 
 def _filters(counted: dict[QueryStatus, int], current: Listed) -> list[Filter]:
-    """The three that every list has, and each thing that some question needs."""
+    """All, ready, pending, and each step that some question needs."""
     numbers: dict[Listed, int] = {
         "": sum(counted.values()),
         QueryStatus.READY: counted.get(QueryStatus.READY, 0),

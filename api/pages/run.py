@@ -1,4 +1,4 @@
-"""`/runs/{id}`: a run as it goes, its jobs by stages, what went wrong, how long things take."""
+"""`/runs/{id}`: the progress of a run, its jobs by stages, failures, and times."""
 
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from api.context import Context
-from api.pages.actions import LastAction, Note, decide, possible
+from api.pages.actions import LastAction, Note, act, possible
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -32,7 +32,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 class Found(NamedTuple):
-    """What the page shows."""
+    """The content of the page."""
 
     view: RunView
     state: RunState
@@ -48,7 +48,7 @@ async def run_page(
     state: JobStatus | None = None,
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> Response:
-    """A part of the run's jobs, in one state if it is named, those that want attention first."""
+    """A part of the run's jobs, in one state where it is named; failed ones first."""
     async with ctx.database.connection() as connection:
         found = await _read(connection, run_id, state, part)
     if found is None:
@@ -80,11 +80,9 @@ async def run_page(
 
 
 @router.post("/runs/{run_id}/{action}")
-async def decide_about_run(
-    ctx: Context, _form: CheckedForm, run_id: PathId, action: Action, note: Note = ""
-) -> Response:
+async def act_on_run(ctx: Context, _form: CheckedForm, run_id: PathId, action: Action, note: Note = "") -> Response:
     """Retry, pause, resume or cancel the jobs of a run."""
-    return await decide(ctx, Target(run_id, None), action, note, back_to=f"/runs/{run_id}")
+    return await act(ctx, Target(run_id, None), action, note, back_to=f"/runs/{run_id}")
 
 
 async def _read(connection: Connection, run_id: int, status: JobStatus | None, part: int) -> Found | None:
@@ -107,5 +105,5 @@ def _address(run_id: int, state: JobStatus | None, part: int) -> str:
 
 
 def _flower(flower_url: str | None, run_id: int) -> str | None:
-    """Flower's list of the tasks of a run. It takes a search in the name, whose words it joins to others by blanks."""
+    """Flower's list of the tasks of a run: a search in the parameter `name`, with words separated by blanks."""
     return None if flower_url is None else f"{flower_url.rstrip('/')}/tasks?name=ragq.%20kwargs:run%3D{run_id}"

@@ -1,4 +1,4 @@
-"""`/runs`: what was submitted, newest first, and how it stands."""
+"""`/runs`: the submitted runs, newest first, with their states."""
 
 from typing import Annotated, Final, Literal
 
@@ -25,7 +25,7 @@ async def runs_page(
     kind: Literal["", "participant", "query", "tags", "index"] = "",
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
 ) -> Response:
-    """The newest runs, of one kind where one is named, or those below a number."""
+    """The newest runs, of one kind where it is named, or those before a run."""
     async with ctx.database.connection() as connection:
         found = await overviews.overviews(connection, limit=PAGE_ROWS + 1, before=before, kind=kind or None)
     shown = found[:PAGE_ROWS]

@@ -1,4 +1,4 @@
-"""Jobs: how each stands, every attempt of its stages, and decisions about it."""
+"""Jobs: the state of each, every attempt of its stages, and actions on it."""
 
 from typing import Annotated
 
@@ -8,16 +8,16 @@ from api.context import Context
 from api.parameters import PathId
 from api.problems import problem_responses
 from api.rest.bodies.runs import (
+    ActionReply,
     AttemptAndCallsReply,
     AttemptReply,
     AttemptsReply,
     CallReply,
-    DecisionReply,
     JobLine,
     JobReply,
     NoteBody,
 )
-from api.rest.runs import decide
+from api.rest.runs import act
 from schemas.errors import AttemptMissingError, JobMissingError
 from services.control import Action
 from store.database import Connection
@@ -32,13 +32,13 @@ router = APIRouter(prefix="/jobs", tags=["jobs"])
 StageName = Annotated[str, Path(pattern="^[a-z_]{1,40}$", examples=["embed"])]
 Number = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 Outputs = Annotated[
-    bool, Query(description="Include outputs, prompts, replies and private details of errors: they hold text.")
+    bool, Query(description="Include outputs, prompts, replies and private details of errors, which contain text.")
 ]
 
 
 @router.get("/{job_id}", summary="Show a job", responses=problem_responses(404, 422))
 async def show_job(job_id: PathId, ctx: Context) -> JobReply:
-    """Where a job stands: its state, its stages, what was kept, what it cost, what went wrong."""
+    """A job: its state, its stages, what was kept, its calls of models, and its error."""
     async with ctx.database.connection() as connection:
         job = await jobs.job(connection, job_id)
         view = await job_view(connection, job_id)
@@ -63,7 +63,7 @@ async def list_attempts(
     stage: Annotated[str | None, Query(pattern="^[a-z_]{1,40}$", examples=["embed"])] = None,
     outputs: Outputs = False,
 ) -> AttemptsReply:
-    """Every attempt of a job, or of one of its stages, oldest first. None is ever erased."""
+    """Every attempt of a job, or of one of its stages, oldest first. Attempts are never deleted by themselves."""
     async with ctx.database.connection() as connection:
         await _refuse_unknown(connection, job_id)
         found = await attempts.history(connection, job_id, stage, with_outputs=outputs)
@@ -74,7 +74,7 @@ async def list_attempts(
 async def show_attempt(
     job_id: PathId, stage: StageName, number: Number, ctx: Context, outputs: Outputs = False
 ) -> AttemptAndCallsReply:
-    """One attempt of a stage, with the calls of language models that it made."""
+    """One attempt of a stage, with its calls of language models."""
     async with ctx.database.connection() as connection:
         await _refuse_unknown(connection, job_id)
         found = await attempts.history(connection, job_id, stage, number=number, with_outputs=outputs)
@@ -90,27 +90,27 @@ async def show_attempt(
 
 
 @router.post("/{job_id}/retry", summary="Retry a job", responses=problem_responses(404, 409, 422))
-async def retry_job(job_id: PathId, ctx: Context) -> DecisionReply:
-    """Let a failed or poisoned job go on at the stage that failed."""
-    return await decide(ctx, Target(None, job_id), Action.RETRY)
+async def retry_job(job_id: PathId, ctx: Context) -> ActionReply:
+    """Continue a failed or poisoned job at the stage that failed."""
+    return await act(ctx, Target(None, job_id), Action.RETRY)
 
 
 @router.post("/{job_id}/resume", summary="Resume a job", responses=problem_responses(404, 409, 422))
-async def resume_job(job_id: PathId, ctx: Context) -> DecisionReply:
-    """Let a paused job go on."""
-    return await decide(ctx, Target(None, job_id), Action.RESUME)
+async def resume_job(job_id: PathId, ctx: Context) -> ActionReply:
+    """Continue a paused job."""
+    return await act(ctx, Target(None, job_id), Action.RESUME)
 
 
 @router.post("/{job_id}/pause", summary="Pause a job", responses=problem_responses(404, 409, 422))
-async def pause_job(job_id: PathId, ctx: Context, body: NoteBody | None = None) -> DecisionReply:
-    """Hold an open job back. What a worker computes at the moment is still stored."""
-    return await decide(ctx, Target(None, job_id), Action.PAUSE, body)
+async def pause_job(job_id: PathId, ctx: Context, body: NoteBody | None = None) -> ActionReply:
+    """Pause an unfinished job. A stage that is running finishes and is stored."""
+    return await act(ctx, Target(None, job_id), Action.PAUSE, body)
 
 
 @router.post("/{job_id}/cancel", summary="Cancel a job", responses=problem_responses(404, 409, 422))
-async def cancel_job(job_id: PathId, ctx: Context, body: NoteBody | None = None) -> DecisionReply:
-    """End an open or paused job. What was stored stays readable."""
-    return await decide(ctx, Target(None, job_id), Action.CANCEL, body)
+async def cancel_job(job_id: PathId, ctx: Context, body: NoteBody | None = None) -> ActionReply:
+    """Cancel an unfinished or paused job. Stored outputs are kept."""
+    return await act(ctx, Target(None, job_id), Action.CANCEL, body)
 
 
 async def _refuse_unknown(connection: Connection, job_id: int) -> None:

@@ -63,7 +63,7 @@ class FailedAttempt(StageFailure):
     mode: str
     subject: str
     evidence_key: str | None
-    """The item that was being asked about, where that is known."""
+    """The item that the model was asked about, where that is known."""
     ended_at: datetime
     is_resolved: bool
     """A later attempt stored the stage."""
@@ -72,7 +72,7 @@ class FailedAttempt(StageFailure):
 
 
 class HallucinatedEvidence(Value):
-    """An extraction whose quotes all fell to the grounding check; the job went on without evidence."""
+    """An extraction whose quotes were all rejected by the grounding check; the job continued without evidence."""
 
     job_id: int
     mode: str

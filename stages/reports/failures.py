@@ -1,4 +1,4 @@
-"""What went wrong in a run, as a list and in numbers."""
+"""The failures of a run, listed and counted."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +20,7 @@ Labels = Mapping[int, Mapping[str, Any] | None]
 
 
 def failure_list(found: RunFailures, labels: Labels) -> FailureList:
-    """Every failure of a run, oldest first, then the labels that cannot be compared with."""
+    """Every failure of a run, oldest first, then the labels that are missing or invalid."""
     happened = [*map(_of_attempt, found.failed), *map(_of_extraction, found.hallucinated)]
     times = [failure.timestamp for failure in happened if failure.timestamp is not None]
     happened.sort(key=lambda failure: (failure.timestamp, failure.context.job))
@@ -43,9 +43,9 @@ def failure_list(found: RunFailures, labels: Labels) -> FailureList:
 
 
 def unresolved_counts(found: RunFailures, labels: Labels) -> FailureCounts:
-    """What is still wrong: the error that each failed job rests on, evidence that was made up, labels that are bad.
+    """Unresolved failures: the last error of each failed job, rejected evidence, and labels that are invalid.
 
-    What a retry has put right is left out, so that the counts are those of a run in which it never went wrong.
+    Errors that a retry has resolved do not count, so that the counts equal those of a run without them.
     """
     failures = (
         *(_of_attempt(attempt) for attempt in found.failed if attempt.is_final),
@@ -71,7 +71,7 @@ def _of_label(participant_id: int, problem: FailureCategory) -> ReportedFailure:
     return ReportedFailure(
         category=problem,
         severity=problem.severity,
-        message=f"Participant {participant_id} has {what} and counts in no metric.",
+        message=f"Participant {participant_id} has {what} and is in no metric.",
         participant_id=participant_id,
         phq8_item=None,
         stage=None,
@@ -107,7 +107,7 @@ def _of_extraction(evidence: HallucinatedEvidence) -> ReportedFailure:
     return ReportedFailure(
         category=category,
         severity=category.severity,
-        message=f"None of {evidence.rejected} extracted quotes stands in the transcript; the job went on without any.",
+        message=f"None of {evidence.rejected} extracted quotes is in the transcript; the job continued without any.",
         participant_id=int(evidence.subject),
         phq8_item=None,
         stage="extract",

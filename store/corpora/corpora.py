@@ -77,14 +77,18 @@ class StoredCorpus:
     created_at: datetime
 
 
-class CorpusSize(NamedTuple):
-    """A corpus as one chooses it."""
+@dataclass(frozen=True)
+class CorpusSize:
+    """A corpus and its size."""
 
     name: str
     works: int
     searchable_chunks: int
+    """Chunks that searches can find."""
     model: str
+    """The model that embeds it."""
     keeps_token_vectors: bool
+    """Late interaction can rank its chunks."""
 
 
 class CorpusContent(NamedTuple):

@@ -1,4 +1,4 @@
-"""A request waits for its job, and not longer than it has to."""
+"""A request waits for its job, and no longer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -56,7 +56,7 @@ async def test_no_connection_is_held_while_it_waits(database_url: str, changes: 
     await narrow.close()
 
 
-async def test_a_job_that_goes_on_is_told_as_it_stands(
+async def test_a_running_job_is_returned_with_its_present_status(
     database: Database, changes: Changes, store_run: StoreRun
 ) -> None:
     job_id = (await store_run()).job_ids[0]
@@ -65,7 +65,7 @@ async def test_a_job_that_goes_on_is_told_as_it_stands(
     assert await wait_until_idle(database, changes, job_id, timeout_s=0) is JobStatus.WAITING
 
 
-async def test_a_change_that_nobody_told_is_found_all_the_same(
+async def test_a_change_without_a_notification_is_found(
     database: Database, database_url: str, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.waiting.LONGEST_SLEEP_SECONDS", 0.05)
@@ -80,5 +80,5 @@ async def test_a_change_that_nobody_told_is_found_all_the_same(
     await deaf.close()
 
 
-async def test_a_job_that_is_gone_is_not_waited_for(database: Database, changes: Changes) -> None:
+async def test_a_deleted_job_is_not_waited_for(database: Database, changes: Changes) -> None:
     assert await wait_until_idle(database, changes, 999, timeout_s=60) is None

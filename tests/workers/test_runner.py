@@ -186,7 +186,7 @@ async def test_what_a_foreign_exception_says_is_stored_and_never_shown(
     attempt = await only_attempt(database, stored)
     assert (attempt.error_type, attempt.error_category) == ("builtins.KeyError", "unknown")
     assert attempt.error_message is not None and attempt.error_details is not None
-    assert attempt.error_details["words"] == repr(words)
+    assert attempt.error_details["message"] == repr(words)
     assert attempt.error_details["cause"] == f"builtins.RuntimeError: {words}"
     assert [words in shown for shown in (attempt.error_message, repr(caught.value), str(logged))] == [False] * 3
     assert (caught.value.__cause__, caught.value.__suppress_context__) == (None, True)

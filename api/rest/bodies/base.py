@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 
 class Body(BaseModel):
-    """What comes in: nothing unknown, no value of another type than was asked for."""
+    """The body of a request: unknown fields and values of another type are refused."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -20,7 +20,7 @@ class Body(BaseModel):
 
 
 class Reply(BaseModel):
-    """What goes out; read from the values of the store by their names."""
+    """The body of a reply, read from the attributes of stored values."""
 
     model_config = ConfigDict(from_attributes=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 

@@ -1,4 +1,4 @@
-"""Questions as replies show them, under the names of both documents of the seed."""
+"""Replies about questions, built from stored values."""
 
 from api.rest.bodies.rag_queries import Need, Passage, QueryDetail, QueryItem, RetrievedChunk
 from schemas.statuses import QueryStatus
@@ -28,7 +28,7 @@ def item_of(line: QueryLine) -> QueryItem:
 
 
 def detail_of(view: QueryView) -> QueryDetail:
-    """A question with everything that holds for it now."""
+    """A question with its current outputs."""
     expansion = view.expansion
     return QueryDetail(
         **item_of(view.line).model_dump(),

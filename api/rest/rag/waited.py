@@ -1,4 +1,4 @@
-"""The reply to a request that waits for its job: the job is done, is still running, or has failed."""
+"""The end of a request that waits for its job: the job is done, is still running, or has failed."""
 
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +15,7 @@ from store.runs import job_progress, jobs
 
 
 class Awaited(NamedTuple):
-    """A question and the job that runs for it."""
+    """A question and the job that a request waits for."""
 
     query_id: int
     run_id: int
@@ -25,10 +25,10 @@ class Awaited(NamedTuple):
 async def pending_response(
     ctx: ApiContext, asked: Awaited, wait: WaitPreference, *, headers: dict[str, str] | None = None
 ) -> JSONResponse | None:
-    """Wait for a job. None when it is done; else the reply that names the job.
+    """Wait for a job. None when it is done; else a 202 with the address of the job.
 
-    Raises StepFailedError when a stage of it failed, StepSupersededError when somebody cancelled it, and
-    QueryMissingError when it was deleted.
+    Raises StepFailedError when a stage of it failed, StepSupersededError when it was cancelled, and QueryMissingError
+    when it was deleted.
     """
     status = await _status(ctx, asked.job_id, wait)
     match status:
@@ -71,17 +71,17 @@ async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | StepSup
 
 
 def step_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The 202 of a step, and the problems that it may answer with, for its OpenAPI description."""
+    """The 202 of a step, and the problems that it may return, for its OpenAPI description."""
     return {202: _STARTED} | problem_responses(*statuses)
 
 
 _STARTED: Final[dict[str, Any]] = {
-    "description": "The step is running, and continues whether or not anybody waits",
+    "description": "The step is running, and continues without the client",
     "model": Started,
     "headers": {
         "Location": {"description": "The job of the step", "schema": {"type": "string"}, "example": "/jobs/34"},
         "Preference-Applied": {
-            "description": "The preference that decided how long the request waited",
+            "description": "The preference that was applied",
             "schema": {"type": "string"},
             "example": "respond-async",
         },

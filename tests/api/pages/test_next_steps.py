@@ -75,5 +75,5 @@ def test_what_was_never_expanded_is_expanded_first() -> None:
         (JobStatus.PAUSED, QueryStatus.NEEDS_RETRIEVAL, False),
     ],
 )
-def test_all_that_is_left_can_be_asked_for_at_rest(job_status: JobStatus, status: QueryStatus, can: bool) -> None:
+def test_remaining_stages_can_be_run_when_idle(job_status: JobStatus, status: QueryStatus, can: bool) -> None:
     assert can_run_all(line(job_status, status)) is can

@@ -11,7 +11,7 @@ from services.questions.lookup import get_query
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import jobs, stages
-from tests.api.pages.seeing import HTML, form, forms, see, send, words
+from tests.api.pages.html import HTML, form, forms, see, send, words
 from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, chain, complete_stages
 
 READY = WHOLE[:6]
@@ -19,7 +19,7 @@ READY = WHOLE[:6]
 
 @pytest.fixture
 async def ready(ctx: ApiContext) -> StoredQuery:
-    """A question with three passages, at rest."""
+    """A question with three passages, whose job is idle."""
     async with ctx.database.connection() as connection:
         return await a_question(connection, *READY, until="consolidate")
 
@@ -126,7 +126,7 @@ async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chu
     assert not [of for of in forms(shown) if of.action.endswith("/answer")]
 
 
-async def test_whoever_awaits_an_answer_is_led_to_it(
+async def test_a_page_that_awaits_an_answer_redirects_to_it(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     waiting = f"/rag/{ready.id}"
@@ -195,7 +195,7 @@ async def test_another_question_keeps_the_expansion_and_needs_embeddings(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
-    assert "sets aside 4 vectors, 3 retrieved chunks, 3 passages" in words(shown)
+    assert "discards 4 vectors, 3 retrieved chunks, 3 passages" in words(shown)
 
     reply = await send(client, shown, f"/rag/{ready.id}/text", question="Why is coffee dark?")
 

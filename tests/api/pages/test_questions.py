@@ -10,7 +10,7 @@ from api.context import ApiContext
 from schemas.statuses import QueryStatus
 from schemas.values.failures import AttemptError
 from store.runs import stages
-from tests.api.pages.seeing import form, forms, see, send, words
+from tests.api.pages.html import form, forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, job_status
 
 
@@ -30,7 +30,7 @@ async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) ->
         (5, "Consolidate"),
     ],
 )
-async def test_a_question_at_rest_offers_its_next_step_and_takes_it(
+async def test_an_idle_question_offers_its_next_step_and_runs_it(
     client: httpx.AsyncClient, ctx: ApiContext, done: int, button: str
 ) -> None:
     async with ctx.database.connection() as connection:
@@ -58,7 +58,7 @@ async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, ct
         assert list(await chain(connection, query.job_id)) == list(WHOLE)
     shown = await see(client, "/rag")
     assert "2 of 8 retrieve" in words(shown)
-    assert "1 question is on the way." in words(shown)
+    assert "1 question is running." in words(shown)
     assert not [of for of in forms(shown) if of.action.endswith(("/run", "/steps"))]
 
 
@@ -86,7 +86,7 @@ async def test_a_ready_question_can_be_searched_for_again_with_a_warning(
     async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE)
     shown = await see(client, "/rag", status="ready")
-    assert "reordered or removed by hand are set aside" in words(shown)
+    assert "manual changes to the passages (kept in history)" in words(shown)
 
     await send(client, shown, f"/rag/{query.id}/search")
 

@@ -34,7 +34,7 @@ Open = Callable[[str], Any]
 
 async def eventually(is_so: Callable[[], bool], *, within_s: float = 10) -> None:
     async with asyncio.timeout(within_s):
-        while not is_so():  # noqa: ASYNC110  (neither a server nor a closed stream tells by an event)
+        while not is_so():  # noqa: ASYNC110  (neither a server nor a closed stream sends an event)
             await asyncio.sleep(0.01)
 
 
@@ -100,49 +100,49 @@ async def test_a_commit_of_another_connection_reaches_the_stream(
         "stages_done": 0,
         "stages": 2,
         "seconds_left": None,
-        "at_rest": False,
+        "is_idle": False,
     }
-    assert (second["states"], second["at_rest"], second["seconds_left"] is None) == ({"running": 1}, False, False)
+    assert (second["states"], second["is_idle"], second["seconds_left"] is None) == ({"running": 1}, False, False)
 
 
-async def test_a_run_that_comes_to_rest_says_so_and_a_retry_wakes_the_stream(
+async def test_a_run_that_finishes_sends_idle_and_a_retry_continues_the_stream(
     watching: Open, database: Database, stored: StoredRun
 ) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         await until(events, "changed")
         async with database.connection() as connection:
             await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
-        assert (await until(events, "rest"))["states"] == {"failed": 1}
+        assert (await until(events, "idle"))["states"] == {"failed": 1}
 
         async with database.connection() as connection:
             await job_control.retry(connection, run_id=stored.run_id)
-        assert (await until(events, "changed", at_rest=False))["states"] == {"waiting": 1}
+        assert (await until(events, "changed", is_idle=False))["states"] == {"waiting": 1}
 
         await carry_out(database, stored, "extract")
         await carry_out(database, stored, "embed")
-        assert (await until(events, "rest"))["states"] == {"succeeded": 1}
+        assert (await until(events, "idle"))["states"] == {"succeeded": 1}
 
 
-async def test_a_run_at_rest_says_so_at_once(watching: Open, database: Database, stored: StoredRun) -> None:
+async def test_a_finished_run_sends_idle_at_once(watching: Open, database: Database, stored: StoredRun) -> None:
     await carry_out(database, stored, "extract")
     await carry_out(database, stored, "embed")
 
     async with watching(f"/runs/{stored.run_id}/events") as events:
-        assert [(await anext(events)).event for _ in range(2)] == ["changed", "rest"]
+        assert [(await anext(events)).event for _ in range(2)] == ["changed", "idle"]
 
 
 async def test_a_burst_of_changes_becomes_few_events(watching: Open, database: Database) -> None:
     async with database.connection() as connection:
         stored = await runs.store(connection, new_run(tuple(map(str, range(40))), stages=("extract",)))
     async with watching(f"/runs/{stored.run_id}/events") as events:
-        told = 0
+        sent = 0
         burst = asyncio.create_task(finish_all(database, stored))
         async for event in events:
-            told += event.event == "changed"
-            if event.event == "rest":
+            sent += event.event == "changed"
+            if event.event == "idle":
                 break
         await burst
-    assert told < 40
+    assert sent < 40
 
 
 async def finish_all(database: Database, stored: StoredRun) -> None:
@@ -205,7 +205,7 @@ async def test_too_many_streams_are_refused(client: httpx.AsyncClient, ctx: ApiC
         assert (reply.status_code, reply.headers["retry-after"]) == (503, "10")
 
 
-async def test_a_server_that_is_told_to_end_does_not_wait_for_its_streams(
+async def test_a_server_that_is_stopped_does_not_wait_for_its_streams(
     database: Database, valkey: ValkeyServer, stored: StoredRun
 ) -> None:
     environment = os.environ | {"DATABASE_URL": database.url, "REDIS_URL": valkey.url}

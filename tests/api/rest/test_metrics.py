@@ -1,4 +1,4 @@
-"""Figures for Prometheus, checked against rows."""
+"""Metrics for Prometheus, against rows."""
 
 from collections.abc import Mapping
 
@@ -138,7 +138,7 @@ async def test_seconds_of_stages_by_outcome(ctx: ApiContext, metrics: Metrics, s
     assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="failed") == 1
 
 
-async def test_calls_and_tokens_that_were_paid(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
+async def test_calls_and_tokens_by_cache(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
     await metrics.text()
     async with ctx.database.connection() as connection:
         for job_id, is_reused in zip(stored.job_ids[:2], (False, True), strict=True):
@@ -149,8 +149,8 @@ async def test_calls_and_tokens_that_were_paid(ctx: ApiContext, metrics: Metrics
     text = await metrics.text()
 
     figures = parsed(text)
-    assert figure(figures, "ragq_llm_calls_total", model="small", cost="paid") == 1
-    assert figure(figures, "ragq_llm_calls_total", model="small", cost="reused") == 1
+    assert figure(figures, "ragq_llm_calls_total", model="small", cache="miss") == 1
+    assert figure(figures, "ragq_llm_calls_total", model="small", cache="hit") == 1
     assert figure(figures, "ragq_llm_tokens_total", model="small", direction="prompt") == 70
     assert figure(figures, "ragq_llm_tokens_total", model="small", direction="reply") == 3
     assert b"said" not in text

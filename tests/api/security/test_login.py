@@ -54,7 +54,7 @@ async def test_an_invalid_token_opens_no_session(visit: Client, make_token: Make
         reply = await log_in(client, "ragq_guess")
 
         assert reply.status_code == 401
-        assert "No live token is this one." in reply.text
+        assert "This token is not valid." in reply.text
         assert "ragq_guess" not in reply.text
         assert SESSION_COOKIE not in client.cookies
 

@@ -29,7 +29,7 @@ Ask = Callable[..., Awaitable[StoredQuery]]
 Working = Callable[..., AbstractAsyncContextManager[None]]
 
 #: For tests in which a worker answers.
-patient = pytest.mark.parametrize("wait_seconds", [30.0])
+waits_long = pytest.mark.parametrize("wait_seconds", [30.0])
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def ask(ctx: ApiContext) -> Ask:
 
 @pytest.fixture
 def working(ctx: ApiContext) -> Working:
-    """A worker that does every stage that is due, with outputs of the right shape. `fails` says what it cannot do."""
+    """A worker that does every stage that is due, with outputs of the right shape. `fails` are the errors of stages."""
 
     @asynccontextmanager
     async def worker(fails: Mapping[str, AttemptError] = NO_FAILURES) -> AsyncIterator[None]:

@@ -10,7 +10,7 @@ from schemas.settings.preset import Preset
 from schemas.values.failures import AttemptError
 from store.questions import presets
 from store.runs import jobs, runs
-from tests.api.rest.rag.conftest import Working, patient
+from tests.api.rest.rag.conftest import Working, waits_long
 from tests.services.questions.questions import chain
 
 PROMPT = "/rag/expansion/prompt"
@@ -59,7 +59,7 @@ async def test_the_prompt_asks_for_as_many_phrases_as_the_preset(client: httpx.A
     assert (missing.status_code, slug(missing)) == (404, "preset-missing")
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
     ("body", "n"),
     [
@@ -109,7 +109,7 @@ async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.A
     assert (await client.get(reply.headers["location"])).json()["query_id"] == reply.json()["query_id"]
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize("error", ["LLMResponseParseError", "ExpansionReplyError"])
 async def test_an_expansion_that_cannot_be_used_is_a_400_and_the_question_stays(
     client: httpx.AsyncClient, working: Working, error: str
@@ -126,7 +126,7 @@ async def test_an_expansion_that_cannot_be_used_is_a_400_and_the_question_stays(
     assert (found["job_status"], found["error"]["type"]) == ("failed", f"schemas.errors.{error}")
 
 
-@patient
+@waits_long
 async def test_another_failure_of_the_expansion_is_a_500(client: httpx.AsyncClient, working: Working) -> None:
     late = AttemptError("schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "llm_timeout", {})
     async with working(fails={"expand": late}):

@@ -18,14 +18,14 @@ from workers.app import make_app as make_broker
 
 
 @dataclass(frozen=True)
-class Listening:
+class LiveServer:
     """A server that takes requests."""
 
     url: str
 
 
 @contextmanager
-def listening(installation: Installation, *, wait_s: float) -> Iterator[Listening]:
+def live_server(installation: Installation, *, wait_s: float) -> Iterator[LiveServer]:
     """The application over the servers of an installation. Steps are waited for at most `wait_s` seconds."""
     ctx = ApiContext(
         # Shorter than any setting may be.
@@ -43,7 +43,7 @@ def listening(installation: Installation, *, wait_s: float) -> Iterator[Listenin
             assert thread.is_alive() and time.monotonic() < deadline
             time.sleep(0.01)
         (port,) = {socket.getsockname()[1] for of in server.servers for socket in of.sockets}
-        yield Listening(f"http://{LOOPBACK}:{port}")
+        yield LiveServer(f"http://{LOOPBACK}:{port}")
     finally:
         server.should_exit = True
         thread.join()

@@ -1,4 +1,4 @@
-"""Pages as a browser asks for them, and what can be found in them."""
+"""Pages as a browser requests them, and their forms and text."""
 
 import re
 from html.parser import HTMLParser
@@ -14,7 +14,7 @@ class Form(dict[str, str]):
 
     action: str
     label: str
-    """What its last button says."""
+    """The label of its last button."""
 
 
 class _Reader(HTMLParser):
