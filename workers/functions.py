@@ -18,9 +18,15 @@ FOLDERS: Final = {
     ("index", "tags"): "vocabularies",
 }
 
-FUNCTIONS: Final[dict[tuple[str, str, str], StageFunction]] = {
-    (*chain, stage.name): import_module(f"workers.bindings.{FOLDERS[chain]}.{stage.name}").run
-    for chain, stages in CHAINS.items()
-    for stage in stages
-}
-"""By kind, mode and stage. Modules that a worker includes may replace functions and add those of other chains."""
+
+def functions_of_chains() -> dict[tuple[str, str, str], StageFunction]:
+    """The functions of every listed stage, by kind, mode and stage."""
+    return {
+        (*chain, stage.name): import_module(f"workers.bindings.{FOLDERS[chain]}.{stage.name}").run
+        for chain, stages in CHAINS.items()
+        for stage in stages
+    }
+
+
+FUNCTIONS: Final = functions_of_chains()
+"""What workers run. Modules that a worker includes may replace functions, and add those of other chains."""

@@ -160,7 +160,7 @@ class StageRunner:
             committed = await self._commit(claim, read, result)
         except DatabaseUnreachableError:
             raise
-        except Exception as error:  # noqa: BLE001  (the one broad catch: whatever a stage raises is stored and raised)
+        except Exception as error:  # noqa: BLE001  (whatever a stage raises is stored, and raised)
             await self._fail(claim, read, error)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
             raise _without_words(error) from None
