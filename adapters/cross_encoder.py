@@ -41,7 +41,7 @@ class CrossEncoderScorer:
         return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: self._digest)
 
     async def score_pairs(
-        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int = 8, max_tokens: int = 512
+        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int, max_tokens: int
     ) -> list[float]:
         """See PairScorer. Passages of like length share a batch, since all in it are padded to the longest."""
         loop = asyncio.get_running_loop()

@@ -58,7 +58,7 @@ class Made(NamedTuple):
     query_vectors: NDArray[np.float32]
 
 
-class Measured(NamedTuple):
+class SearchMeasurement(NamedTuple):
     """One way of searching, in milliseconds per call."""
 
     chunks: int
@@ -82,12 +82,12 @@ def search(chunks: tuple[int, ...], queries: int, json_file: Path | None) -> Non
     """
     machine, console = this_machine(PACKAGES), Console(width=118)
     console.print(machine.sentence())
-    measured: list[Measured] = []
+    measured: list[SearchMeasurement] = []
     with servers() as running:
         for count in chunks:
             measured += asyncio.run(_measure(running.postgres.url, count, queries, console))
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in Measured._fields:
+    for column in SearchMeasurement._fields:
         table.add_column(column, justify="left" if column == "way" else "right")
     for row in measured:
         table.add_row(f"{row.chunks:,}", row.way, str(row.lists), f"{row.p50_ms:.1f}", f"{row.p95_ms:.1f}")
@@ -119,7 +119,7 @@ def _text(ranks: NDArray[np.int64]) -> str:
     return " ".join(f"w{rank:x}" for rank in ranks)
 
 
-async def _measure(url: str, chunks: int, queries: int, console: Console) -> list[Measured]:
+async def _measure(url: str, chunks: int, queries: int, console: Console) -> list[SearchMeasurement]:
     database = Database(url, pool_size=1)
     made = made_up(chunks, queries)
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
@@ -176,7 +176,7 @@ async def _embedded(connection: Connection, vectors: Vectors) -> int:
     return claim.attempt_id
 
 
-async def _timed(search: PostgresChunkSearch, corpus: int, made: Made, way: str, lists: int) -> Measured:
+async def _timed(search: PostgresChunkSearch, corpus: int, made: Made, way: str, lists: int) -> SearchMeasurement:
     taken = []
     for first in range(len(made.queries)):
         places = [(first + offset) % len(made.queries) for offset in range(lists)]
@@ -187,7 +187,7 @@ async def _timed(search: PostgresChunkSearch, corpus: int, made: Made, way: str,
         else:
             await search.dense(corpus, vectors, limit=DENSE_LIMIT)
         taken.append((time.perf_counter() - began) * 1000)
-    return Measured(len(made.texts), way, lists, median(taken), quantiles(taken, n=20)[-1])
+    return SearchMeasurement(len(made.texts), way, lists, median(taken), quantiles(taken, n=20)[-1])
 
 
 def _recall(exact: Sequence[Sequence[Hit]], found: Sequence[Sequence[Hit]]) -> float:

@@ -3,7 +3,7 @@
 import asyncio
 
 from schemas.values.tags import EmbeddedPhrases
-from stages.tags.embed import Embedded, embed_phrases
+from stages.tags.embed import PhraseVectors, embed_phrases
 from workers.bindings.tags.reading import context_tags, models, phrases
 from workers.work import Result, Work
 
@@ -13,7 +13,7 @@ async def run(work: Work) -> Result[EmbeddedPhrases]:
     loaded = await models(work)
     given, context = phrases(work), context_tags(work)
 
-    def embed() -> Embedded:
+    def embed() -> PhraseVectors:
         return embed_phrases(
             given,
             tokens=loaded.tokens,

@@ -20,7 +20,7 @@ json_objects = st.dictionaries(
 
 
 @pytest.mark.parametrize(
-    ("raw", "rungs"),
+    ("raw", "repairs"),
     [
         ('{"a": ["x"]}', ()),
         ('Thinking.\n<answer>```json\n{"a": ["x"]}\n```</answer>', ()),
@@ -31,8 +31,8 @@ json_objects = st.dictionaries(
         ('{a: ["x"', (RepairStep.JSON_REPAIR,)),
     ],
 )
-def test_the_rungs_that_were_needed_are_told(raw: str, rungs: tuple[RepairStep, ...]) -> None:
-    assert parse_reply(raw) == ParsedReply({"a": ["x"]}, rungs)
+def test_the_rungs_that_were_needed_are_told(raw: str, repairs: tuple[RepairStep, ...]) -> None:
+    assert parse_reply(raw) == ParsedReply({"a": ["x"]}, repairs)
 
 
 @pytest.mark.parametrize(

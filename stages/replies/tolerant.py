@@ -24,10 +24,10 @@ class RepairStep(StrEnum):
 
 
 class ParsedReply(NamedTuple):
-    """An object and the rungs that it took to get it, in order; none when strict parsing was enough."""
+    """An object and the repairs that it took to get it, in order; none when strict parsing was enough."""
 
     value: dict[str, Any]
-    rungs: tuple[RepairStep, ...]
+    repairs: tuple[RepairStep, ...]
 
 
 def parse_reply(raw: str) -> ParsedReply:
@@ -37,7 +37,7 @@ def parse_reply(raw: str) -> ParsedReply:
     about the reply than the last rung's error would. A reply that is JSON but no object is no object on any rung.
 
     >>> parse_reply('{"PHQ8_Sleep": ["up at three",]}')
-    ParsedReply(value={'PHQ8_Sleep': ['up at three']}, rungs=(<RepairStep.FIXUPS: 'json_fixups_applied'>,))
+    ParsedReply(value={'PHQ8_Sleep': ['up at three']}, repairs=(<RepairStep.FIXUPS: 'json_fixups_applied'>,))
     """
     text = raw.strip()
     if (value := _strict_or_none(text)) is not None:
@@ -49,11 +49,11 @@ def parse_reply(raw: str) -> ParsedReply:
         first_error = str(error)
 
     corrected = tolerant_fixups(text)
-    rungs = (RepairStep.FIXUPS,) if corrected != text else ()
+    repairs = (RepairStep.FIXUPS,) if corrected != text else ()
     if (value := _strict_or_none(corrected)) is not None:
-        return ParsedReply(value, rungs)
+        return ParsedReply(value, repairs)
     if (value := python_literal_object(corrected)) is not None:
-        return ParsedReply(value, (*rungs, RepairStep.PYTHON_LITERAL))
+        return ParsedReply(value, (*repairs, RepairStep.PYTHON_LITERAL))
     # The library guesses better from what the model wrote than from corrections that did not lead to JSON.
     if (value := _repaired_or_none(text)) is not None:
         return ParsedReply(value, (RepairStep.JSON_REPAIR,))
