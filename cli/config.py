@@ -18,7 +18,7 @@ from schemas.settings.run import RUN_SETTINGS, settings_hash
 from schemas.settings.words import value_in_words
 
 _WIDTH_WITHOUT_TERMINAL = 160
-"""Columns for a pipe or a file: the longest name and value stand on one line, so that grep finds them."""
+"""Columns for a pipe or a file: the longest name and value fit on one line, so that grep finds them."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,4 +1,4 @@
-"""Reads a folder in the DAIC-WOZ layout. The files are found and read here; what they mean is told elsewhere."""
+"""Finds and reads the files of a folder in the DAIC-WOZ layout. `stages/participants/daic_woz.py` interprets them."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,7 @@
 """Cuts a work: a heading chunk per section with all its lines, and content chunks under it, which are searched."""
 
-from schemas.values.corpora import CutChunk, VectorStatus
+from schemas.statuses import VectorStatus
+from schemas.values.corpora import CutChunk
 from stages.corpora.blocks import Block, BlockKind, MarkdownDocument
 from stages.corpora.lines import passage
 from stages.corpora.packing import ChunkSize, pack
