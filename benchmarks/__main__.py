@@ -31,7 +31,7 @@ BENCHMARKS: Final[dict[str, click.Command]] = {
 
 @click.group(commands=BENCHMARKS, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    """Measure ragq on this machine, with servers that are started for it and thrown away.
+    """Measure ragq on this machine, with temporary servers.
 
     Example:
 
