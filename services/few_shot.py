@@ -1,4 +1,4 @@
-"""What few-shot jobs take from a reference index: which one, and what the run has to say about it."""
+"""The reference index that few-shot jobs use, and what the run records about it."""
 
 from typing import Any, NamedTuple
 
@@ -87,7 +87,7 @@ async def _unfit_sidecars(connection: Connection, index: StoredIndex, settings: 
         )
     elif needs_scores and not settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
         meta = _chunk_scores_meta(index)
-        unknown = "prompt_hash: nothing tells by which prompt the chunks were scored"
+        unknown = "prompt_hash: nothing records by which prompt the chunks were scored"
         other = unknown if meta is None else other_prompt(meta)
         unfit += [f"{other}; {PROMPT_REMEDY}"] if other else []
     return unfit

@@ -1,4 +1,4 @@
-"""What people decide about runs and jobs on their pages: a form, and the page again with what came of it."""
+"""Actions on runs and jobs from their pages: a form, and the page again with the result."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -14,7 +14,7 @@ from store.runs.runs import Target
 
 Note = Annotated[str, Form(max_length=2000)]
 
-#: The states in which a decision concerns a job.
+#: The states of a job in which an action changes it.
 _CONCERNED = {
     Action.RETRY: (JobStatus.FAILED, JobStatus.POISONED),
     Action.RESUME: (JobStatus.PAUSED,),
@@ -24,7 +24,7 @@ _CONCERNED = {
 
 
 class ActionResult(BaseModel):
-    """What a decision came to, as the address of the page tells it."""
+    """What an action changed, as the address of the page shows it."""
 
     action: Action | None = None
     jobs: int = Field(default=0, ge=0, lt=2**63)
@@ -35,13 +35,13 @@ LastAction = Annotated[ActionResult, Query()]
 
 
 def possible(states: Mapping[JobStatus, int]) -> dict[Action, int]:
-    """The decisions that would change something, each with how many jobs it concerns."""
+    """The actions that would change something, each with the number of jobs."""
     counts = {action: sum(states.get(status, 0) for status in concerned) for action, concerned in _CONCERNED.items()}
     return {action: count for action, count in counts.items() if count}
 
 
 async def decide(ctx: ApiContext, target: Target, action: Action, note: str, *, back_to: str) -> Response:
-    """Carry a decision out and lead back to a page."""
+    """Carry out an action and lead back to a page."""
     decided = await control(ctx.broker, ctx.database, target, action, note=note.strip() or None)
     query = f"action={action}&jobs={len(decided.job_ids)}&sent={str(decided.is_sent).lower()}"
     return RedirectResponse(f"{back_to}?{query}", 303)

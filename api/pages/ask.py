@@ -87,7 +87,7 @@ async def new_page(
 
 @router.post("/rag/new", dependencies=[Depends(csrf)])
 async def new(request: Request, ctx: Context, principal: Admitted, form: Annotated[AskForm, Form()]) -> Response:
-    """Ask; or show the prompt for a model of one's own. What cannot be used is said beside what was typed."""
+    """Ask; or show the prompt for an external model. Errors are shown beside what was typed."""
     if form.click is Click.PROMPT:
         return await _form(request, ctx, form)
     try:

@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 FEWEST: Final = 3
 
 SAID: Final = {
-    "expansion": "The expansion is saved. What was computed from the old one is set aside: embed the question next.",
+    "expansion": "The expansion is saved, and what was computed from the old one is stale: embed the question next.",
     "context": "The passages are saved; prompts show them in this order.",
     "same": "Nothing was changed, so nothing became stale.",
 }

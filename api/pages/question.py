@@ -43,7 +43,7 @@ Awaited = Annotated[int | None, Query(ge=0, le=MAX_ID)]
 
 
 class PastedAnswer(BaseModel):
-    """The answer of a model of one's own, to the prompt with so many sources."""
+    """The answer of an external model, to the prompt with so many sources."""
 
     response_text: Typed = ""
     top_n: Annotated[int, Form(ge=1, le=MAX_SOURCES)] | None = None

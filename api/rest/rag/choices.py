@@ -14,7 +14,7 @@ def places_of(choices: Sequence[PassageChoice], passages: Sequence[Passage]) -> 
     """The places of the passages that are chosen, in the order of the choices.
 
     A passage is recognised by those of its place, chunks, work and lines that a choice names. Raises QueryValueError
-    for a choice that names none of them, that fits no passage or several, and that changes what a passage says.
+    for a choice that names none of them, that fits no passage or several, and that changes the text of a passage.
     """
     stored = [passage.model_dump() for passage in passages]
     return [_place(number, choice, stored) for number, choice in enumerate(choices, start=1)]
@@ -36,7 +36,8 @@ def _place(number: int, choice: PassageChoice, passages: Sequence[dict[str, Any]
     changed = [name for name, value in given.items() if passage[name] != value]
     if changed:
         raise QueryValueError(
-            _FIELD, f"entry {number} has another {', '.join(changed)}; passages say what their works say, and stay so"
+            _FIELD,
+            f"entry {number} has another {', '.join(changed)}; the lines of a work cannot be changed",
         )
     place: int = passage["place"]
     return place

@@ -66,7 +66,7 @@ async def retrieve_chunks(
 ) -> Retrieved | Response:
     """Search by vectors and full text, fuse both, rank, and have a model judge what was chosen if the preset has that.
 
-    404 before the question is embedded. What was chosen before is replaced, and consolidation comes again.
+    404 before the question is embedded. What was chosen before is replaced, and its consolidation is stale.
     """
     asked = await _start(ctx, query_id, Step.RETRIEVE, preset=config_preset)
     if pending := await pending_response(ctx, asked, wait):
