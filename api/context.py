@@ -1,4 +1,4 @@
-"""What every request may use."""
+"""What every request may use: settings, database, broker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ from store.runs.changes import Changes
 
 @dataclass(frozen=True, kw_only=True)
 class ApiContext:
-    """The servers, and the settings of this process. Connections are borrowed for statements, never for a request."""
+    """Settings and servers. A connection is borrowed for statements, never for a whole request."""
 
     settings: ProcessSettings
     database: Database
     broker: Celery
     flower_url: str | None = None
-    """The monitor to link to, if there is one."""
+    """The address of Flower for links, if it runs."""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What the settings of new runs are read from."""
     env_file: Path | None = None
@@ -36,21 +36,21 @@ class ApiContext:
 
     @cached_property
     def changes(self) -> Changes:
-        """What wakes whoever waits for a run or a job."""
+        """Notifications of changes of runs and jobs."""
         return Changes(self.database.url)
 
     @cached_property
     def streams(self) -> Streams:
-        """The event streams that are open."""
+        """The open event streams."""
         return Streams(self.database)
 
     @cached_property
     def metrics(self) -> Metrics:
-        """The figures of this server."""
+        """The metrics of this server."""
         return Metrics(self.database)
 
     async def close(self) -> None:
-        """Give back what is held."""
+        """Close the connections."""
         await self.changes.close()
         await self.database.close()
 

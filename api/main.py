@@ -1,4 +1,4 @@
-"""The entry of a server: `uvicorn --factory api.main:app`."""
+"""The entry point of a server: `uvicorn --factory api.main:app`."""
 
 import os
 

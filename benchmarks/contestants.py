@@ -23,8 +23,9 @@ from stack.endings import end
 from stack.logs import last_lines
 from stack.processes import worker_command
 from store.database import Database
-from store.runs import runs
-from store.runs.runs import NewJob, NewRun, PendingChain, PendingStage
+from store.runs import overviews
+from store.runs.pending_chains import PendingChain, PendingStage
+from store.runs.runs import NewJob, NewRun
 from workers.app import make_app
 from workers.messages import send
 
@@ -90,7 +91,7 @@ def ragq(servers: Servers) -> Iterator[Contestant]:
 
     async def is_open(database: Database, run_id: int) -> bool:
         async with database.connection() as connection:
-            overview = await runs.overview(connection, run_id)
+            overview = await overviews.overview(connection, run_id)
         return overview is not None and overview.open_jobs > 0
 
     with process, asyncio.Runner() as runner:

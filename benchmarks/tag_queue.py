@@ -30,7 +30,7 @@ from stack.processes import WORKER_CONCURRENCY, WORKER_STAGES, worker_command
 from stages.files.problems import accept
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 from store.database import Database
-from store.runs import runs
+from store.runs import overviews
 from store.vocabularies import vocabularies
 from workers.app import make_app
 
@@ -120,10 +120,10 @@ async def _run(database: Database, running: Servers, asked: list[PhraseSet]) -> 
     settings = resolve(profile="demo", environment={"PSQ_MIN_TAG_COUNT": "0"})
     submitted = await submit(make_app(running.valkey.url), database, request, settings, always_new=True)
     async with database.connection() as connection:
-        (found,) = await runs.overviews(connection, run_id=submitted.run_id)
+        (found,) = await overviews.overviews(connection, run_id=submitted.run_id)
         while found.open_jobs:
             await asyncio.sleep(_POLL_S)
-            (found,) = await runs.overviews(connection, run_id=submitted.run_id)
+            (found,) = await overviews.overviews(connection, run_id=submitted.run_id)
     if found.states != {JobStatus.SUCCEEDED: len(asked)}:
         sys.exit(f"Not all jobs succeeded: {found.states}")
     return submitted.run_id

@@ -7,7 +7,7 @@ from cli.numbers_in_words import counted
 from cli.output import print_json
 from cli.session import with_servers
 from services.control import Action, control
-from store.runs.runs import Target
+from store.runs.job_control import Target
 
 _NOTE = click.option("--note", help="The reason; shown with the jobs.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -28,7 +28,7 @@ def corpus_group() -> None:
 @corpus_group.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(as_json: bool) -> None:
-    """List the corpora, with how many of their chunks can be found.
+    """List the corpora, with how many of their chunks can be searched.
 
     \b
     Example:

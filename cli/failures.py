@@ -8,7 +8,7 @@ from cli.ids import RUN
 from cli.output import console, notices, print_json
 from cli.session import with_database
 from schemas.errors import RunMissingError
-from schemas.values.failures import Failure, FailureList
+from schemas.values.failures import FailureList, ReportedFailure
 from stages.reports.failures import failure_list
 from store.database import Connection
 from store.runs import scored_runs
@@ -21,9 +21,9 @@ _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 @click.argument("run_id", metavar="RUN", type=RUN)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: summary and failures.")
 def failures(run_id: int, as_json: bool) -> None:
-    """List every failure of a run, oldest first, those that a later attempt put right included.
+    """List every failure of a run, oldest first, including those that a later attempt resolved.
 
-    Messages hold no word of a transcript; `ragq inspect JOB STAGE` shows what was really said.
+    Messages hold no transcript text; `ragq inspect JOB STAGE` shows the details.
 
     \b
     Example:
@@ -67,5 +67,5 @@ def _print(found: FailureList) -> None:
     )
 
 
-def _message(failure: Failure) -> str:
+def _message(failure: ReportedFailure) -> str:
     return failure.message if failure.phq8_item is None else f"{failure.phq8_item}: {failure.message}"

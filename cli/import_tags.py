@@ -51,8 +51,8 @@ def tags_command(directory: Path, name: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"vocabulary": called, "id": vocabulary_id, **counts})
         return
-    told = ", ".join(f"{count} {what}" for what, count in counts.items())
-    click.echo(f"Imported vocabulary '{called}': {told}.")
+    imported = ", ".join(f"{count} {what}" for what, count in counts.items())
+    click.echo(f"Imported vocabulary '{called}': {imported}.")
     click.echo(f"`ragq index tags {called}` builds its models.", err=True)
 
 

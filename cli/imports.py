@@ -53,7 +53,7 @@ def participants(
     """Import interviews, labels and splits in the DAIC-WOZ layout.
 
     Importing the same participants again replaces them; runs that were submitted on another transcript then refuse
-    to go on with the new one.
+    to continue with the new one.
 
     \b
     Example:

@@ -13,7 +13,7 @@ from cli.output import coloured, console, print_json
 from cli.session import with_database, with_servers
 from cli.submit_queries import read_reply
 from schemas.errors import Refused
-from schemas.statuses import JobStatus
+from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.queries import Intent
 from services.dispatch import enqueue
 from services.questions import edits
@@ -64,7 +64,7 @@ def list_command(limit: int, as_json: bool) -> None:
         table.add_column(heading)
     for line in lines:
         state = coloured(line.job_status)
-        needs = "" if line.status == "ready" else line.status
+        needs = "" if line.status is QueryStatus.READY else line.status
         numbers = (str(line.id), f"r{line.run_id}", f"j{line.job_id}")
         table.add_row(*numbers, state, needs, line.intent or "", str(line.results), line.original_query)
     console().print(table)
@@ -225,7 +225,7 @@ def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable
 
     line = with_servers(change_and_send)
     click.echo(f"j{line.job_id} {line.job_status}")
-    if line.job_status == JobStatus.SUCCEEDED and line.status != "ready":
+    if line.job_status == JobStatus.SUCCEEDED and line.status != QueryStatus.READY:
         click.echo(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
 
 
@@ -263,8 +263,8 @@ def _print_query(shown: QueryDetails) -> None:
         note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
         out.print(f"\nanswer {result.id} ({result.model or result.origin}){note}", style="bold")
         out.print(result.response_text, markup=False, highlight=False)
-    if line.status == "vec_err":
+    if line.status == QueryStatus.VEC_ERR:
         why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"
-        out.print(f"\nvec_err: the embedding failed; {why}, {again}", style="red")
-    elif line.status != "ready":
+        out.print(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", style="red")
+    elif line.status != QueryStatus.READY:
         out.print(f"\nnext: {line.status}", style="dim")

@@ -112,7 +112,7 @@ def import_command(
 def export_command(name: str, directory: Path | None, force: bool, as_json: bool) -> None:
     """Export a reference index as NAME.npz and the files beside it.
 
-    NAME.json holds what the participants said, in plain text: choose a folder where that may lie. `ragq references
+    NAME.json holds transcript text in plain form: choose a folder where that is allowed. `ragq references
     import` gives the same index again, vectors to the last bit.
 
     \b

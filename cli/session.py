@@ -1,4 +1,4 @@
-"""How commands reach the servers: one connection, one event loop, and plain words when a server is not there."""
+"""How commands reach the servers: one connection, one event loop, and a clear error when a server is unavailable."""
 
 import asyncio
 import os
@@ -55,7 +55,7 @@ def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
         except CONNECTION_ERRORS as error:
             raise StackError(
                 f"The database cannot be reached ({type(error).__name__}). "
-                "`ragq ps` tells how the stack is; `ragq up` starts it."
+                "`ragq ps` shows the state of the stack; `ragq up` starts it."
             ) from error
         finally:
             await database.close()

@@ -14,7 +14,7 @@ from store.vocabularies.vocabularies import StoredVocabulary
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def vocabulary() -> None:
-    """List and show vocabularies: closed sets of tags that phrases are led to.
+    """List and show vocabularies: closed sets of tags that phrases are mapped to.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`ragq watch`: a run as it goes."""
+"""`ragq watch`: follow a run until it finishes."""
 
 import asyncio
 import time
@@ -31,11 +31,11 @@ SOME_FAILED = 3
 
 @click.command()
 @click.argument("run_id", metavar="RUN", type=RUN)
-@click.option("--json", "as_json", is_flag=True, help="Print the run as one JSON object when it has come to rest.")
+@click.option("--json", "as_json", is_flag=True, help="Print the run as one JSON object when it has finished.")
 def watch(run_id: int, as_json: bool) -> None:
-    """Follow a run until it comes to rest, with the time it still needs.
+    """Follow a run until it finishes, with the estimated remaining time.
 
-    Ctrl-C ends the watching and leaves the run alone. Exit code 3 when some jobs did not succeed.
+    Ctrl-C stops watching; the run continues. Exit code 3 when some jobs did not succeed.
 
     \b
     Example:
@@ -65,7 +65,7 @@ def wait_until_idle(run_id: int) -> RunView:
     try:
         return with_database(lambda connection: _until_rest(connection, run_id, notices()))
     except KeyboardInterrupt:
-        click.echo(f"\nNo longer watching; r{run_id} goes on. `ragq watch r{run_id}` looks again.", err=True)
+        click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` resumes watching.", err=True)
         raise SystemExit(0) from None
 
 
@@ -93,7 +93,7 @@ async def _until_rest(connection: Connection, run_id: int, screen: Console) -> R
 
 
 async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:
-    """The run, and whether it has come to rest, at one moment: the reaper may let a job publish in the next."""
+    """The run and whether it is idle, read in one snapshot: the reaper may make a publication due a moment later."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         view = await read(connection, run_id)
         return view, not (view.overview.open_jobs or await index_runs.is_publication_due(connection, run_id))

@@ -15,7 +15,7 @@ from stages.participants.chunk_scores import is_circular, refuse_circular_scorin
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
 from store.database import Connection, Database
 from store.references import chunk_scores
-from store.runs import runs
+from store.runs import overviews
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -123,5 +123,5 @@ async def plan_chunk_scores(
 
 async def _has_succeeded(database: Database, run_id: int) -> bool:
     async with database.connection() as connection:
-        found = await runs.overview(connection, run_id)
+        found = await overviews.overview(connection, run_id)
     return found is not None and found.states.get(JobStatus.SUCCEEDED) == found.jobs

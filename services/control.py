@@ -9,8 +9,8 @@ from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
 from services.dispatch import enqueue
 from store.database import Connection, Database
-from store.runs import runs
-from store.runs.runs import Target
+from store.runs import job_control, runs
+from store.runs.job_control import Target
 
 
 class Action(StrEnum):
@@ -69,13 +69,13 @@ async def _change(connection: Connection, target: Target, action: Action, note: 
     chosen = target._asdict()
     match action:
         case Action.RETRY:
-            return await runs.retry(connection, **chosen)
+            return await job_control.retry(connection, **chosen)
         case Action.RESUME:
-            return await runs.resume(connection, **chosen)
+            return await job_control.resume(connection, **chosen)
         case Action.PAUSE:
-            return await runs.hold(connection, JobStatus.PAUSED, note, **chosen)
+            return await job_control.hold(connection, JobStatus.PAUSED, note, **chosen)
         case Action.CANCEL:
-            return await runs.hold(connection, JobStatus.CANCELLED, note, **chosen)
+            return await job_control.hold(connection, JobStatus.CANCELLED, note, **chosen)
 
 
 async def _refuse_unknown(connection: Connection, target: Target) -> None:

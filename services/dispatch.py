@@ -7,7 +7,7 @@ from typing import NamedTuple
 from celery import Celery
 
 from store.database import Database
-from store.runs import runs
+from store.runs import pending_chains
 from workers.messages import BROKER_ERRORS, send
 
 
@@ -30,7 +30,7 @@ async def enqueue(app: Celery, database: Database, job_ids: Sequence[int]) -> En
     another thread.
     """
     async with database.connection() as connection:
-        chains = await runs.pending_chains(connection, job_ids)
+        chains = await pending_chains.pending_chains(connection, job_ids)
     return Enqueued(len(chains), await asyncio.to_thread(send, app, chains))
 
 

@@ -7,8 +7,8 @@ from celery import Celery
 
 from services.dispatch import enqueue
 from store.database import Connection, Database
-from store.runs import runs
-from store.runs.runs import NewRun, Stored
+from store.runs import job_control, runs
+from store.runs.runs import NewRun, StoredRun
 
 
 class PlannedRun(NamedTuple):
@@ -33,7 +33,7 @@ class Submitted(NamedTuple):
     """Jobs whose message was sent; fewer than `due` when the broker is unavailable. The reaper sends the rest."""
 
 
-async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> Stored:
+async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
     """Store a run with what belongs to it, in one transaction, or find the run of the same work. Nothing is sent."""
     async with connection.transaction():
         stored = await runs.store(connection, planned.run, always_new=always_new)
@@ -46,6 +46,6 @@ async def submit_run(app: Celery, database: Database, planned: PlannedRun, *, al
     """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs."""
     async with database.connection() as connection, connection.transaction():
         stored = await store_run(connection, planned, always_new=always_new)
-        resumed = [] if stored.is_new else await runs.retry(connection, run_id=stored.run_id)
+        resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
     enqueued = await enqueue(app, database, stored.job_ids if stored.is_new else resumed)
     return Submitted(stored.run_id, stored.is_new, len(stored.job_ids), len(resumed), enqueued.due, enqueued.sent)

@@ -38,14 +38,15 @@ class TextEncoder(Protocol):
         """One row per text, in order, in the model's native dimension, not normalised further than the model does.
 
         No text gives a matrix of zero rows. Texts beyond the model's token limit are cut by the model. A row depends on
-        its text alone, to the last bit: which texts share a pass is chance, and results have to be the same again.
+        its text alone but for rounding, because which texts share a pass is chance: two rows of one text lie at most
+        1e-5 of their length apart. So a cosine moves by 2e-5 at most.
         """
         ...
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
         """For each text, in order, one row per token that the model sees, its own special tokens too.
 
-        Rows are in the model's native dimension and of any length, and depend on their text alone, to the last bit.
+        Rows are in the model's native dimension and of any length, and depend on their text alone as those of `encode`.
         """
         ...
 
@@ -115,7 +116,7 @@ class PairScorer(Protocol):
         ...
 
     async def score_pairs(
-        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int = 8, max_tokens: int = 512
+        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int, max_tokens: int
     ) -> list[float]:
         """One raw logit per passage, in order; higher fits better, and there are no bounds.
 
@@ -159,8 +160,8 @@ class ReferenceSearch(Protocol):
         *,
         limit: int,
         exclude_participant: int,
-        tagged_only: bool = False,
-        score_source: ScoreSource = "participant",
+        tagged_only: bool,
+        score_source: ScoreSource,
     ) -> list[tuple[Reference, ...]]:
         """For each query, in order, the `limit` nearest chunks: similarity down, then participant, then ordinal.
 

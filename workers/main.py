@@ -16,21 +16,6 @@ from workers import process
 from workers.app import make_worker_app
 from workers.crashpoints import crash_point
 from workers.stage_task import run_stage
-from workers.tasks import (  # noqa: F401
-    assemble,
-    augment,
-    chunk,
-    consolidate,
-    embed,
-    expand,
-    extract,
-    generate,
-    publish,
-    rerank,
-    retrieve,
-    score,
-    validate,
-)
 
 log = structlog.get_logger(__name__)
 

@@ -18,6 +18,7 @@ from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, connections
 from store.database import Database
 from store.runs import workers
+from workers.functions import FUNCTIONS
 from workers.leases import Leases
 from workers.loop import LoopThread, essential
 from workers.reaper import Reaper
@@ -74,6 +75,7 @@ class WorkerProcess:
             self._database,
             self._leases,
             self._wiring,
+            FUNCTIONS,
             worker_id=self.worker_id,
             lease_s=settings.ragq_lease_seconds,
             grace_s=settings.ragq_republish_seconds,

@@ -21,15 +21,17 @@ from schemas.errors import (
 )
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.statuses import StageStatus
+from schemas.values.base import Value
+from schemas.values.failures import AttemptError
 from stages import failures
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnreachableError
 from store.runs import ledger, runs, stages
-from store.runs.stages import Claim, Committed, Failure
+from store.runs.stages import Claim, Committed
 from workers.crashpoints import crash_point
 from workers.leases import Leases
 from workers.process_lock import SharedExclusiveLock
 from workers.wiring import Wiring
-from workers.work import Result, StageFunction, Work
+from workers.work import Result, StageFunctions, Work
 
 log = structlog.get_logger("ragq.stages")
 
@@ -60,6 +62,7 @@ class StageRunner:
         database: Database,
         leases: Leases,
         wiring: Wiring,
+        functions: StageFunctions,
         *,
         worker_id: str,
         lease_s: float,
@@ -69,6 +72,7 @@ class StageRunner:
         self._database = database
         self._leases = leases
         self._wiring = wiring
+        self._functions = functions
         self._worker_id = worker_id
         self._lease_s = lease_s
         self._grace_s = grace_s
@@ -78,40 +82,36 @@ class StageRunner:
         self._lock = SharedExclusiveLock()
         self._settings: dict[int, FrozenSettings] = {}
 
-    async def run(
-        self, stage: str, job_id: int, functions: Mapping[str, StageFunction], *, is_redelivered: bool
-    ) -> Outcome:
+    async def run(self, stage: str, job_id: int, *, is_redelivered: bool) -> Outcome:
         """Take one message for a stage through to its end.
 
-        `functions` holds the stage's function per kind of job. When the stage fails, its exception is stored and
-        raised again: ragq's own as it is, any other as StageFailed, without its words.
+        When the stage fails, its exception is stored and raised again: ragq's own as it is, any other as StageFailed,
+        without its words.
         """
         try:
-            return await self._run(stage, job_id, functions, is_redelivered)
+            return await self._run(stage, job_id, is_redelivered)
         except DatabaseUnreachableError as error:
             # Nothing is wrong with the stage: its lease runs out, and it comes again when the database is back.
             log.warning("stage_left_to_its_lease", job_id=job_id, stage=stage, error=str(error))
             return Outcome.NOTHING_TO_DO
 
-    async def _run(
-        self, stage: str, job_id: int, functions: Mapping[str, StageFunction], is_redelivered: bool
-    ) -> Outcome:
+    async def _run(self, stage: str, job_id: int, is_redelivered: bool) -> Outcome:
         async with self._lock.shared():
             claim = await self._claim(stage, job_id, interrupted_below=self._last_chance)
             if claim is not None:
-                return await self._hold(claim, functions)
+                return await self._hold(claim)
         if await self._has_one_chance_left(stage, job_id):
             async with self._lock.exclusive():
                 claim = await self._claim(stage, job_id)
                 if claim is not None:
-                    return await self._hold(claim, functions)
+                    return await self._hold(claim)
         return await self._forward(stage, job_id, is_redelivered)
 
-    async def _hold(self, claim: Claim, functions: Mapping[str, StageFunction]) -> Outcome:
+    async def _hold(self, claim: Claim) -> Outcome:
         crash_point("after_claim", claim.stage, claim.attempt)
         self._leases.hold(claim)
         try:
-            return await self._carry_out(claim, functions[claim.kind])
+            return await self._carry_out(claim)
         finally:
             self._leases.release(claim)
 
@@ -148,7 +148,8 @@ class StageRunner:
         )
         return Outcome.NOTHING_TO_DO if next_stage is None else Outcome.FORWARDED
 
-    async def _carry_out(self, claim: Claim, function: StageFunction) -> Outcome:
+    async def _carry_out(self, claim: Claim) -> Outcome:
+        function = self._functions[claim.kind, claim.mode, claim.stage]
         bound = log.bind(run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, attempt=claim.attempt)
         bound.info("stage_started")
         read: dict[str, Any] = {}
@@ -159,7 +160,7 @@ class StageRunner:
             committed = await self._commit(claim, read, result)
         except DatabaseUnreachableError:
             raise
-        except Exception as error:  # noqa: BLE001  (the one broad catch: whatever a stage raises is stored and raised)
+        except Exception as error:  # noqa: BLE001  (whatever a stage raises is stored, and raised)
             await self._fail(claim, read, error)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
             raise _without_words(error) from None
@@ -170,7 +171,7 @@ class StageRunner:
         crash_point("after_commit", claim.stage, claim.attempt)
         return Outcome.STORED
 
-    async def _commit(self, claim: Claim, read: Mapping[str, Any], result: Result) -> Committed | None:
+    async def _commit(self, claim: Claim, read: Mapping[str, Any], result: Result[Value]) -> Committed | None:
         output = result.output.model_dump(mode="json")
         crash_point("before_commit", claim.stage, claim.attempt)
         return await self._database.with_retry(
@@ -181,7 +182,7 @@ class StageRunner:
         )
 
     async def _fail(self, claim: Claim, read: Mapping[str, Any], error: Exception) -> None:
-        failure = Failure(
+        stored = AttemptError(
             failures.type_name(error),
             failures.shown_message(error),
             failures.categorise(error, claim.stage),
@@ -195,7 +196,7 @@ class StageRunner:
                 await ledger.reject(connection, claim.attempt_id, error.raw_response)
             elif isinstance(error, EvidenceSchemaError | EvidenceGroundingError):
                 await ledger.reject_last(connection, claim.attempt_id)
-            await stages.fail(connection, claim, failure, inputs=read, retry_in_s=self._retry_wait(claim, error))
+            await stages.fail(connection, claim, stored, inputs=read, retry_in_s=self._retry_wait(claim, error))
 
         await self._database.with_retry(store)
 

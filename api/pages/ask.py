@@ -1,4 +1,4 @@
-"""`/rag/new`: a new question, its expansion by a model, by a pasted reply, or none."""
+"""`/rag/new`: a new question, expanded by a model, by a pasted reply, or not at all."""
 
 from enum import StrEnum
 from secrets import token_urlsafe
@@ -10,11 +10,11 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.once import form_key
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import Text
+from api.parameters import Text
+from api.rendering import page
 from api.routes import PageRoute
-from api.security.admission import Admitted, Principal
+from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
 from services.dispatch import enqueue
@@ -29,8 +29,8 @@ from store.questions import presets
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-class Expansion(StrEnum):
-    """Where other ways to ask come from."""
+class ExpansionSource(StrEnum):
+    """Where the expansion comes from."""
 
     MODEL = "model"
     PASTE = "paste"
@@ -38,7 +38,7 @@ class Expansion(StrEnum):
 
 
 class Until(StrEnum):
-    """How far a new question goes by itself."""
+    """The last stage that a new question runs."""
 
     ANSWER = "answer"
     EXPANSION = "expansion"
@@ -57,22 +57,22 @@ class AskForm(BaseModel):
     question: Typed = ""
     corpus: Text = ""
     preset: Text = ""
-    """Empty takes the default preset."""
-    expansion: Expansion = Expansion.MODEL
+    """Empty for the default preset."""
+    expansion: ExpansionSource = ExpansionSource.MODEL
     reply: Typed = ""
     until: Until = Until.ANSWER
     click: Click = Click.ASK
     once: str = ""
-    """Made with the form: sending the same form twice asks once."""
+    """Generated with the form, so that sending the same form twice asks once."""
 
     def request(self) -> QueryRequest:
-        """What is asked for. Raises QueryValueError."""
+        """The request to submit. Raises QueryValueError."""
         return QueryRequest(
             queries=single_query(self.question),
             corpus=self.corpus,
             preset=self.preset or None,
-            expand=self.expansion is not Expansion.NONE,
-            expansion_reply=self.reply if self.expansion is Expansion.PASTE else None,
+            expand=self.expansion is not ExpansionSource.NONE,
+            expansion_reply=self.reply if self.expansion is ExpansionSource.PASTE else None,
             until="expand" if self.until is Until.EXPANSION else None,
         )
 
@@ -81,13 +81,15 @@ class AskForm(BaseModel):
 async def new_page(
     request: Request, ctx: Context, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
 ) -> Response:
-    """The empty form; `q` fills the question in."""
+    """The empty form; `q` fills in the question."""
     return await _form(request, ctx, AskForm(question=q, corpus=corpus, preset=preset, once=token_urlsafe(16)))
 
 
 @router.post("/rag/new", dependencies=[Depends(csrf)])
-async def new(request: Request, ctx: Context, principal: Admitted, form: Annotated[AskForm, Form()]) -> Response:
-    """Ask; or show the prompt for an external model. Errors are shown beside what was typed."""
+async def new(
+    request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[AskForm, Form()]
+) -> Response:
+    """Ask; or show the prompt for an external model. Invalid values are reported beside their fields."""
     if form.click is Click.PROMPT:
         return await _form(request, ctx, form)
     try:
@@ -103,7 +105,7 @@ async def new(request: Request, ctx: Context, principal: Admitted, form: Annotat
 
 
 async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> AskResult:
-    if form.expansion is Expansion.PASTE:
+    if form.expansion is ExpansionSource.PASTE:
         pasted_expansion(form.reply)
     async with ctx.database.connection() as connection:
         return await ask(
@@ -117,7 +119,7 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
     async with ctx.database.connection() as connection:
         found = await corpora.all_corpora(connection)
         stored = await presets.list_all(connection)
-        if form.expansion is Expansion.PASTE:
+        if form.expansion is ExpansionSource.PASTE:
             try:
                 prompt = await _prompt(connection, form)
             except QueryValueError as error:

@@ -1,4 +1,4 @@
-"""What the buttons of a question do. Each changes rows, sends what is due, and leads back to a page."""
+"""The buttons of a question. Each changes rows, sends messages for what is due, and redirects to a page."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Form
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from services.control import Action, control
@@ -15,13 +15,13 @@ from services.dispatch import enqueue
 from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
 from store.questions import deletions
-from store.runs.runs import Target
+from store.runs.job_control import Target
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
 
 
 class Back(StrEnum):
-    """The page that an action leads back to."""
+    """The page to return to after an action."""
 
     LIST = "list"
     QUESTION = "question"
@@ -33,30 +33,30 @@ BackTo = Annotated[Back, Form()]
 
 @router.post("/rag/{query_id:int}/steps")
 async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], back: BackTo = Back.LIST) -> Response:
-    """One step."""
+    """Run one step."""
     async with ctx.database.connection() as connection:
         query = await take_step(connection, await get_query(connection, query_id), step)
     await enqueue(ctx.broker, ctx.database, [query.job_id])
-    return _lead_back(back, query_id)
+    return _redirect_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/run")
 async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
-    """Every step that is left, up to the answer. Workers do it, whatever becomes of the page."""
+    """Run every remaining step up to the answer. Work continues when the tab is closed."""
     async with ctx.database.connection() as connection:
         query = await run_stages(connection, await get_query(connection, query_id))
     await enqueue(ctx.broker, ctx.database, [query.job_id])
-    return _lead_back(back, query_id)
+    return _redirect_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/search")
 async def search_again(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
-    """Retrieval and consolidation anew."""
+    """Run retrieval and consolidation again."""
     async with ctx.database.connection() as connection:
         asked = await get_query(connection, query_id)
         query = await take_step(connection, asked, Step.RETRIEVE, through=Step.CONSOLIDATE)
     await enqueue(ctx.broker, ctx.database, [query.job_id])
-    return _lead_back(back, query_id)
+    return _redirect_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/decision")
@@ -67,17 +67,17 @@ async def decide(
     async with ctx.database.connection() as connection:
         query = await get_query(connection, query_id)
     await control(ctx.broker, ctx.database, Target(None, query.job_id), action)
-    return _lead_back(back, query_id)
+    return _redirect_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/delete")
 async def delete(query_id: PathId, ctx: Context) -> Response:
-    """The question, and everything that was made of it."""
+    """Delete the question, and everything that was computed for it."""
     async with ctx.database.connection() as connection:
         await deletions.delete_query(connection, await get_query(connection, query_id))
     return RedirectResponse("/rag", 303)
 
 
-def _lead_back(back: Back, query_id: int) -> Response:
+def _redirect_back(back: Back, query_id: int) -> Response:
     paths = {Back.LIST: f"/rag#question-{query_id}", Back.QUESTION: f"/rag/{query_id}"}
     return RedirectResponse(paths.get(back, f"/rag/{query_id}/inspect"), 303)

@@ -1,4 +1,4 @@
-"""`/rag/{id}/results`: the answers to a question, each with the sources that it cites."""
+"""`/rag/{id}/results`: the answers to a question, with their sources."""
 
 from typing import Final, NamedTuple
 
@@ -7,8 +7,8 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
 from api.pages.markdown import answer_html
-from api.pages.rendering import page
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from schemas.values.queries import Source
@@ -29,7 +29,7 @@ class ShownSource(NamedTuple):
 
     source: Source
     text: SourceText | None
-    """None when the prompt is not kept."""
+    """None when the prompt is no longer stored."""
     is_cited: bool
 
 
@@ -44,7 +44,7 @@ async def results_page(request: Request, ctx: Context, query_id: PathId) -> Resp
 
 @router.get("/rag/{query_id:int}/results/{result_id:int}")
 async def result_page(request: Request, ctx: Context, query_id: PathId, result_id: PathId) -> Response:
-    """One answer, and what its prompt showed of each source."""
+    """One answer, and the text of each source in its prompt."""
     async with ctx.database.connection() as connection:
         view = await existing_view(connection, query_id)
         result = await queries.result(connection, query_id, result_id)
@@ -67,7 +67,7 @@ async def result_page(request: Request, ctx: Context, query_id: PathId, result_i
 
 @router.post("/rag/{query_id:int}/results/{result_id:int}/delete", dependencies=[Depends(csrf)])
 async def delete(ctx: Context, query_id: PathId, result_id: PathId) -> Response:
-    """Delete the answer; the question stays."""
+    """Delete the answer; the question is kept."""
     async with ctx.database.connection() as connection:
         await deletions.delete_result(connection, await get_query(connection, query_id), result_id)
     return RedirectResponse(f"/rag/{query_id}/results", 303)

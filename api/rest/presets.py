@@ -20,7 +20,7 @@ _ORIGIN = "request"
 
 @router.get("", summary="List presets")
 async def list_presets(ctx: Context) -> PresetsReply:
-    """Every preset with its values: the default first, then by name."""
+    """Every preset with its values, the default first, then by name."""
     async with ctx.database.connection() as connection:
         found = await presets.list_all(connection)
     return PresetsReply(presets=[_reply(stored) for stored in found], total=len(found))
@@ -35,7 +35,7 @@ async def show_default_preset(ctx: Context) -> PresetReply:
 
 @router.get("/{name}", summary="Show a preset", responses=problem_responses(404, 422))
 async def show_preset(name: PathName, ctx: Context) -> PresetReply:
-    """The preset of a name. `default` in small letters is the default one, whatever its name."""
+    """The preset of a name. `default` in lower case is the default preset, whatever its name."""
     async with ctx.database.connection() as connection:
         return _reply(await presets.get(connection, name))
 
@@ -60,7 +60,7 @@ async def create_preset(body: NewPresetBody, ctx: Context, key: Keyed, response:
 
 @router.put("/{name}", summary="Change a preset", responses=problem_responses(404, 422))
 async def change_preset(name: PathName, body: PresetBody, ctx: Context) -> PresetReply:
-    """Change some values, all of them or none. Runs that were submitted keep the values that they had."""
+    """Change some values, or none where one is invalid. Submitted runs keep their values."""
     async with ctx.database.connection() as connection:
         return _reply(
             await presets.change(connection, name, body.config.values(), origin=_ORIGIN, description=body.description)

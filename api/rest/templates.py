@@ -49,9 +49,9 @@ async def show_template(tag: TemplateTag, ctx: Context) -> TemplateReply:
 async def add_version(
     tag: TemplateTag, body: TemplateBody, ctx: Context, key: Keyed, response: Response
 ) -> VersionAndVariablesReply:
-    """Keep a text as the next version, which nobody uses until it is activated.
+    """Store a text as the next version, which is not used until it is activated.
 
-    Unknown placeholders, needed ones that are missing, and braces that do not pair are refused.
+    Unknown placeholders, missing required ones, and unbalanced braces are refused.
     """
 
     async def make(connection: Connection) -> dict[str, int]:
@@ -76,7 +76,7 @@ async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> Vers
 async def change_version(
     tag: TemplateTag, version: Version, body: TemplateBody, ctx: Context
 ) -> VersionAndVariablesReply:
-    """Always refused: a version stays as it is, because prompts were made by it. Add a version and activate it."""
+    """Always refused: stored prompts refer to the version. Add a version and activate it."""
     async with ctx.database.connection() as connection:
         await templates.get(connection, tag, version)
     raise TemplateFixedError(tag, version)
@@ -84,7 +84,7 @@ async def change_version(
 
 @router.put("/{tag}/{version}/activate", summary="Activate a version", responses=problem_responses(404, 422))
 async def activate_version(tag: TemplateTag, version: Version, ctx: Context) -> VersionAndVariablesReply:
-    """New prompts are made by this version. Prompts that are stored stay as they are."""
+    """Use this version for new prompts. Stored prompts do not change."""
     async with ctx.database.connection() as connection:
         return await _version(connection, await templates.activate(connection, tag, version))
 

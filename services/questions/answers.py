@@ -16,7 +16,7 @@ from store.database import Connection
 from store.questions import presets, queries, templates
 from store.questions.prompts import make_prompt
 from store.questions.queries import StoredQuery
-from store.runs import attempts, edits, runs
+from store.runs import attempts, edits, jobs, runs
 
 
 class AnswerResult(NamedTuple):
@@ -100,10 +100,10 @@ async def _kept_prompt(connection: Connection, query: StoredQuery, top_n: int | 
 
 async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, int | None]:
     """The preset, and the version of the template: that of the question's job, or None for the active one."""
-    job = await runs.job(connection, query.job_id)
+    job = await jobs.job(connection, query.job_id)
     own = thaw(await runs.settings(connection, query.run_id)).preset
     assert job is not None and own is not None
-    version: int = job["inputs"]["templates"][TemplateTag.RAG_AUGMENTATION]
+    version: int = job.inputs["templates"][TemplateTag.RAG_AUGMENTATION]
     if name is None:
         return own, version
     chosen = await presets.get(connection, name)

@@ -5,13 +5,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from pgvector import Vector
-
 from schemas.errors import CorpusMissingError, EmbeddingDimensionMismatchError
+from schemas.statuses import VectorStatus
 from schemas.values.queries import Hit
 from stages.ports import Vectors
 from store.corpora.vector_index import find_index
 from store.database import Connection, Database
+from store.vectors import to_pgvector
 
 EXACT = """
 SELECT q.ordinal - 1 AS list, n.chunk_id, 1 - n.distance AS score
@@ -41,7 +41,7 @@ ORDER BY q.ordinal, n.distance, n.chunk_id
 """
 
 # Okapi BM25 with Lucene's idf, ln(1 + (N - df + 0.5) / (df + 0.5)), and without the constant factor k1 + 1. A term that
-# stands twice in the text counts twice. The summands are whole numbers of 1e-10, so that chunks of the same words get
+# occurs twice in the text counts twice. The summands are whole numbers of 1e-10, so that chunks of the same words get
 # the same score whatever order they are added in.
 BM25 = """
 WITH size AS (
@@ -79,15 +79,15 @@ CROSS JOIN LATERAL (
 ORDER BY q.ordinal, n.units DESC, n.chunk_id
 """
 
-_COVER_DENSITY = """
+_COVER_DENSITY = f"""
 SELECT q.ordinal - 1 AS list, n.chunk_id, n.score
 FROM (
-    SELECT t.ordinal, {query} AS query FROM unnest($2::text[]) WITH ORDINALITY AS t (text, ordinal)
+    SELECT t.ordinal, {{query}} AS query FROM unnest($2::text[]) WITH ORDINALITY AS t (text, ordinal)
 ) AS q
 CROSS JOIN LATERAL (
     SELECT c.id AS chunk_id, ts_rank_cd(c.content_tsvector, q.query)::float8 AS score
     FROM chunks AS c JOIN works AS w ON w.id = c.work_id
-    WHERE c.content_tsvector @@ q.query AND c.vector_status = 'vec' AND w.corpus_id = $1
+    WHERE c.content_tsvector @@ q.query AND c.vector_status = '{VectorStatus.VEC}' AND w.corpus_id = $1
       AND ($4::bigint[] IS NULL OR c.id = ANY($4))
     ORDER BY score DESC, c.id LIMIT $3
 ) AS n
@@ -128,7 +128,7 @@ class PostgresChunkSearch:
         """See ChunkSearch. Exact, but for a corpus that has a vector index."""
         if not len(vectors) or not limit:
             return [[] for _ in vectors]
-        rows = [Vector(row) for row in vectors]
+        rows = to_pgvector(vectors)
 
         async def search(connection: Connection) -> list[list[Hit]]:
             corpus = await find_index(connection, corpus_id)

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-from pgvector import HalfVector
-
 from stages.ports import Vectors
 from store.database import Connection
+from store.vectors import to_halfvec, to_matrix
 
 # A work may be replaced meanwhile: its chunks are held until the end of the transaction, or are gone and passed over.
 KEEP = """
@@ -24,7 +22,7 @@ async def keep(connection: Connection, chunk_ids: Sequence[int], matrices: Seque
     Chunks that are gone are passed over.
     """
     rows = [
-        (chunk_id, [HalfVector(row) for row in matrix])
+        (chunk_id, to_halfvec(matrix))
         for chunk_id, matrix in sorted(zip(chunk_ids, matrices, strict=True), key=lambda pair: pair[0])
     ]
     await connection.executemany(KEEP, rows)
@@ -33,8 +31,4 @@ async def keep(connection: Connection, chunk_ids: Sequence[int], matrices: Seque
 async def of_chunks(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Vectors]:
     """The vectors of chunks' tokens, by chunk id; chunks that have none are absent."""
     rows = await connection.fetch(VECTORS, list(chunk_ids))
-    return {row["chunk_id"]: _matrix(row["vectors"]) for row in rows}
-
-
-def _matrix(vectors: Sequence[HalfVector]) -> Vectors:
-    return np.stack([vector.to_numpy() for vector in vectors]).astype(np.float32)
+    return {row["chunk_id"]: to_matrix(row["vectors"]) for row in rows}

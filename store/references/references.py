@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import Vector
 
 from schemas.errors import (
     EmbeddingDimensionMismatchError,
@@ -22,6 +21,7 @@ from schemas.values.phq8 import PHQ8Item
 from stages.ports import ScoreSource
 from stages.texts.hashes import short_hash
 from store.database import Connection, Database
+from store.vectors import to_matrix, to_pgvector
 
 _BULK_SECONDS = 600.0
 """For the statements that carry a whole index."""
@@ -150,7 +150,7 @@ class Sidecars(NamedTuple):
 
 
 async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
-    """Store an index that nobody sees yet; without a run for one that is imported. Its id."""
+    """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
     index_id: int = await connection.fetchval(
         PLAN,
         index.name,
@@ -230,7 +230,7 @@ async def content(connection: Connection, index_id: int) -> list[ParticipantChun
     people = []
     for participant_id, group in groupby(rows, key=itemgetter("participant_id")):
         chunks = [row for row in group if row["text"] is not None]
-        vectors = np.array([row["vector"].to_numpy() for row in chunks], dtype=np.float32)
+        vectors = to_matrix(row["vector"] for row in chunks)
         people.append(
             ParticipantChunks(
                 participant_id=participant_id,
@@ -288,7 +288,7 @@ class PostgresReferenceSearch:
                 rows = await connection.fetch(
                     NEAREST,
                     index_id,
-                    [Vector(vector) for _, vector in queries],
+                    to_pgvector(vector for _, vector in queries),
                     [item.evidence_key for item, _ in queries],
                     exclude_participant,
                     limit,
@@ -325,9 +325,9 @@ def _vector_records(
     index_id: int, ids: Sequence[int], participants: Sequence[ParticipantChunks]
 ) -> Iterator[tuple[Any, ...]]:
     places = ((person.participant_id, ordinal) for person in participants for ordinal in range(len(person.texts)))
-    rows = (row for person in participants for row in person.vectors)
-    for chunk_id, place, row in zip(ids, places, rows, strict=True):
-        yield chunk_id, index_id, *place, Vector(row)
+    vectors = to_pgvector(row for person in participants for row in person.vectors)
+    for chunk_id, place, vector in zip(ids, places, vectors, strict=True):
+        yield chunk_id, index_id, *place, vector
 
 
 def _json(document: Mapping[str, Any] | None) -> str | None:

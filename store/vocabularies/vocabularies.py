@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from pgvector import Vector as StoredVector
-
 from schemas.errors import (
     EmbeddingDimensionMismatchError,
     Refused,
@@ -18,6 +16,7 @@ from schemas.values.tags import Lexicon, Neighbour, Tag, TagDocument, Vocabulary
 from stages.tags.models import BuiltModels
 from stages.tags.ports import Vector
 from store.database import Connection, Database
+from store.vectors import to_numpy, to_pgvector
 
 Part = Literal["tokens", "context"]
 """Which model of a vocabulary."""
@@ -59,7 +58,7 @@ UPDATE vocabulary SET model = $2, model_digest = $3, context_digest = $4, dimens
 WHERE id = $1
 """
 
-# A row without a tag and an alias says that the vocabulary is there.
+# A row without a tag and an alias shows that the vocabulary exists.
 LOOK_UP = """
 WITH alias AS (
     SELECT alias, tag FROM tag_alias WHERE vocabulary_id = $1 AND alias = ANY($2::text[])
@@ -206,7 +205,7 @@ async def context_rows(connection: Connection, vocabulary_id: int, tags: Collect
     if not tags:
         return {}
     rows = await connection.fetch(ROWS, vocabulary_id, sorted(tags))
-    return {row["tag"]: row["vector"].to_numpy() for row in rows}
+    return {row["tag"]: to_numpy(row["vector"]) for row in rows}
 
 
 class PostgresVocabularies:
@@ -263,7 +262,7 @@ class PostgresVocabularies:
                 if len(vector) != row["dimension"]:
                     raise EmbeddingDimensionMismatchError(expected=row["dimension"], actual=len(vector))
             tokens = [token for token, _ in queries]
-            vectors = [StoredVector(vector) for _, vector in queries]
+            vectors = to_pgvector(vector for _, vector in queries)
             async with connection.transaction():
                 # A cached generic plan once stayed on a sequential scan for good.
                 await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
@@ -285,7 +284,8 @@ def _files(models: BuiltModels) -> dict[Part, bytes]:
 
 
 def _vector_records(vectors: Mapping[str, Vector]) -> Iterator[tuple[Any, ...]]:
-    return ((name, StoredVector(vectors[name])) for name in sorted(vectors))
+    names = sorted(vectors)
+    return zip(names, to_pgvector(vectors[name] for name in names), strict=True)
 
 
 async def _copy(

@@ -23,7 +23,7 @@ _FORKS.set_forkserver_preload(
         "flower.command",
         "adapters.ollama_chat",
         "sentence_transformers",
-        "workers.tasks.embed",
+        "workers.functions",
     ]
 )
 

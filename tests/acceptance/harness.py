@@ -105,6 +105,11 @@ class Installation:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @property
+    def database(self) -> str:
+        """The name of its database."""
+        return self.database_url.rpartition("/")[2]
+
+    @property
     def environment(self) -> dict[str, str]:
         """What every process gets; nothing of ragq's own leaks in from outside."""
         return {
@@ -163,7 +168,7 @@ class Installation:
         self,
         *,
         stages: Sequence[str] = STAGES,
-        include: str = "workers.tasks",
+        include: str = "",
         pool: str = "threads",
         concurrency: int = 8,
         **environment: str,
@@ -173,7 +178,7 @@ class Installation:
         worker = self.start(
             *("celery", "-A", "workers.main", "worker", f"--hostname={name}@%h", f"--queues={','.join(stages)}"),
             *(f"--pool={pool}", f"--concurrency={concurrency}", "--loglevel=WARNING"),
-            *("--without-gossip", "--without-mingle", f"--include={include}"),
+            *("--without-gossip", "--without-mingle", *([f"--include={include}"] if include else [])),
             **environment,
         )
         self.wait_until("SELECT EXISTS (SELECT FROM worker WHERE pid = $1)", worker.pid, alive=worker)

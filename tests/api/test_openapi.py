@@ -1,4 +1,4 @@
-"""The description of the API: whoever reads it alone knows what to send and what comes back."""
+"""The OpenAPI description covers every request and reply."""
 
 import json
 import re
@@ -100,7 +100,7 @@ def test_every_parameter_has_an_example_or_says_its_values(operations: list[Oper
 
 
 def test_every_failure_is_a_problem(operations: list[Operation]) -> None:
-    """But that work cannot be done is what `/readyz` was asked."""
+    """Except `/readyz`, whose 503 is its answer."""
     wrong = [
         f"{one}: {status}"
         for one in operations
@@ -111,7 +111,7 @@ def test_every_failure_is_a_problem(operations: list[Operation]) -> None:
 
 
 def test_what_can_be_refused_says_so(operations: list[Operation]) -> None:
-    """Whatever takes an id or a value may be told that it cannot be used."""
+    """Every operation with an id or a value may refuse it."""
     asked = [one for one in operations if one.described.get("parameters") or "requestBody" in one.described]
     assert [str(one) for one in asked if "422" not in one.described["responses"]] == []
 

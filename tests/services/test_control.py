@@ -6,25 +6,26 @@ import pytest
 
 from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
+from schemas.values.failures import AttemptError
 from services.control import Action, ControlResult, control
 from stack.valkey import ValkeyServer
 from store.database import Connection, Database
-from store.runs import runs, stages
-from store.runs.runs import Stored, Target
-from store.runs.stages import Failure
+from store.runs import jobs, overviews, stages
+from store.runs.job_control import Target
+from store.runs.runs import StoredRun
 from workers.app import make_app
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def break_down(connection: Connection, job_id: int) -> None:
     claim = await stages.claim(connection, job_id, "extract", "worker", 60)
     assert claim is not None
-    await stages.fail(connection, claim, Failure("a.B", "broke", "unknown", {}), inputs={})
+    await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
 
 
 async def states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
-    overview = await runs.overview(connection, run_id)
+    overview = await overviews.overview(connection, run_id)
     assert overview is not None
     return overview.states
 
@@ -64,9 +65,9 @@ async def test_held_jobs_keep_the_note(
 
         assert await control(make_app(valkey.url), database, target, action, note="not now") == (stored.job_ids, True)
 
-        job = await runs.job(connection, stored.job_ids[0])
+        job = await jobs.job(connection, stored.job_ids[0])
         assert job is not None
-        assert (job["status"], job["note"]) == (status, "not now")
+        assert (job.status, job.note) == (status, "not now")
 
 
 async def test_a_paused_job_goes_on(database: Database, store_run: StoreRun, valkey: ValkeyServer) -> None:

@@ -15,12 +15,12 @@ from services.dispatch import Enqueued, enqueue, is_broker_available
 from stack.ports import free_port
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import runs, stages
-from store.runs.runs import Stored
+from store.runs import pending_chains, stages
+from store.runs.runs import StoredRun
 from workers.app import KEY_PREFIX, make_app
 from workers.messages import send
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +38,9 @@ def messages(valkey: ValkeyServer, queue: str) -> list[dict[str, Any]]:
     return [message | {"body": json.loads(base64.b64decode(message["body"]))} for message in found]
 
 
-async def chains(database: Database, stored: Stored) -> list[runs.PendingChain]:
+async def chains(database: Database, stored: StoredRun) -> list[pending_chains.PendingChain]:
     async with database.connection() as connection:
-        return await runs.pending_chains(connection, stored.job_ids)
+        return await pending_chains.pending_chains(connection, stored.job_ids)
 
 
 async def test_a_message_names_its_run_job_and_subject_and_nothing_else(
@@ -109,7 +109,7 @@ async def test_sending_leaves_the_event_loop_free(
     stored = await store_run()
     sent_on: list[int] = []
 
-    def send_on_a_thread(app: Celery, due: Sequence[runs.PendingChain]) -> int:
+    def send_on_a_thread(app: Celery, due: Sequence[pending_chains.PendingChain]) -> int:
         sent_on.append(threading.get_ident())
         return send(app, due)
 

@@ -2,13 +2,13 @@
 
 import pytest
 
+from schemas.values.failures import AttemptError
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stack.ports import free_port
 from stack.valkey import ValkeyServer
 from store.database import Connection, Database
-from store.runs import runs, stages
+from store.runs import jobs, overviews, stages
 from store.runs.runs import NewJob, NewRun
-from store.runs.stages import Failure
 from workers.app import make_app
 
 RUN = NewRun(
@@ -44,7 +44,7 @@ async def test_a_run_whose_effect_fails_is_neither_stored_nor_sent(database: Dat
         await submit_run(make_app(valkey.url), database, PlannedRun(RUN, effect))
 
     async with database.connection() as connection:
-        assert await runs.overviews(connection) == []
+        assert await overviews.overviews(connection) == []
 
 
 async def test_a_run_is_stored_while_the_broker_is_unavailable(database: Database) -> None:
@@ -57,10 +57,10 @@ async def test_the_same_work_again_retries_the_jobs_that_failed(database: Databa
     app = make_app(valkey.url)
     first = await submit_run(app, database, PlannedRun(RUN))
     async with database.connection() as connection:
-        (job_id, _) = await runs.in_order(connection, first.run_id, limit=2)
+        (job_id, _) = await jobs.in_order(connection, first.run_id, limit=2)
         claim = await stages.claim(connection, job_id, "extract", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, Failure("a.B", "broke", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
 
     again = await submit_run(app, database, PlannedRun(RUN))
     other = await submit_run(app, database, PlannedRun(RUN), always_new=True)

@@ -31,10 +31,9 @@ from store.runs import attempts, runs
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder, hash_vector
 from tests.fakes.pair_scorer import FakePairScorer
+from workers.functions import FUNCTIONS
 from workers.leases import Leases
 from workers.runner import Outcome, StageRunner
-from workers.stage_task import FUNCTIONS
-from workers.tasks import assemble, embed, extract, rerank, retrieve, validate
 from workers.wiring import Wiring
 
 TESTED, TRAINED = 316, (304, 313, 321)
@@ -43,8 +42,6 @@ QUOTES = {PHQ8Item.SLEEP: "I wake up at four every night", PHQ8Item.TIRED: "I am
 EVIDENCE = {str(TESTED): {item.evidence_key: [quote] for item, quote in QUOTES.items()}}
 PARTICIPANT_SCORE = 2
 STAGES = stages_of("participant", AssessmentMode.FEW_SHOT, until="assemble")
-REGISTERED = (assemble, embed, extract, rerank, retrieve, validate)
-"""Importing a task registers its function."""
 
 CAN_BE_MISSING = ("EMBEDDING_ENABLE_ITEM_TAG_FILTER", "EMBEDDING_REFERENCE_SCORE_SOURCE")
 ALL = "every chunk has tags and scores"
@@ -146,7 +143,9 @@ class Bench:
 async def bench(database: Database, database_url: str) -> AsyncIterator[Bench]:
     leases = Leases(database_url, "worker", lease_s=60, heartbeat_s=10)
     wiring = FakeWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    runner = StageRunner(database, leases, wiring, worker_id="worker", lease_s=60, grace_s=60, max_interruptions=3)
+    runner = StageRunner(
+        database, leases, wiring, FUNCTIONS, worker_id="worker", lease_s=60, grace_s=60, max_interruptions=3
+    )
     async with database.connection() as connection:
         await store_everything(connection)
     yield Bench(database, runner)
@@ -166,7 +165,7 @@ async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen
         return
 
     job_id = await bench.plan(effective)
-    outcomes = [await bench.runner.run(stage, job_id, FUNCTIONS[stage], is_redelivered=False) for stage in STAGES]
+    outcomes = [await bench.runner.run(stage, job_id, is_redelivered=False) for stage in STAGES]
 
     assert outcomes == [Outcome.STORED] * len(STAGES)
     ranked = RankedReferences.model_validate(await bench.output(job_id, "rerank"))

@@ -1,4 +1,4 @@
-"""The prompt of a question, and answers to it: by the model, or pasted."""
+"""The prompt of a question, and its answers: by the model, or pasted."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
@@ -7,14 +7,14 @@ from fastapi import APIRouter, Query, Response
 
 from api.context import ApiContext, Context
 from api.idempotency import REPLAYED, Keyed
+from api.parameters import PathId
 from api.preferences import Wait, WaitPreference
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply
 from api.rest.rag.steps import ConfigPreset
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from schemas.errors import QueryValueError, StepOvertakenError
+from schemas.errors import QueryValueError, StepSupersededError
 from services.dispatch import enqueue
 from services.questions import answers
 from services.questions.answers import preview
@@ -29,21 +29,20 @@ router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_c
 
 TopN = Annotated[
     int | None,
-    Query(ge=1, le=20, description="How many sources the prompt shows; without it the preset's number.", examples=[5]),
+    Query(ge=1, le=20, description="The number of sources in the prompt; by default that of the preset.", examples=[5]),
 ]
 
 Take = Callable[[Connection, StoredQuery], Awaitable[StoredQuery]]
-"""Runs the stages up to an answer. The query with the job that makes it."""
+"""Makes a question continue to an answer, and returns it with the job that computes the answer."""
 
 
 @router.get("/augment/prompt", summary="Show the prompt", responses=problem_responses(404, 422))
 async def show_prompt(
     query_id: PathId, ctx: Context, top_n: TopN = None, config_preset: ConfigPreset = None
 ) -> PromptReply:
-    """The prompt that would be asked now, with its sources; nothing is stored, and no model is asked.
+    """The prompt that an answer would be asked with now, and its sources; nothing is stored, and no model is called.
 
-    While nothing is consolidated the retrieved chunks take the place of passages, and `context_source` shows it. 404
-    before a search.
+    Before consolidation its sources are the retrieved chunks, and `context_source` is `retrieved`. 404 before a search.
     """
     async with ctx.database.connection() as connection:
         query = await get_query(connection, query_id)
@@ -75,9 +74,9 @@ async def run_augmented_prompt(
     top_n: TopN = None,
     config_preset: ConfigPreset = None,
 ) -> Answered | Response:
-    """Make the prompt and have the model answer it. Each request makes another answer; those there are stay.
+    """Build the prompt and ask the model. Each request makes a new answer; earlier answers are kept.
 
-    `top_n` may stand in the query or in the body.
+    `top_n` may be in the query or in the body.
     """
     asked = body or AnswerRequest()
     sources = _one_number(top_n, asked.top_n)
@@ -106,9 +105,9 @@ async def run_query(
     top_n: TopN = None,
     config_preset: ConfigPreset = None,
 ) -> Answered | Response:
-    """Continue with the first stage that is not done, a failed one too, up to the answer.
+    """Run every stage from the first that is not done, or has failed, to the answer.
 
-    Workers do it: work continues when the tab is closed. 409 when every stage is done.
+    Workers run them: work continues when the client disconnects. 409 when every stage is done.
     """
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
@@ -121,7 +120,7 @@ async def run_query(
 async def save_manual_response(
     query_id: PathId, ctx: Context, key: Keyed, body: PastedAnswer, response: Response
 ) -> AnswerSaved:
-    """Store the answer of an external model, beside those there are, with the sources of the prompt it answers.
+    """Store the answer of an external model as a new answer, with the sources of its prompt.
 
     404 before consolidation.
     """
@@ -135,7 +134,7 @@ async def save_manual_response(
 async def _answer(
     ctx: ApiContext, query_id: int, take: Take, wait: WaitPreference, key: RequestKey | None, response: Response
 ) -> Answered | Response:
-    """Run the stages up to an answer, once under a key, and wait for it."""
+    """Continue a question to an answer, once per key, and wait for it."""
 
     async def make(connection: Connection) -> Mapping[str, Any]:
         after = await queries.newest_result(connection, query_id)
@@ -154,13 +153,13 @@ async def _answer(
             return pending
         answered = await _read(ctx, asked, made["after"])
     if answered is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     response.headers.update(wait.headers | headers)
     return answered
 
 
 async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
-    """The first answer behind `after` that the job made; None when it has made none yet."""
+    """The first answer of the job after answer `after`; None when there is none yet."""
     async with ctx.database.connection() as connection:
         await get_query(connection, asked.query_id)
         result_id = await queries.made_result(connection, asked.query_id, job_id=asked.job_id, after=after)
@@ -180,5 +179,5 @@ async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
 
 def _one_number(in_query: int | None, in_body: int | None) -> int | None:
     if in_query is not None and in_body is not None and in_query != in_body:
-        raise QueryValueError("top_n", "is one number in the query and another in the body; give it once")
+        raise QueryValueError("top_n", "differs between the query and the body; give it once")
     return in_body if in_query is None else in_query

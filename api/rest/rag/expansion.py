@@ -1,4 +1,4 @@
-"""New questions: the prompt that asks for their expansion, and the expansion by the model or pasted."""
+"""New questions: the prompt for their expansion, and the expansion by the model or pasted."""
 
 from fastapi import APIRouter, Response
 
@@ -9,7 +9,7 @@ from api.problems import problem_responses
 from api.rest.bodies.rag_expansion import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from schemas.errors import StepOvertakenError
+from schemas.errors import StepSupersededError
 from schemas.values.queries import Expansion, Origin
 from services.dispatch import enqueue
 from services.questions.ask import ask, preview_expansion_prompt, single_query
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=Stri
 
 @router.post("/prompt", summary="Show the prompt of an expansion", responses=problem_responses(404, 422))
 async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
-    """The prompt that asks an external model to expand a question; nothing is stored, and no model is asked."""
+    """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
     async with ctx.database.connection() as connection:
         prompt, n = await preview_expansion_prompt(connection, body.question, preset=body.config_preset, n=body.n)
     return ExpansionPrompt(prompt=prompt, query=body.question, original_query=body.question, n=n)
@@ -38,7 +38,7 @@ async def run_expansion(
 ) -> Expanded | Response:
     """Store a question and have the model write search phrases, a hypothetical answer (HyDE), intent and entities.
 
-    400 when the model's reply cannot be used: the question is stored with that error, and `query_id` names it.
+    400 when the model's reply is invalid: the question is stored with that error, under `query_id`.
     """
     request = QueryRequest(
         queries=single_query(body.question),
@@ -60,7 +60,7 @@ async def run_expansion(
             return pending
         expanded = await _read(ctx, asked)
     if expanded is None:
-        raise StepOvertakenError(asked.query_id)
+        raise StepSupersededError(asked.query_id)
     response.headers.update(wait.headers | headers)
     return expanded
 
@@ -69,7 +69,7 @@ async def run_expansion(
     "/manual", summary="Ask a question with a pasted expansion", responses=problem_responses(400, 404, 409, 422)
 )
 async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
-    """Store a question with the reply of an external model. 400 when the reply cannot be used: nothing is stored."""
+    """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
     request = QueryRequest(
         queries=single_query(body.question),
         corpus=body.corpus,
@@ -81,7 +81,7 @@ async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion,
         stored = await ask(connection, request, ctx.run_settings(), key=key)
     expanded = await _read(ctx, Awaited(stored.query_id, stored.run_id, stored.job_id))
     if expanded is None:
-        raise StepOvertakenError(stored.query_id)
+        raise StepSupersededError(stored.query_id)
     response.headers.update({} if stored.is_new else REPLAYED)
     return expanded
 

@@ -5,12 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.context import Context
+from api.parameters import MAX_ID, PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import MAX_ID, PathId
-from api.rest.bodies.rag_queries import PassageChoice, QueryDetail, QueryList, QueryPatch, QueryStatus
+from api.rest.bodies.rag_queries import Need, PassageChoice, QueryDetail, QueryList, QueryPatch
 from api.rest.rag.choices import places_of
 from api.rest.rag.shown import detail_of, item_of, passages
 from api.rest.strict import StrictRoute
+from schemas.statuses import QueryStatus
 from services.dispatch import enqueue
 from services.questions.edits import UNCHANGED, QueryEdit, edit, stored_context
 from services.questions.lookup import get_query, lock_query
@@ -36,11 +37,12 @@ async def list_queries(
     ctx: Context,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     before: Annotated[
-        int | None, Query(ge=1, le=MAX_ID, description="The id of the last question of the page before.", examples=[17])
+        int | None,
+        Query(ge=1, le=MAX_ID, description="The last id of the previous page.", examples=[17]),
     ] = None,
-    status: Annotated[QueryStatus | None, Query(description="Those alone that need this next.")] = None,
+    status: Annotated[Need | None, Query(description="Only questions that need this next.")] = None,
 ) -> QueryList:
-    """The newest questions, newest first, each with how far it has come and what it needs next."""
+    """The newest questions, newest first, each with its progress and what it needs next."""
     async with ctx.database.connection() as connection:
         if status is None:
             wanted, total = None, await queries.total(connection)
@@ -54,18 +56,18 @@ async def list_queries(
 
 @router.get("/{query_id}", summary="Read a question", responses=problem_responses(404, 422))
 async def read_query(query_id: PathId, ctx: Context) -> QueryDetail:
-    """A question with its expansion, the chunks and passages found for it, and its last error."""
+    """A question with its expansion, its retrieved chunks and passages, and its last error."""
     async with ctx.database.connection() as connection:
         return await _detail(connection, query_id)
 
 
 @router.patch("/{query_id}", summary="Change a question", responses=problem_responses(404, 409, 422))
 async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Run = False) -> QueryDetail:
-    """Change the question, its expansion, or which passages stay and in which order.
+    """Change the question, its expansion, or the selection and order of passages.
 
-    What was computed from the old values is no longer used. With `run=true` it is computed again; otherwise nothing
-    runs, and `status` shows what is needed next. The order of passages is that of the prompt. Passages cannot be
-    changed in one request with the question or its expansion, because they were found by those.
+    Outputs of the old values are discarded (kept in history). With `run=true` they are computed again; otherwise
+    nothing runs, and `status` is what the question needs next. The prompt has the passages in this order. One request
+    cannot change passages together with the question or its expansion, because they were retrieved by those.
     """
     async with ctx.database.connection() as connection, connection.transaction():
         query = await lock_query(connection, query_id)
@@ -85,7 +87,7 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
 async def delete_query(query_id: PathId, ctx: Context) -> None:
     """Delete a question with everything that was computed for it, its answers, and every text of them.
 
-    Refused while a stage of it runs. A run without other questions goes with it.
+    Refused while a stage of it is running. A run without other questions is deleted with it.
     """
     async with ctx.database.connection() as connection:
         await deletions.delete_query(connection, await get_query(connection, query_id))
@@ -99,5 +101,5 @@ async def _places(connection: Connection, query: StoredQuery, choices: list[Pass
     return places_of(choices, passages(await stored_context(connection, query)))
 
 
-def _stored(status: QueryStatus) -> list[str]:
-    return [status, "vec_err"] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]
+def _stored(status: QueryStatus) -> list[QueryStatus]:
+    return [status, QueryStatus.VEC_ERR] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]

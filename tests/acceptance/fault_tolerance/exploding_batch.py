@@ -1,15 +1,16 @@
 """An `embed` that cannot do the second batch of a corpus."""
 
-from workers.corpora.embed import embed_of_corpus
-from workers.stage_task import define_stage
+from schemas.values.corpora import EmbeddedBatch
+from workers.bindings.corpora import embed
+from workers.functions import FUNCTIONS
 from workers.work import Result, Work
 
 
-async def explode(work: Work) -> Result:
+async def explode(work: Work) -> Result[EmbeddedBatch]:
     """Raise for one batch what a careless library might."""
     if work.claim.subject == "2":
         raise RuntimeError("cannot embed this")
-    return await embed_of_corpus(work)
+    return await embed.run(work)
 
 
-define_stage("embed", index=explode)
+FUNCTIONS["index", "corpus", "embed"] = explode

@@ -99,7 +99,7 @@ def test_a_batch_whose_works_were_replaced_before_it_came_says_so(
     assert breakable.value(CONSISTENT)
 
 
-@pytest.mark.parametrize("point", ["after_claim", "before_commit", "after_commit"])
+@pytest.mark.parametrize("point", ["before_commit", "after_commit"])
 def test_killed_workers_cost_a_corpus_nothing_but_time(
     breakable: BreakableInstallation, books: Path, point: str
 ) -> None:
@@ -114,7 +114,7 @@ def test_killed_workers_cost_a_corpus_nothing_but_time(
 def test_a_failed_batch_leaves_the_others_searchable_and_a_retry_finishes_it(
     breakable: BreakableInstallation, books: Path
 ) -> None:
-    worker = breakable.start_worker(include="workers.tasks,tests.acceptance.survival.exploding_batch")
+    worker = breakable.start_worker(include="tests.acceptance.fault_tolerance.exploding_batch")
     run_id = submitted(breakable, books)["run_id"]
     assert breakable.wait_for(run_id) == {"failed": 1, "succeeded": 2}
     assert numbers(breakable) == (4, 2, 2)

@@ -6,7 +6,7 @@ import pytest
 from api.context import ApiContext
 from schemas.values.queries import Origin
 from store.questions import queries
-from tests.api.pages.seeing import see, send, words
+from tests.api.pages.html import see, send, words
 from tests.services.questions.questions import chain, store_small_corpus
 
 REPLY = '{"queries": ["leaf oxidation"], "intent": "mechanism"}'
@@ -81,7 +81,7 @@ async def test_a_pasted_reply_becomes_the_expansion(client: httpx.AsyncClient, c
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("values", "message"),
     [
         ({"question": "  "}, "The question is blank"),
         ({"question": "x" * 2001}, "has 2001 characters"),
@@ -92,16 +92,16 @@ async def test_a_pasted_reply_becomes_the_expansion(client: httpx.AsyncClient, c
     ],
 )
 async def test_what_cannot_be_used_is_said_and_what_was_typed_is_kept(
-    client: httpx.AsyncClient, ctx: ApiContext, typed: dict[str, str], told: str
+    client: httpx.AsyncClient, ctx: ApiContext, values: dict[str, str], message: str
 ) -> None:
     shown = await see(client, "/rag/new")
 
-    reply = await send(client, shown, "/rag/new", **typed)
+    reply = await send(client, shown, "/rag/new", **values)
 
     assert reply.status_code == 422
-    assert told in words(reply)
-    assert f"\n{typed['question']}</textarea>" in reply.text
-    if "reply" in typed:
+    assert message in words(reply)
+    assert f"\n{values['question']}</textarea>" in reply.text
+    if "reply" in values:
         assert "\nI &lt;cannot&gt;</textarea>" in reply.text
     assert await asked(ctx) == []
 

@@ -8,8 +8,8 @@ import pytest
 
 from api.context import ApiContext
 from store.database import Connection
-from tests.api.pages.seeing import see
-from tests.api.pages.shown_runs import participant_run, question_run
+from tests.api.pages.example_runs import participant_run, question_run
+from tests.api.pages.html import see
 
 PAYLOAD: Final = """</pre></title><img src=x onerror=alert(1)>"'"""
 ESCAPED: Final = PAYLOAD.translate({ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&#34;", ord("'"): "&#39;"})

@@ -1,4 +1,4 @@
-"""What was made of a question, looked at and edited by hand."""
+"""The outputs of a question, shown and edited."""
 
 import httpx
 import pytest
@@ -9,7 +9,7 @@ from services.questions.steps import Step, take_step
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, stages
-from tests.api.pages.seeing import HTML, Form, form, see, send, words
+from tests.api.pages.html import HTML, Form, form, see, send, words
 from tests.services.questions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain
 
 READY = WHOLE[:6]
@@ -17,7 +17,7 @@ READY = WHOLE[:6]
 
 @pytest.fixture
 async def ready(ctx: ApiContext) -> StoredQuery:
-    """A question with three passages, at rest."""
+    """A question with three passages, whose job is idle."""
     async with ctx.database.connection() as connection:
         return await a_question(connection, *READY, until="consolidate")
 
@@ -70,11 +70,11 @@ async def test_the_expansion_is_shown_to_be_edited_and_what_gets_stale_is_told(
     assert fields["queries"].split("\n") == list(EXPANSION.queries)
     assert fields["hyde_answer"] == EXPANSION.hyde_answer
     assert fields["entities"].split("\n") == list(EXPANSION.entities)
-    assert "sets aside 4 vectors, 3 retrieved chunks, 3 passages with any order by hand" in words(shown)
+    assert "discards 4 vectors, 3 retrieved chunks, 3 passages with any manual order" in words(shown)
 
 
 @pytest.mark.parametrize(
-    ("typed", "part", "value"),
+    ("values", "part", "value"),
     [
         ({"intent": ""}, "intent", None),
         ({"intent": "CRITIQUE"}, "intent", "CRITIQUE"),
@@ -87,15 +87,15 @@ async def test_an_edit_of_the_expansion_is_kept_and_embeddings_are_needed(
     client: httpx.AsyncClient,
     ctx: ApiContext,
     ready: StoredQuery,
-    typed: dict[str, str],
+    values: dict[str, str],
     part: str,
     value: object,
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 
-    reply = await send(client, shown, f"/rag/{ready.id}/expansion", **typed)
+    reply = await send(client, shown, f"/rag/{ready.id}/expansion", **values)
 
-    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?said=expansion"
+    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=expansion"
     edited = await expansion(ctx, ready)
     assert edited == EXPANSION.model_copy(update={part: value, "origin": Origin.EDITED})
     async with ctx.database.connection() as connection:
@@ -111,7 +111,7 @@ async def test_saving_an_expansion_as_it_is_makes_nothing_stale(
 
     reply = await send(client, shown, f"/rag/{ready.id}/expansion")
 
-    assert reply.headers["location"].endswith("said=same")
+    assert reply.headers["location"].endswith("notice=same")
     assert (await expansion(ctx, ready)).origin is EXPANSION.origin
     assert await places(ctx, ready) == [1, 2, 3]
 
@@ -130,7 +130,7 @@ async def test_a_value_that_cannot_be_taken_is_told_beside_its_field(
     assert await expansion(ctx, ready) == EXPANSION
 
 
-async def test_a_running_stage_stands_in_the_way_and_nothing_typed_is_lost(
+async def test_a_running_stage_refuses_the_edit_and_no_input_is_lost(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
@@ -145,14 +145,14 @@ async def test_a_running_stage_stands_in_the_way_and_nothing_typed_is_lost(
     assert form(reply, f"/rag/{ready.id}/expansion")["hyde_answer"] == "New."
 
 
-async def test_an_order_by_hand_is_the_order_of_the_prompt(
+async def test_a_manual_order_is_the_order_of_the_prompt(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 
     reply = await put(client, shown, ready, at=(3, 1, 2))
 
-    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?said=context#context"
+    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=context#context"
     assert await places(ctx, ready) == [2, 3, 1]
     prompt = (await see(client, f"/rag/{ready.id}")).text
     assert [prompt.index(f"start-line={line},") for line in (2, 3, 1)] == sorted(
@@ -192,7 +192,7 @@ async def test_passages_can_be_removed_down_to_three(client: httpx.AsyncClient, 
     kept = await put(client, shown, query, at=(1, 2, 3, 4), drop=(1,))
 
     assert (refused.status_code, kept.status_code) == (422, 303)
-    assert "keep 3 passages at least" in words(refused)
+    assert "keep at least 3 passages" in words(refused)
     assert await places(ctx, query) == [2, 3, 1]
 
 
@@ -226,7 +226,7 @@ async def test_every_score_of_every_chunk_is_in_the_table(client: httpx.AsyncCli
     said = words(await see(client, f"/rag/{ready.id}/inspect"))
 
     assert "Dense rank Text rank Fused Rerank Entity Intent Final Verdict" in said
-    assert "passage 1 and what stands around it 1 – 1.000 1.000 0.050 0.000 1.050 not asked" in said
+    assert "passage 1 and what stands around it 1 – 1.000 1.000 0.050 0.000 1.050 not judged" in said
     assert "1 dropped by min_chars" in said
 
 
@@ -237,6 +237,6 @@ async def test_before_anything_is_stored_the_page_says_so(client: httpx.AsyncCli
     said = words(await see(client, f"/rag/{query.id}/inspect"))
 
     assert "Not stored yet" in said
-    assert "nothing becomes stale" in said
+    assert "nothing is discarded" in said
     assert "There is no consolidated context" in said
-    assert "No search is stored." in said
+    assert "No search results are stored." in said

@@ -7,9 +7,8 @@ import pytest
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
-from store.runs import runs
-from tests.api.pages.seeing import see, send, words
-from tests.api.pages.shown_runs import (
+from store.runs import jobs
+from tests.api.pages.example_runs import (
     CHUNK_TEXTS,
     QUOTES,
     REPLY,
@@ -18,6 +17,7 @@ from tests.api.pages.shown_runs import (
     participant_run,
     question_run,
 )
+from tests.api.pages.html import see, send, words
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ async def test_a_participant_is_followed_from_scores_back_to_quotes(client: http
     for text in (*CHUNK_TEXTS, *QUOTES):
         assert text in said
     assert "accept" in said and "reject" in said
-    assert "(1 quote left out: not in the transcript)" in said
+    assert "(1 quote rejected: not in the transcript)" in said
     assert set(re.findall(r'href="#references-(\w+)"', page.text)) == {"Sleep"}
     assert 'id="references-Sleep"' in page.text
 
@@ -54,14 +54,14 @@ async def test_a_question_is_followed_from_its_answer_back_to_its_words(
     assert "It cites S9, which the prompt does not have." in said
     assert 'href="#source-S1"' in page.text
     assert page.text.index('id="source-S1"') < page.text.index('id="chunk-1"') < page.text.index('id="stage-expand"')
-    assert "judge let 1 of 3 chunks through" in said
+    assert "judge accepted 1 of 3 chunks" in said
     assert "passage 2 and what stands around it" in said
     assert "dense by hyde: 1 chunk" in said
     assert "catechins turn brown" in said
     assert said.rindex("Why is tea dark?") > said.index("catechins turn brown")
 
 
-async def test_every_attempt_tells_its_error_and_what_was_really_said(
+async def test_every_attempt_shows_its_error_and_its_private_details(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     page = await see(client, f"/jobs/{shown.failed}")
@@ -133,9 +133,9 @@ async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, ctx: Ap
     assert reply.status_code == 303
     assert reply.headers["location"] == f"/jobs/{shown.failed}?action=retry&jobs=1&sent=true"
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, shown.failed)
+        job = await jobs.job(connection, shown.failed)
     assert job is not None
-    assert job["status"] == JobStatus.WAITING
+    assert job.status is JobStatus.WAITING
 
 
 async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:

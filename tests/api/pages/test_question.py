@@ -6,11 +6,12 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.values.failures import AttemptError
 from services.questions.lookup import get_query
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import runs, stages
-from tests.api.pages.seeing import HTML, form, forms, see, send, words
+from store.runs import jobs, stages
+from tests.api.pages.html import HTML, form, forms, see, send, words
 from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, chain, complete_stages
 
 READY = WHOLE[:6]
@@ -18,16 +19,16 @@ READY = WHOLE[:6]
 
 @pytest.fixture
 async def ready(ctx: ApiContext) -> StoredQuery:
-    """A question with three passages, at rest."""
+    """A question with three passages, whose job is idle."""
     async with ctx.database.connection() as connection:
         return await a_question(connection, *READY, until="consolidate")
 
 
 async def inputs_of(ctx: ApiContext, query: StoredQuery) -> dict[str, object]:
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return dict(job["inputs"])
+    return dict(job.inputs)
 
 
 async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, ctx: ApiContext) -> None:
@@ -35,7 +36,7 @@ async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, ct
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.Broken", "It <broke>.", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.Broken", "It <broke>.", "unknown", {}), inputs={})
 
     shown = await see(client, f"/rag/{query.id}")
 
@@ -125,7 +126,7 @@ async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chu
     assert not [of for of in forms(shown) if of.action.endswith("/answer")]
 
 
-async def test_whoever_awaits_an_answer_is_led_to_it(
+async def test_a_page_that_awaits_an_answer_redirects_to_it(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     waiting = f"/rag/{ready.id}"
@@ -194,7 +195,7 @@ async def test_another_question_keeps_the_expansion_and_needs_embeddings(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
-    assert "sets aside 4 vectors, 3 retrieved chunks, 3 passages" in words(shown)
+    assert "discards 4 vectors, 3 retrieved chunks, 3 passages" in words(shown)
 
     reply = await send(client, shown, f"/rag/{ready.id}/text", question="Why is coffee dark?")
 

@@ -1,11 +1,16 @@
 """The list of questions, and what its buttons do."""
 
+import re
+from importlib.resources import files
+
 import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.statuses import QueryStatus
+from schemas.values.failures import AttemptError
 from store.runs import stages
-from tests.api.pages.seeing import form, forms, see, send, words
+from tests.api.pages.html import form, forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, job_status
 
 
@@ -25,7 +30,7 @@ async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) ->
         (5, "Consolidate"),
     ],
 )
-async def test_a_question_at_rest_offers_its_next_step_and_takes_it(
+async def test_an_idle_question_offers_its_next_step_and_runs_it(
     client: httpx.AsyncClient, ctx: ApiContext, done: int, button: str
 ) -> None:
     async with ctx.database.connection() as connection:
@@ -53,7 +58,7 @@ async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, ct
         assert list(await chain(connection, query.job_id)) == list(WHOLE)
     shown = await see(client, "/rag")
     assert "2 of 8 retrieve" in words(shown)
-    assert "1 question is on the way." in words(shown)
+    assert "1 question is running." in words(shown)
     assert not [of for of in forms(shown) if of.action.endswith(("/run", "/steps"))]
 
 
@@ -62,7 +67,7 @@ async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.Async
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        failure = stages.Failure("a.Broken", "The <b>model</b> went away.", "unknown", {})
+        failure = AttemptError("a.Broken", "The <b>model</b> went away.", "unknown", {})
         await stages.fail(connection, claim, failure, inputs={})
     shown = await see(client, "/rag", status="vec_err")
     assert "embedding failed" in words(shown)
@@ -81,7 +86,7 @@ async def test_a_ready_question_can_be_searched_for_again_with_a_warning(
     async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE)
     shown = await see(client, "/rag", status="ready")
-    assert "reordered or removed by hand are set aside" in words(shown)
+    assert "manual changes to the passages (kept in history)" in words(shown)
 
     await send(client, shown, f"/rag/{query.id}/search")
 
@@ -125,3 +130,9 @@ async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, ctx: A
 
     assert "<script>alert" not in shown.text
     assert "&lt;script&gt;alert" in shown.text
+
+
+def test_every_status_has_a_badge() -> None:
+    shared = (files("api") / "html/parts/queries.html.j2").read_text()
+
+    assert set(re.findall(r'"(\w+)": \("(?:wait|good|bad)"', shared)) == set(QueryStatus)

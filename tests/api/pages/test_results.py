@@ -8,7 +8,7 @@ from services.questions.answers import answer
 from services.questions.steps import Step, take_step
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from tests.api.pages.seeing import see, send, words
+from tests.api.pages.html import see, send, words
 from tests.services.questions.questions import WHOLE, a_question, complete_stages
 
 ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
@@ -16,7 +16,7 @@ ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
 
 @pytest.fixture
 async def ready(ctx: ApiContext) -> StoredQuery:
-    """A question with three passages, at rest."""
+    """A question with three passages, whose job is idle."""
     async with ctx.database.connection() as connection:
         return await a_question(connection, *WHOLE[:6], until="consolidate")
 

@@ -5,9 +5,9 @@ import pytest
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
-from store.runs import runs
-from tests.api.pages.seeing import form, forms, see, send, words
-from tests.api.pages.shown_runs import SAID_BY_MODEL, ShownRun, participant_run
+from store.runs import job_control, overviews
+from tests.api.pages.example_runs import SAID_BY_MODEL, ShownRun, participant_run
+from tests.api.pages.html import form, forms, see, send, words
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ async def test_jobs_stand_by_their_stages_with_those_that_failed_first(
     assert "1 failed, 1 running, 1 waiting, 2 succeeded" in said
     assert "failed, 2 attempts" in said
     assert "Sleep&nbsp;1/1" in said
-    assert "15 of 31 stages stored" in said
+    assert "15/31 stages" in said
 
 
 async def test_the_head_says_what_was_asked_and_what_to_mind(client: httpx.AsyncClient, shown: ShownRun) -> None:
@@ -39,7 +39,7 @@ async def test_the_head_says_what_was_asked_and_what_to_mind(client: httpx.Async
     assert "All 2 settings of the run" in said
 
 
-async def test_failures_tell_their_stage_type_and_category_and_nothing_that_was_said(
+async def test_failures_show_stage_type_and_category_and_no_private_text(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     page = await see(client, f"/runs/{shown.run_id}")
@@ -53,7 +53,7 @@ async def test_a_state_filters_the_jobs(client: httpx.AsyncClient, shown: ShownR
     page = await see(client, f"/runs/{shown.run_id}", state="waiting")
     assert f"/jobs/{shown.waiting}" in page.text
     assert f"/jobs/{shown.running}" not in page.text
-    assert "No job of this run is paused" in words(await see(client, f"/runs/{shown.run_id}", state="paused"))
+    assert "No paused job" in words(await see(client, f"/runs/{shown.run_id}", state="paused"))
 
 
 async def test_thousands_of_jobs_come_page_by_page(
@@ -104,7 +104,7 @@ async def test_open_jobs_are_held_with_a_note(
 
 async def test_paused_jobs_are_resumed(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:
     async with ctx.database.connection() as connection:
-        await runs.hold(connection, JobStatus.PAUSED, None, run_id=shown.run_id)
+        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=shown.run_id)
     page = await see(client, f"/runs/{shown.run_id}")
     reply = await send(client, page, f"/runs/{shown.run_id}/resume")
     assert reply.headers["location"].endswith("?action=resume&jobs=2&sent=true")
@@ -115,11 +115,11 @@ async def test_only_what_changes_something_is_offered(
     client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
     async with ctx.database.connection() as connection:
-        await runs.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
+        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
         await connection.execute("DELETE FROM job WHERE id = $1", shown.failed)
     page = await see(client, f"/runs/{shown.run_id}")
     assert forms(page) == []
-    assert "At rest:" in words(page)
+    assert "Finished:" in words(page)
 
 
 async def test_a_form_without_the_mark_of_this_browser_changes_nothing(
@@ -158,7 +158,7 @@ def _by_urgency(shown: ShownRun) -> list[int]:
 
 async def _states(ctx: ApiContext, shown: ShownRun) -> dict[JobStatus, int]:
     async with ctx.database.connection() as connection:
-        overview = await runs.overview(connection, shown.run_id)
+        overview = await overviews.overview(connection, shown.run_id)
     assert overview is not None
     return overview.states
 

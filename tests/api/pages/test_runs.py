@@ -4,14 +4,14 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from tests.api.pages.seeing import see, words
-from tests.api.pages.shown_runs import participant_run, question_run
+from tests.api.pages.example_runs import participant_run, question_run
+from tests.api.pages.html import see, words
 
 
 async def test_without_runs_the_page_says_what_makes_one(client: httpx.AsyncClient) -> None:
     page = await see(client, "/runs")
     assert page.status_code == 200
-    assert "Nothing has been submitted yet" in page.text
+    assert "No runs yet" in page.text
 
 
 async def test_runs_are_listed_with_their_states_in_words(client: httpx.AsyncClient, ctx: ApiContext) -> None:
@@ -30,16 +30,16 @@ async def test_a_kind_filters_the_runs(client: httpx.AsyncClient, ctx: ApiContex
     page = await see(client, "/runs", kind="query")
     assert f'href="/runs/{asked.run_id}"' in page.text
     assert f'href="/runs/{shown.run_id}"' not in page.text
-    assert "No such run" in (await see(client, "/runs", kind="tags")).text
+    assert "No runs match" in (await see(client, "/runs", kind="tags")).text
 
 
-async def test_no_word_of_a_question_stands_in_the_list(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_the_list_contains_no_text_of_a_question(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         await question_run(connection)
     assert "tea" not in words(await see(client, "/runs"))
 
 
-async def test_the_list_goes_on_below_its_last_run(
+async def test_the_list_continues_after_its_last_run(
     client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.pages.runs.PAGE_ROWS", 1)

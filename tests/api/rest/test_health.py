@@ -62,22 +62,22 @@ async def test_another_revision_is_not_ready(app: FastAPI, ctx: ApiContext, work
 
 
 @pytest.mark.parametrize("broker_url", ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"])
-async def test_a_broker_that_is_away_is_not_ready(ctx: ApiContext, worker: None, broker_url: str) -> None:
+async def test_an_unavailable_broker_is_not_ready(ctx: ApiContext, worker: None, broker_url: str) -> None:
     reply = await ask(make_app(replace(ctx, broker=make_broker(broker_url))))
 
-    assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "away")
+    assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "unavailable")
 
 
-async def test_a_database_that_is_away_is_not_ready_and_the_log_says_so(
+async def test_an_unavailable_database_is_not_ready_and_is_logged(
     ctx: ApiContext, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reply = await ask(make_app(replace(ctx, database=Database("postgresql://127.0.0.1:1/none"))))
 
-    assert (reply.status_code, reply.json()) == (503, {"status": "away"})
+    assert (reply.status_code, reply.json()) == (503, {"status": "unavailable"})
     assert "not_ready" in capsys.readouterr().out
 
 
-async def test_a_stranger_hears_no_more_than_whether_it_is_ready(app: FastAPI, worker: None) -> None:
+async def test_without_a_token_only_readiness_is_shown(app: FastAPI, worker: None) -> None:
     reply = await ask(app, client="192.0.2.1")
 
     assert (reply.status_code, reply.json()) == (200, {"status": "ok"})

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
+from schemas.values.failures import AttemptError
 from services.questions.ask import ask
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
@@ -43,7 +44,7 @@ async def fail_a_stage(connection: Connection, query: StoredQuery) -> None:
     if (stage := await due(connection, query)) is not None:
         claim = await stages.claim(connection, query.job_id, stage, "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.B", "broke", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
 
 
 async def lose_a_stage(connection: Connection, query: StoredQuery) -> None:

@@ -17,7 +17,7 @@ from services.questions.lookup import get_query
 from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, runs, stages
+from store.runs import attempts, pending_chains, stages
 from tests.services.questions.questions import EXPANSION, WHOLE, a_question, chain, complete_stages, flaws, job_status
 
 TO_CONSOLIDATE = WHOLE[:6]
@@ -68,7 +68,7 @@ async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
             "succeeded",
             "needs_embeddings",
         )
-        assert await runs.pending_chains(connection, [query.job_id]) == []
+        assert await pending_chains.pending_chains(connection, [query.job_id]) == []
         assert await flaws(connection) == []
 
 

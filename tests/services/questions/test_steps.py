@@ -7,14 +7,15 @@ import pytest
 from schemas.errors import (
     NothingToDoError,
     PresetMissingError,
-    PresetOfSetError,
     QueryMissingError,
+    QuerySetPresetError,
     QueryValueError,
     Refused,
     StageRunningError,
     StepNotReadyError,
 )
 from schemas.settings.preset import Preset
+from schemas.values.failures import AttemptError
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from services.new_runs import store_run
 from services.questions.answers import answer
@@ -23,7 +24,7 @@ from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, runs, stages
+from store.runs import attempts, jobs, pending_chains, runs, stages
 from tests.services.questions.questions import (
     PROMPT,
     WHOLE,
@@ -42,15 +43,15 @@ TO_AUGMENT = WHOLE[:7]
 
 
 async def sources_asked_for(connection: Connection, query: StoredQuery) -> object:
-    job = await runs.job(connection, query.job_id)
+    job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return job["inputs"].get("top_n")
+    return job.inputs.get("top_n")
 
 
 async def is_light_model_asked_for(connection: Connection, query: StoredQuery) -> bool:
-    job = await runs.job(connection, query.job_id)
+    job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return "light_model" in job["inputs"]
+    return "light_model" in job.inputs
 
 
 async def preset_wide(connection: Connection) -> None:
@@ -91,7 +92,7 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
 
         assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
         assert await job_status(connection, query.job_id) == "waiting"
-        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
         assert tuple(stage.stage for stage in pending.stages) == runs_now
         await complete_stages(connection, query.job_id, *runs_now)
         assert await job_status(connection, query.job_id) == "succeeded"
@@ -105,7 +106,7 @@ async def test_several_steps_run_one_after_the_other(database: Database) -> None
         await take_step(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
 
         assert list(await chain(connection, query.job_id)) == list(TO_CONSOLIDATE)
-        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
         assert tuple(stage.stage for stage in pending.stages) == TO_CONSOLIDATE[2:]
 
 
@@ -142,7 +143,7 @@ async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(databa
         await run_stages(connection, query)
         await complete_stages(connection, query.job_id, *WHOLE[2:])
 
-        numbers = [(row["stage"], row["number"]) for row in await attempts.history(connection, query.job_id)]
+        numbers = [(tried.stage, tried.number) for tried in await attempts.history(connection, query.job_id)]
         assert numbers == [(stage, 1) for stage in WHOLE] + [(stage, 2) for stage in WHOLE[1:]]
         assert await flaws(connection) == []
 
@@ -186,7 +187,7 @@ async def test_the_rest_takes_up_a_failed_stage(database: Database) -> None:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.B", "broke", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
 
         await run_stages(connection, query)
 
@@ -277,7 +278,7 @@ async def test_the_prompt_is_made_again_for_another_number_of_sources(
 
         await run_stages(connection, query, top_n=after)
 
-        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
         assert pending.stages[0].stage == first
 
 
@@ -320,8 +321,8 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
         vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
         assert vectors[0] == vectors[1] != []
         (carried,) = await attempts.history(connection, moved.job_id, "embed")
-        assert carried["worker_id"] == "by hand"
-        assert carried["inputs"] == {"by": "by hand", "from": {"job": query.job_id, "attempt": 1}}
+        assert carried.worker_id == "manual"
+        assert carried.inputs == {"by": "manual", "from": {"job": query.job_id, "attempt": 1}}
         assert await sources_asked_for(connection, moved) == 2
         assert len(await queries.results(connection, query.id)) == 1
         assert await job_status(connection, query.job_id) == "cancelled"
@@ -370,7 +371,7 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Databas
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None
 
-        with pytest.raises(PresetOfSetError, match="one of 2"):
+        with pytest.raises(QuerySetPresetError, match="one of 2"):
             await take_step(connection, query, Step.EXPAND, preset="Broad")
 
 

@@ -6,10 +6,10 @@ import pytest
 from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent
-from store.corpora.searchable import make_searchable
 from store.database import Connection, Database
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
+from tests.store.embedded import embed_and_publish
 from tests.store.kept_works import new_work, small_corpus
 
 
@@ -40,7 +40,7 @@ async def test_what_is_in_a_corpus_is_counted(database: Database) -> None:
         corpus = await small_corpus(connection)
         await works.keep(connection, corpus.id, new_work())
         first, second = await corpora.waiting(connection, corpus.id)
-        await make_searchable(connection, corpus.id, [first], np.ones((1, 2), dtype=np.float32))
+        await embed_and_publish(connection, corpus.id, [first], np.ones((1, 2), dtype=np.float32))
         await store_batch(connection, corpus.id, [first, second], "failed")
 
         assert await corpora.content(connection, corpus.id) == CorpusContent(
@@ -79,7 +79,7 @@ async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> Non
         corpus = await small_corpus(connection)
         await works.keep(connection, corpus.id, new_work())
         waiting = await corpora.waiting(connection, corpus.id)
-        await make_searchable(connection, corpus.id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
+        await embed_and_publish(connection, corpus.id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
         await corpora.delete(connection, corpus.id)
 
         for table in ("works", "chunks", "chunk_vector", "chunk_term"):

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from store.corpora.searchable import make_searchable, vectors, withdraw
+from store.corpora.searchable import vectors, withdraw
 from store.database import Connection, Database
+from tests.store.embedded import embed_and_publish
 from tests.store.small_corpora import SearchableChunk, store_corpus, store_waiting
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
@@ -48,7 +49,7 @@ async def test_the_same_batch_again_changes_nothing(database: Database) -> None:
         corpus_id = await store_corpus(connection, CHUNKS)
         before = await postings(connection), await counts(connection, corpus_id)
 
-        new = await make_searchable(connection, corpus_id, [1, 2], np.stack([NORTH, NORTH]))
+        new = await embed_and_publish(connection, corpus_id, [1, 2], np.stack([NORTH, NORTH]))
 
         assert new == 0
         assert (await postings(connection), await counts(connection, corpus_id)) == before
@@ -61,7 +62,7 @@ async def test_chunks_that_are_gone_or_of_another_corpus_are_passed_over(databas
         corpus_id = await store_waiting(connection, CHUNKS[:1])
         await store_waiting(connection, CHUNKS[1:2], name="other")
 
-        new = await make_searchable(connection, corpus_id, [1, 2, 99], np.stack([EAST, EAST, EAST]))
+        new = await embed_and_publish(connection, corpus_id, [1, 2, 99], np.stack([EAST, EAST, EAST]))
 
         assert new == 1
         assert await counts(connection, corpus_id) == (1, 4)
@@ -72,7 +73,7 @@ async def test_a_vector_too_few_is_an_error(database: Database) -> None:
         corpus_id = await store_waiting(connection, CHUNKS)
 
         with pytest.raises(ValueError, match="3 chunks came with 2 vectors"):
-            await make_searchable(connection, corpus_id, [1, 2, 3], np.stack([EAST, NORTH]))
+            await embed_and_publish(connection, corpus_id, [1, 2, 3], np.stack([EAST, NORTH]))
 
 
 async def test_a_withdrawn_work_cannot_be_found_and_does_not_count(database: Database) -> None:
@@ -95,7 +96,7 @@ async def test_a_withdrawn_work_can_be_made_searchable_again(database: Database)
         async with connection.transaction():
             await withdraw(connection, await connection.fetchval("SELECT id FROM works"))
 
-        await make_searchable(connection, corpus_id, [1, 2, 3], np.stack([EAST, NORTH, NORTH]))
+        await embed_and_publish(connection, corpus_id, [1, 2, 3], np.stack([EAST, NORTH, NORTH]))
 
         assert await counts(connection, corpus_id) == (3, 6)
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from schemas.errors import DuplicateWorkError, WorkChangedError
-from schemas.values.corpora import VectorStatus
+from schemas.statuses import VectorStatus
 from store.corpora import chunks, corpora, works
-from store.corpora.searchable import make_searchable
 from store.corpora.works import ImportOutcome
 from store.database import Connection, Database
+from tests.store.embedded import embed_and_publish
 from tests.store.kept_works import TEA, new_work, small_corpus
 
 OTHER = TEA.replace("Green", "Black")
@@ -19,7 +19,7 @@ OTHER = TEA.replace("Green", "Black")
 
 async def embed_all(connection: Connection, corpus_id: int) -> None:
     waiting = await corpora.waiting(connection, corpus_id)
-    await make_searchable(connection, corpus_id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
+    await embed_and_publish(connection, corpus_id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
 
 
 async def counts(connection: Connection, corpus_id: int) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import pytest
 from schemas.errors import QueryMissingError, ResultMissingError, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.values.failures import AttemptError
 from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
 from services.new_runs import store_run
 from services.questions.answers import answer
@@ -18,7 +19,7 @@ from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
 from store.questions import deletions, presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, ledger, runs, stages
+from store.runs import attempts, ledger, overviews, stages
 from tests.services.questions.questions import (
     OUTPUTS,
     WHOLE,
@@ -85,7 +86,7 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     await take_step(connection, query, Step.EMBED)
     claim = await stages.claim(connection, asked.job_id, "embed", "worker", 60)
     assert claim is not None
-    failure = stages.Failure("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
+    failure = AttemptError("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
     await stages.fail(connection, claim, failure, inputs={})
     await connection.execute("INSERT INTO query_judgement VALUES ($1, $2, 1)", query.id, f"{MARK}.md")
     return query
@@ -154,7 +155,7 @@ async def test_single_query_of_a_set_can_go_and_the_set_is_asked_whole_again(dat
         await deletions.delete_query(connection, query)
 
         assert await marked(connection) == []
-        overview = await runs.overview(connection, stored.run_id)
+        overview = await overviews.overview(connection, stored.run_id)
         assert overview is not None and overview.jobs == 1
         assert (await attempts.audit(connection, stored.run_id)) == (2, [])
         again = await store_run(connection, planned)

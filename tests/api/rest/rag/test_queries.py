@@ -6,11 +6,11 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.values.failures import AttemptError
 from services.questions import ask as query_asked
 from services.questions.lookup import get_query
 from store.questions.queries import StoredQuery
 from store.runs import stages
-from store.runs.stages import Failure
 from tests.api.rest.rag.conftest import Ask
 from tests.services.questions.questions import CONTEXT, WHOLE, chain, complete_stages, request, settings
 
@@ -135,7 +135,7 @@ async def test_a_failed_embedding_needs_embeddings_and_says_why(
     async with ctx.database.connection() as connection:
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        broken = Failure("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
+        broken = AttemptError("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
         await stages.fail(connection, claim, broken, inputs={})
 
     found = await read(client, query.id)
@@ -188,7 +188,7 @@ async def test_an_expansion_is_edited_in_parts(client: httpx.AsyncClient, ask: A
 
 
 @pytest.mark.parametrize("intent", [None, ""])
-async def test_an_intent_is_taken_away(client: httpx.AsyncClient, ask: Ask, intent: str | None) -> None:
+async def test_an_intent_is_removed(client: httpx.AsyncClient, ask: Ask, intent: str | None) -> None:
     query = await ask("expand")
     changed = (await client.patch(f"{QUERIES}/{query.id}", json={"intent": intent})).json()
     assert (changed["intent"], changed["hyde_answer"]) == (None, "Oxygen darkens it.")
@@ -228,7 +228,7 @@ async def test_passages_are_reordered_and_left_out_and_the_prompt_follows(client
         {"place": 2, "chunk_ids": [2], "content": "passage 2", "score": 0.5, "heading_chain": [], "parent_id": None},
     ],
 )
-async def test_a_passage_is_recognised_by_what_it_is(
+async def test_a_passage_is_identified_by_any_of_its_fields(
     client: httpx.AsyncClient, ask: Ask, choice: dict[str, Any]
 ) -> None:
     query = await ask(*TO_CONSOLIDATE)
@@ -242,8 +242,8 @@ UNFIT: tuple[tuple[list[dict[str, Any]], str], ...] = (
     ([{"work_id": 1}], "fits 3 of 3 passages"),
     ([{"content": "passage 1"}], "names no passage"),
     ([{}], "names no passage"),
-    ([{"place": 1, "content": "Something else."}], "has another content"),
-    ([{"place": 1, "heading_chain": ["Other"]}], "has another heading_chain"),
+    ([{"place": 1, "content": "Something else."}], "changes content"),
+    ([{"place": 1, "heading_chain": ["Other"]}], "changes heading_chain"),
     ([{"place": 1}, {"place": 1}], "name each passage to keep once"),
 )
 

@@ -11,11 +11,11 @@ from fastapi import FastAPI
 
 from api.context import ApiContext
 from schemas.settings.preset import Preset
+from schemas.values.failures import AttemptError
 from store.questions import presets
 from store.questions.queries import StoredQuery
-from store.runs import runs
-from store.runs.stages import Failure
-from tests.api.rest.rag.conftest import ANSWER, Ask, Working, patient
+from store.runs import jobs
+from tests.api.rest.rag.conftest import ANSWER, Ask, Working, waits_long
 from tests.services.questions.questions import WHOLE, chain, flaws
 from workers.app import make_app as make_broker
 
@@ -48,7 +48,7 @@ def slug(reply: httpx.Response) -> str:
     return kind.rpartition(":")[2]
 
 
-@patient
+@waits_long
 async def test_embed_replies_as_the_seed_and_the_code_do(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
     query = await ask("expand")
 
@@ -70,7 +70,7 @@ async def test_embed_replies_as_the_seed_and_the_code_do(client: httpx.AsyncClie
     }
 
 
-@patient
+@waits_long
 async def test_retrieve_replies_as_the_seed_and_the_code_do(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -94,7 +94,7 @@ async def test_retrieve_replies_as_the_seed_and_the_code_do(
     }
 
 
-@patient
+@waits_long
 async def test_consolidate_replies_as_the_seed_and_the_code_do(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -115,7 +115,7 @@ async def test_consolidate_replies_as_the_seed_and_the_code_do(
     }
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize("body", [{"top_n": 5, "use_full_model": False}, {"force": True}, {}, None])
 async def test_an_answer_replies_as_the_seed_and_the_code_do(
     client: httpx.AsyncClient, ask: Ask, working: Working, body: dict[str, Any] | None
@@ -134,7 +134,7 @@ async def test_an_answer_replies_as_the_seed_and_the_code_do(
     assert read["response_text"] == ANSWER.text
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
     ("params", "body", "asked_for"),
     [({}, None, None), ({"top_n": 2}, None, 2), ({}, {"top_n": 3}, 3), ({"top_n": 4}, {"top_n": 4}, 4)],
@@ -154,12 +154,12 @@ async def test_the_number_of_sources_reaches_the_job(
         assert (await client.post(path(query.id, "augment/run"), params=params, json=body)).status_code == 200
 
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
-    assert job["inputs"].get("top_n") == asked_for
+    assert job.inputs.get("top_n") == asked_for
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
     ("body", "light"),
     [
@@ -184,9 +184,9 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
         assert (await client.post(path(query.id, "augment/run"), json=body)).status_code == 200
 
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
-    assert job["inputs"].get("light_model") is light
+    assert job.inputs.get("light_model") is light
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ async def test_without_a_worker_a_step_is_on_its_way_and_says_where(
         assert await chain(connection, query.job_id) == dict.fromkeys(done, "done") | waiting
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize("prefer", ["respond-async", "wait=0", "wait=1"])
 async def test_a_client_may_prefer_to_wait_for_less(client: httpx.AsyncClient, ask: Ask, prefer: str) -> None:
     query = await ask("expand")
@@ -268,7 +268,7 @@ async def test_a_step_that_comes_too_early_is_a_404_that_names_the_step_before(
     assert f"step '{needed}' comes first" in reply.json()["detail"]
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
     ("step", "done", "stage", "error", "status", "kind"),
     [
@@ -292,7 +292,9 @@ async def test_a_stage_that_fails_while_it_is_waited_for_is_a_problem_that_says_
 ) -> None:
     query = await ask(*done)
 
-    async with working(fails={stage: Failure(f"schemas.errors.{error}", "It broke.", "unknown", {"raw": "private"})}):
+    async with working(
+        fails={stage: AttemptError(f"schemas.errors.{error}", "It broke.", "unknown", {"raw": "private"})}
+    ):
         reply = await client.post(path(query.id, step))
 
     assert (reply.status_code, slug(reply)) == (status, kind)
@@ -308,10 +310,10 @@ async def test_a_stage_that_fails_while_it_is_waited_for_is_a_problem_that_says_
     assert "private" not in reply.text
 
 
-@patient
+@waits_long
 async def test_a_failed_step_is_taken_again(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
     query = await ask("expand")
-    async with working(fails={"embed": Failure("schemas.errors.EmbeddingError", "It broke.", "unknown", {})}):
+    async with working(fails={"embed": AttemptError("schemas.errors.EmbeddingError", "It broke.", "unknown", {})}):
         assert (await client.post(path(query.id, "embed"))).status_code == 500
 
     async with working():
@@ -320,7 +322,7 @@ async def test_a_failed_step_is_taken_again(client: httpx.AsyncClient, ask: Ask,
     assert (reply.status_code, reply.json()["vector_status"]) == (200, "vec")
 
 
-@patient
+@waits_long
 async def test_a_step_ends_the_chain_and_makes_what_came_after_stale(
     client: httpx.AsyncClient, ctx: ApiContext, ask: Ask, working: Working
 ) -> None:
@@ -336,7 +338,7 @@ async def test_a_step_ends_the_chain_and_makes_what_came_after_stale(
         assert await flaws(connection) == []
 
 
-@patient
+@waits_long
 async def test_the_rest_of_the_chain_runs_to_the_answer(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
     query = await ask("expand")
 
@@ -349,7 +351,7 @@ async def test_the_rest_of_the_chain_runs_to_the_answer(client: httpx.AsyncClien
     assert (again.status_code, slug(again)) == (409, "nothing-to-do")
 
 
-@patient
+@waits_long
 async def test_nobody_has_to_wait_for_the_rest_of_the_chain(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -364,7 +366,7 @@ async def test_nobody_has_to_wait_for_the_rest_of_the_chain(
     assert (await client.get(path(query.id, "results"))).json()["total"] == 1
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
     ("step", "done"), [("retrieve", ("expand", "embed")), ("consolidate", TO_VALIDATE), ("augment/run", TO_CONSOLIDATE)]
 )
@@ -412,9 +414,9 @@ async def test_a_preset_that_is_not_there_is_a_404(
     assert (reply.status_code, slug(reply)) == (404, "preset-missing")
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
-    ("meanwhile", "status", "kind"), [("cancelled", 409, "step-overtaken"), ("deleted", 404, "query-missing")]
+    ("meanwhile", "status", "kind"), [("cancelled", 409, "step-superseded"), ("deleted", 404, "query-missing")]
 )
 async def test_what_somebody_else_does_to_the_question_meanwhile_ends_the_wait(
     client: httpx.AsyncClient, ask: Ask, meanwhile: str, status: int, kind: str
@@ -431,8 +433,8 @@ async def test_what_somebody_else_does_to_the_question_meanwhile_ends_the_wait(
     assert (reply.status_code, slug(reply)) == (status, kind)
 
 
-@patient
-async def test_a_paused_step_says_how_it_goes_on(client: httpx.AsyncClient, ask: Ask) -> None:
+@waits_long
+async def test_a_paused_step_reports_how_to_continue_it(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask("expand")
     waiting = await on_its_way(client, query)
     await client.post(f"/jobs/{query.job_id}/pause")
@@ -443,7 +445,7 @@ async def test_a_paused_step_says_how_it_goes_on(client: httpx.AsyncClient, ask:
     assert f"POST /jobs/{query.job_id}/resume" in reply.json()["message"]
 
 
-async def test_with_the_broker_away_a_step_is_stored_and_waits(
+async def test_without_a_broker_a_step_is_stored_and_waits(
     app: FastAPI, client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask("expand")
