@@ -52,7 +52,8 @@ class SentenceTransformerEncoder:
         """See TextEncoder.
 
         How far a text is padded shows in the last bits of its row. So each is padded to the next multiple of
-        PADDED_TO tokens, and goes through the model with texts of the same padded length alone.
+        PADDED_TO tokens, and goes through the model with texts of the same padded length alone. On most processors a
+        row is then the same to the last bit; some compute a pass of many texts in another way than one of few.
         """
         with self._turn:
             matrix = np.zeros((len(texts), self._model.get_embedding_dimension() or 0), dtype=np.float32)

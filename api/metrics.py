@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from schemas.chains import CHAINS, STAGES
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs.attempt_totals import AttemptTotals, Totals
+from store.runs.attempt_totals import AttemptCounts, AttemptTotals
 from store.runs.queue_figures import QueueFigures, queue_figures
 
 #: Seconds of a stage; model calls take minutes.
@@ -32,7 +32,7 @@ class Metrics:
         self._totals = AttemptTotals(STAGE_SECONDS)
         self._reading = asyncio.Lock()
         self._read_at: float | None = None
-        self._kept: tuple[QueueFigures, Totals] | None = None
+        self._kept: tuple[QueueFigures, AttemptCounts] | None = None
         self._registry = CollectorRegistry()
         self.requests = Histogram(
             "ragq_http_request_seconds",
@@ -50,7 +50,7 @@ class Metrics:
         registry.register(_Collected([*_standing(figures), *_counted(totals)]))
         return generate_latest(registry) + generate_latest(self._registry)
 
-    async def _read(self) -> tuple[QueueFigures, Totals]:
+    async def _read(self) -> tuple[QueueFigures, AttemptCounts]:
         async with self._reading:
             if self._kept is None or self._read_at is None or time.monotonic() - self._read_at >= self._kept_s:
                 async with self._database.connection() as connection:
@@ -91,7 +91,7 @@ def _standing(figures: QueueFigures) -> Iterator[Metric]:
     yield from (depth, oldest, jobs, leases, seen)
 
 
-def _counted(totals: Totals) -> Iterator[Metric]:
+def _counted(totals: AttemptCounts) -> Iterator[Metric]:
     seconds = HistogramMetricFamily(
         "ragq_stage_seconds",
         "Seconds of the attempts that ended since the first reading of this process.",

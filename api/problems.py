@@ -15,9 +15,10 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from api.pages.rendering import page
+from api.rendering import page
 from api.routes import methods_here, wants_html
 from schemas import errors
+from stages.failures import class_name
 from store.database import CONNECTION_ERRORS
 
 log = structlog.get_logger(__name__)
@@ -53,21 +54,27 @@ KINDS: Final[dict[type[BaseException], Kind]] = {
     errors.StepNotReadyError: Kind(404, "step-not-ready"),
     errors.StageRunningError: Kind(409, "stage-running"),
     errors.NothingToDoError: Kind(409, "nothing-to-do"),
-    errors.PresetOfSetError: Kind(409, "preset-of-set"),
+    errors.QuerySetPresetError: Kind(409, "query-set-preset"),
     errors.QueryValueError: Kind(422, "query-value-unusable"),
     errors.IdempotencyKeyReusedError: Kind(422, "idempotency-key-reused"),
-    errors.ExpansionFailedError: Kind(400, "expansion-unusable"),
-    errors.WorkChangedMeanwhileError: Kind(409, "work-changed"),
-    errors.StepOvertakenError: Kind(409, "step-overtaken"),
+    errors.StepSupersededError: Kind(409, "step-superseded"),
     errors.CorpusUnknownError: Kind(404, "corpus-missing"),
     errors.StepFailedError: Kind(500, "step-failed"),
-    errors.StackError: Kind(503, "server-away"),
+    errors.StackError: Kind(503, "server-unavailable"),
     errors.Refused: Kind(409, "refused"),
     errors.DomainError: Kind(500, "stage-failed"),
     errors.RagqError: Kind(500, "failed"),
 }
 
-UNAVAILABLE: Final = Kind(503, "database-away")
+#: Of a stage that failed while a request waited for it: by the class of its error as it is stored, and for any other
+#: class by KINDS. A model's reply is at fault for the whole request in stage `expand` alone.
+STAGE_KINDS: Final[dict[tuple[str | None, str], Kind]] = {
+    ("expand", class_name(errors.LLMResponseParseError)): Kind(400, "expansion-unusable"),
+    ("expand", class_name(errors.ExpansionReplyError)): Kind(400, "expansion-unusable"),
+    (None, class_name(errors.WorkChangedError)): KINDS[errors.WorkChangedError],
+}
+
+UNAVAILABLE: Final = Kind(503, "database-unavailable")
 INVALID: Final = Kind(422, "request-invalid")
 
 #: Of the doors and the router. The standard library's phrases are not the same in every version of Python.
@@ -117,7 +124,10 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def kind_of(error: BaseException) -> Kind | None:
-    """What an error is over HTTP; None for one that nobody foresaw."""
+    """What an error is over HTTP; None for an unexpected one."""
+    if isinstance(error, errors.StepFailedError):
+        stored = (error.stage, error.error_type), (None, error.error_type)
+        return next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), KINDS[errors.StepFailedError])
     found = next((KINDS[type_] for type_ in type(error).__mro__ if type_ in KINDS), None)
     return UNAVAILABLE if found is None and isinstance(error, CONNECTION_ERRORS) else found
 
@@ -141,7 +151,7 @@ def respond(
         query_id=failure.query_id if failure else None,
         job_id=failure.job_id if failure else None,
         stage=failure.stage if failure else None,
-        error_type=failure.error_type if failure else None,
+        error_type=failure.error_type.rpartition(".")[2] if failure else None,
     )
     if wants_html(request.headers):
         return page(request, "problem.html.j2", status=kind.status, headers=headers, problem=problem)

@@ -9,7 +9,7 @@ from typing import Final
 from fastapi import HTTPException
 
 from store.database import Database
-from store.runs.run_state import RunState, run_state
+from store.views.run_state import RunState, run_state
 
 #: A browser opens a few, and each costs a connection of the server.
 STREAMS_AT_MOST: Final = 256

@@ -5,7 +5,7 @@ from typing import Final
 
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs import runs
+from store.runs import jobs
 from store.runs.changes import Changes
 
 #: Rows are read this often at least: a change that was committed while nobody listened yet woke nobody.
@@ -21,11 +21,10 @@ async def wait_until_idle(database: Database, changes: Changes, job_id: int, *, 
     async with changes.subscribe(job_id=job_id) as subscription:
         while True:
             async with database.connection() as connection:
-                job = await runs.job(connection, job_id)
+                job = await jobs.job(connection, job_id)
             if job is None:
                 return None
-            status = JobStatus(job["status"])
             left_s = deadline - asyncio.get_running_loop().time()
-            if not status.is_open or left_s <= 0:
-                return status
+            if not job.status.is_open or left_s <= 0:
+                return job.status
             await subscription.next(min(left_s, LONGEST_SLEEP_SECONDS))

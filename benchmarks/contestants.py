@@ -18,13 +18,14 @@ from benchmarks.noop_chain import NOOP_STAGES
 from benchmarks.servers import Servers
 from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
-from services.submit import submit
+from services.new_runs import PlannedRun, submit_run
 from stack.endings import end
 from stack.logs import last_lines
 from stack.processes import worker_command
 from store.database import Database
-from store.runs import runs
-from store.runs.runs import NewJob, NewRun, PendingChain, PendingStage
+from store.runs import overviews
+from store.runs.pending_chains import PendingChain, PendingStage
+from store.runs.runs import NewJob, NewRun
 from workers.app import make_app
 from workers.messages import send
 
@@ -86,12 +87,11 @@ def ragq(servers: Servers) -> Iterator[Contestant]:
             version="0",
             jobs=[NewJob(mode="noop", subject=str(job), inputs={}, stages=NOOP_STAGES) for job in range(jobs)],
         )
-        async with database.connection() as connection:
-            return (await submit(connection, app, run, always_new=True)).run_id
+        return (await submit_run(app, database, PlannedRun(run), always_new=True)).run_id
 
     async def is_open(database: Database, run_id: int) -> bool:
         async with database.connection() as connection:
-            overview = await runs.overview(connection, run_id)
+            overview = await overviews.overview(connection, run_id)
         return overview is not None and overview.open_jobs > 0
 
     with process, asyncio.Runner() as runner:

@@ -4,9 +4,9 @@ import click
 
 from cli.ids import TARGET
 from cli.output import print_json
-from cli.session import application, with_database
+from cli.session import with_servers
 from services.control import Action, control
-from store.runs.runs import Target
+from store.runs.job_control import Target
 
 _NOTE = click.option("--note", help="Why, in your words; shown with the jobs.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -68,8 +68,7 @@ def cancel(target: Target, note: str | None, as_json: bool) -> None:
 
 
 def _decide(target: Target, action: Action, note: str | None, as_json: bool) -> None:
-    app = application()
-    decided = with_database(lambda connection: control(connection, app, target, action, note=note))
+    decided = with_servers(lambda app, database: control(app, database, target, action, note=note))
     if as_json:
         jobs = [f"j{job_id}" for job_id in decided.job_ids]
         print_json({"target": str(target), "action": action.verb, "jobs": jobs})

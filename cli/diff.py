@@ -22,7 +22,7 @@ from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
 from stages.reports.retrieval_differences import retrieval_difference
 from store.database import Connection
-from store.runs.reported_runs import reported_run
+from store.views.reported_runs import reported_run
 
 _MODES = click.Choice([mode.value for mode in AssessmentMode])
 

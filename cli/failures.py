@@ -8,7 +8,7 @@ from cli.ids import RUN
 from cli.output import console, notices, print_json
 from cli.session import with_database
 from schemas.errors import RunMissingError
-from schemas.values.failures import Failure, FailureList
+from schemas.values.failures import FailureList, ReportedFailure
 from stages.reports.failures import failure_list
 from store.database import Connection
 from store.runs import scored_runs
@@ -67,5 +67,5 @@ def _print(found: FailureList) -> None:
     )
 
 
-def _message(failure: Failure) -> str:
+def _message(failure: ReportedFailure) -> str:
     return failure.message if failure.phq8_item is None else f"{failure.phq8_item}: {failure.message}"

@@ -5,19 +5,15 @@ from rich.table import Table
 
 from cli.index_tags import tags_command
 from cli.output import console, notices, print_json
-from cli.session import application, with_database
+from cli.session import with_database, with_servers
 from cli.settings_options import effective_settings, settings_options
-from cli.submit import tell
+from cli.submit import report_submitted
 from cli.watch import follow, follow_to_rest
-from schemas.statuses import JobStatus
-from services.chunk_scores import PlannedScores, plan_chunk_scores
-from services.references import plan_references
-from services.submit import Submitted, submit
+from services.chunk_scores import score_chunks
+from services.references import build_references
 from stages.participants.splits import TRAINING_SPLITS
-from store.database import Connection
 from store.references import index_runs, references
 from store.references.references import StoredIndex
-from store.runs import runs
 
 #: The exit codes of the generators that few-shot studies used, so that scripts around them can stay.
 NOT_PUBLISHED = 1
@@ -82,27 +78,22 @@ def references_command(
         ragq index references --set EMBEDDING_CHUNK_SIZE=6 --set EMBEDDING_EMBEDDINGS_FILE=short_windows
     """
     settings = effective_settings(profile, assignments)
-    app = application()
-
-    async def store(connection: Connection) -> tuple[Submitted, StoredIndex | None]:
-        run, effect = await plan_references(
-            connection, split, settings, allow_partial=allow_partial, write_item_tags=write_item_tags
+    submitted, published = with_servers(
+        lambda app, database: build_references(
+            app,
+            database,
+            split,
+            settings,
+            allow_partial=allow_partial,
+            write_item_tags=write_item_tags,
+            always_new=always_new,
         )
-        submitted = await submit(connection, app, run, always_new=always_new, effect=effect)
-        built = await index_runs.by_run(connection, submitted.run_id)
-        if built is not None and built.replaced_at is not None:
-            submitted = await submit(connection, app, run, always_new=True, effect=effect)
-            built = None
-        if allow_partial:
-            await index_runs.allow_partial(connection, submitted.run_id)
-        return submitted, built
-
-    submitted, built = with_database(store)
-    if built is not None and built.published_at is not None and built.partial is None:
-        click.echo(f"Index '{built.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
-        _print([built], as_json)
+    )
+    if published is not None:
+        click.echo(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
+        _print([published], as_json)
         return
-    tell(submitted, profile=settings.profile, why=settings.profile_source)
+    report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
     if not no_wait:
         follow_to_rest(submitted.run_id, as_json=as_json)
         _leave_with_what_was_published(submitted.run_id)
@@ -151,25 +142,19 @@ def chunk_scores_command(
         ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --limit 20 --wait
     """
     settings = effective_settings(profile, assignments)
-    app = application()
-
-    async def store(connection: Connection) -> tuple[Submitted, PlannedScores]:
-        planned = await plan_chunk_scores(
-            connection,
+    submitted, planned = with_servers(
+        lambda app, database: score_chunks(
+            app,
+            database,
             name,
             settings,
             scorer_model=scorer_model,
             allow_same_model=allow_same_model,
             limit=limit,
+            always_new=always_new,
         )
-        submitted = await submit(connection, app, planned.run, always_new=always_new)
-        if not (planned.is_trial or planned.is_shown) and await _has_succeeded(connection, submitted.run_id):
-            # Other scores took the place of these: they are shown again, from the ledger.
-            submitted = await submit(connection, app, planned.run, always_new=True)
-        return submitted, planned
-
-    submitted, planned = with_database(store)
-    tell(submitted, profile=settings.profile, why=settings.profile_source)
+    )
+    report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
     if planned.is_trial:
         click.echo(f"A trial of {submitted.jobs} of {planned.chunks} chunks: no run will see these scores.", err=True)
     if wait:
@@ -190,11 +175,6 @@ def list_command(as_json: bool) -> None:
         ragq index list
     """
     _print(with_database(references.current), as_json)
-
-
-async def _has_succeeded(connection: Connection, run_id: int) -> bool:
-    found = await runs.overview(connection, run_id)
-    return found is not None and found.states.get(JobStatus.SUCCEEDED) == found.jobs
 
 
 def _leave_with_what_was_published(run_id: int) -> None:

@@ -18,7 +18,7 @@ from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
-from store.runs.reported_runs import reported_run
+from store.views.reported_runs import reported_run
 
 Shown = TypeVar("Shown", Report, RetrievalReport)
 

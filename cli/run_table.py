@@ -10,7 +10,8 @@ from cli.output import coloured
 from schemas.chains import in_order
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.run_words import is_chosen, notices
-from store.runs.run_view import JobView, RunView, StageView
+from store.runs.run_view import JobView, RunView
+from store.runs.stage_runs import StageRun
 
 _MARKS = {
     StageStatus.WAITING: ("·", "dim"),
@@ -100,7 +101,7 @@ def _jobs(kind: str, jobs: list[JobView]) -> Table:
     return table
 
 
-def _mark(stage: StageView | None) -> Text:
+def _mark(stage: StageRun | None) -> Text:
     if stage is None:
         return Text("")
     mark, style = _MARKS[stage.status]

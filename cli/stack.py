@@ -138,8 +138,8 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
 def api(host: str | None, port: int | None) -> NoReturn:
     """Run the API and its pages in the foreground.
 
-    They use DATABASE_URL and REDIS_URL, or else the running stack. On loopback local access needs come in
-    until `ragq token create` has made a first token. Off loopback they do not start without one.
+    They use DATABASE_URL and REDIS_URL, or else the running stack. Local access needs no
+    token until `ragq token create` has made the first one. Off loopback they do not start without a token.
 
     \b
     Example:

@@ -8,25 +8,24 @@ import click
 from click.core import ParameterSource
 
 from cli.output import print_json
-from cli.session import application, with_database
+from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
-from cli.submit_participants import ParticipantIds, participants_planner
-from cli.submit_queries import queries_planner, split_assignments
-from cli.submit_tags import tags_planner
+from cli.submit_participants import ParticipantIds, participants_request
+from cli.submit_queries import queries_request, split_assignments
+from cli.submit_tags import tags_request
 from cli.tags import follow_tags, shape_options
 from cli.watch import follow
-from services.planned import Planner
-from services.submit import Submitted
-from services.submit import submit as submit_run
-from store.database import Connection
+from services.new_runs import Submitted
+from services.submit import Request
+from services.submit import submit as submit_request
 
 
 class Kind(NamedTuple):
-    """A kind of job: the options that name its subjects, those that go with them, and who plans it."""
+    """A kind of job: the options that name its subjects, those that go with them, and what makes a request of them."""
 
     subjects: tuple[str, ...]
     options: tuple[str, ...]
-    planner: Callable[..., Planner]
+    request: Callable[..., Request]
     follow: Callable[..., None] = follow
     """Waits for the run, prints what it came to, and leaves with its exit code."""
     shown: tuple[str, ...] = ()
@@ -37,7 +36,7 @@ KINDS: dict[str, Kind] = {
     "participant": Kind(
         ("split", "participants"),
         ("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
-        participants_planner,
+        participants_request,
     ),
     "query": Kind(
         ("query", "queries"),
@@ -51,12 +50,12 @@ KINDS: dict[str, Kind] = {
             "response",
             "until",
         ),
-        queries_planner,
+        queries_request,
     ),
     "tags": Kind(
         ("phrases",),
         ("vocabulary", "allow_nsfw", "context_tags", "until"),
-        tags_planner,
+        tags_request,
         follow_tags,
         ("verbose", "phrase_ranks"),
     ),
@@ -135,18 +134,14 @@ def submit(
     shown = {name: options[name] for name in owner.shown}
     if any(shown.values()) and not wait:
         raise click.UsageError(f"{' and '.join(map(_option, shown))} go with --wait; `ragq tags show` has them later.")
-    planner = owner.planner(**{name: options[name] for name in (*owner.subjects, *owner.options)})
+    request = owner.request(**{name: options[name] for name in (*owner.subjects, *owner.options)})
     if retries is not None:
         assignments = (*assignments, ("RAGQ_RETRIES", str(retries)))
     settings = effective_settings(profile, assignments)
-    app = application()
-
-    async def store(connection: Connection) -> Submitted:
-        run, effect = await planner(connection, settings)
-        return await submit_run(connection, app, run, always_new=always_new, effect=effect)
-
-    submitted = with_database(store)
-    tell(submitted, profile=settings.profile, why=settings.profile_source)
+    submitted = with_servers(
+        lambda app, database: submit_request(app, database, request, settings, always_new=always_new)
+    )
+    report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
     if wait:
         owner.follow(submitted.run_id, as_json=as_json, **shown)
     elif as_json:
@@ -155,8 +150,8 @@ def submit(
         click.echo(f"r{submitted.run_id}")
 
 
-def tell(submitted: Submitted, *, profile: str, why: str) -> None:
-    """Say on stderr what became of a submission."""
+def report_submitted(submitted: Submitted, *, profile: str, why: str) -> None:
+    """Print on stderr what a submission led to."""
     run = f"r{submitted.run_id}"
     if submitted.is_new:
         click.echo(f"{run}: {submitted.jobs} jobs stored, profile {profile} ({why}).", err=True)

@@ -16,7 +16,7 @@ from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.tags import Candidate, PhraseReport
 from stages.tags.candidates import shaped
-from store.runs.runs import Target
+from store.runs.job_control import Target
 from store.vocabularies import tag_runs
 from store.vocabularies.tag_runs import TagsResult
 

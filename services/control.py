@@ -1,6 +1,5 @@
 """What people decide about runs and jobs: that they go on, wait or end. Commands, REST and pages decide alike."""
 
-import asyncio
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -8,10 +7,10 @@ from celery import Celery
 
 from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
-from store.database import Connection
-from store.runs import runs
-from store.runs.runs import Target
-from workers.messages import send
+from services.dispatch import enqueue
+from store.database import Connection, Database
+from store.runs import job_control, runs
+from store.runs.job_control import Target
 
 
 class Action(StrEnum):
@@ -40,7 +39,7 @@ _VERBS: Final = {
 }
 
 
-class Decided(NamedTuple):
+class ControlResult(NamedTuple):
     """What a decision led to."""
 
     job_ids: list[int]
@@ -50,33 +49,33 @@ class Decided(NamedTuple):
 
 
 async def control(
-    connection: Connection, app: Celery, target: Target, action: Action, *, note: str | None = None
-) -> Decided:
+    app: Celery, database: Database, target: Target, action: Action, *, note: str | None = None
+) -> ControlResult:
     """Carry out a decision about a run or a job, and send what goes on. The note is kept by pause and cancel.
 
     Raises RunMissingError or JobMissingError, and NoJobInStateError when it would change nothing.
     """
-    await _refuse_unknown(connection, target)
-    job_ids = await _change(connection, target, action, note)
+    async with database.connection() as connection:
+        await _refuse_unknown(connection, target)
+        job_ids = await _change(connection, target, action, note)
     if not job_ids:
         raise NoJobInStateError(str(target), action.verb)
     if action in (Action.PAUSE, Action.CANCEL):
-        return Decided(job_ids, True)
-    chains = await runs.pending_chains(connection, job_ids)
-    return Decided(job_ids, await asyncio.to_thread(send, app, chains) == len(chains))
+        return ControlResult(job_ids, True)
+    return ControlResult(job_ids, (await enqueue(app, database, job_ids)).is_complete)
 
 
 async def _change(connection: Connection, target: Target, action: Action, note: str | None) -> list[int]:
     chosen = target._asdict()
     match action:
         case Action.RETRY:
-            return await runs.retry(connection, **chosen)
+            return await job_control.retry(connection, **chosen)
         case Action.RESUME:
-            return await runs.resume(connection, **chosen)
+            return await job_control.resume(connection, **chosen)
         case Action.PAUSE:
-            return await runs.hold(connection, JobStatus.PAUSED, note, **chosen)
+            return await job_control.hold(connection, JobStatus.PAUSED, note, **chosen)
         case Action.CANCEL:
-            return await runs.hold(connection, JobStatus.CANCELLED, note, **chosen)
+            return await job_control.hold(connection, JobStatus.CANCELLED, note, **chosen)
 
 
 async def _refuse_unknown(connection: Connection, target: Target) -> None:

@@ -1,18 +1,60 @@
-"""Index runs: the transcripts of a training split, chunked and embedded, published when all of them are done."""
+"""Index runs: the transcripts of a training split, chunked and embedded, published when every job has succeeded."""
 
 from importlib.metadata import version
+from typing import NamedTuple
+
+from celery import Celery
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
-from services.planned import Planned
+from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.participants.artifacts.names import index_name
 from stages.participants.splits import TRAINING_SPLITS
-from store.database import Connection
-from store.references import interviews, references
-from store.references.references import IndexPlan
+from store.database import Connection, Database
+from store.references import index_runs, interviews, references
+from store.references.references import IndexPlan, StoredIndex
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
+
+
+class ReferencesBuild(NamedTuple):
+    """A run that builds an index."""
+
+    submitted: Submitted
+    published: StoredIndex | None
+    """The whole index, when the run has published it already and it is still the current one."""
+
+
+async def build_references(
+    app: Celery,
+    database: Database,
+    split: str,
+    settings: EffectiveSettings,
+    *,
+    allow_partial: bool = False,
+    write_item_tags: bool = True,
+    always_new: bool = False,
+) -> ReferencesBuild:
+    """Submit the run that builds the reference index of a training split; another one when its index was replaced.
+
+    `allow_partial` holds for a run that is found, too. Raises as `plan_references`.
+    """
+    async with database.connection() as connection:
+        planned = await plan_references(
+            connection, split, settings, allow_partial=allow_partial, write_item_tags=write_item_tags
+        )
+    submitted = await submit_run(app, database, planned, always_new=always_new)
+    async with database.connection() as connection:
+        index = await index_runs.by_run(connection, submitted.run_id)
+    if index is not None and index.replaced_at is not None:
+        submitted = await submit_run(app, database, planned, always_new=True)
+        index = None
+    if allow_partial:
+        async with database.connection() as connection:
+            await index_runs.allow_partial(connection, submitted.run_id)
+    is_whole = index is not None and index.published_at is not None and index.partial is None
+    return ReferencesBuild(submitted, index if is_whole else None)
 
 
 async def plan_references(
@@ -22,7 +64,7 @@ async def plan_references(
     *,
     allow_partial: bool = False,
     write_item_tags: bool = True,
-) -> Planned:
+) -> PlannedRun:
     """The run that builds the reference index of a training split, named by EMBEDDING_EMBEDDINGS_FILE.
 
     With `allow_partial` participants whose jobs fail are left out of it; without `write_item_tags` its chunks have no
@@ -94,4 +136,4 @@ async def plan_references(
         version=version("ragq"),
         jobs=jobs,
     )
-    return Planned(run, store_plan)
+    return PlannedRun(run, store_plan)

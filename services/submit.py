@@ -1,52 +1,30 @@
-"""Stores a run and sends its chains; or finds the run that did the same work before, and lets it go on."""
-
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+"""Work submitted: participants to assess, questions to answer, or phrases to find tags for."""
 
 from celery import Celery
 
-from services.planned import Planned
-from store.database import Connection
-from store.runs import runs
-from store.runs.runs import NewRun, Stored
-from workers.messages import send
+from schemas.settings.resolve import EffectiveSettings
+from services.new_runs import PlannedRun, Submitted, submit_run
+from services.participants import ParticipantRequest, plan_participants
+from services.questions.submission import QueryRequest, plan_queries
+from services.tags import TagsRequest, plan_tags
+from store.database import Database
 
-
-class Submitted(NamedTuple):
-    """What became of a submission."""
-
-    run_id: int
-    is_new: bool
-    jobs: int
-    resumed: int
-    """Failed or poisoned jobs of a found run that go on now."""
-    due: int
-    """Jobs whose message had to be sent."""
-    sent: int
-    """Those it was sent for; fewer than `due` when the broker is away. Nothing is lost then: the reaper sends it."""
+Request = ParticipantRequest | QueryRequest | TagsRequest
 
 
 async def submit(
-    connection: Connection,
-    app: Celery,
-    run: NewRun,
-    *,
-    always_new: bool = False,
-    effect: Callable[[Connection, int], Awaitable[None]] | None = None,
+    app: Celery, database: Database, request: Request, settings: EffectiveSettings, *, always_new: bool = False
 ) -> Submitted:
-    """Store and send a run. `effect` stores what belongs to a new run, in the same transaction, by its id."""
-    async with connection.transaction():
-        stored = await keep(connection, Planned(run, effect), always_new=always_new)
-        resumed = [] if stored.is_new else await runs.retry(connection, run_id=stored.run_id)
-    due = stored.job_ids if stored.is_new else resumed
-    sent = send(app, await runs.pending_chains(connection, due))
-    return Submitted(stored.run_id, stored.is_new, len(stored.job_ids), len(resumed), len(due), sent)
+    """Store what is asked for as a run and send it, or find the run of the same request and retry its failed jobs.
 
-
-async def keep(connection: Connection, planned: Planned, *, always_new: bool = False) -> Stored:
-    """Store a run with what belongs to it, in one transaction; nothing is sent. Or find the run that did the same."""
-    async with connection.transaction():
-        stored = await runs.store(connection, planned.run, always_new=always_new)
-        if stored.is_new and planned.effect is not None:
-            await planned.effect(connection, stored.run_id)
-    return stored
+    With `always_new` another run is stored. Raises what the planning of the request raises; nothing is stored then.
+    """
+    async with database.connection() as connection:
+        match request:
+            case ParticipantRequest():
+                planned = PlannedRun(await plan_participants(connection, request, settings))
+            case QueryRequest():
+                planned = await plan_queries(connection, request, settings)
+            case TagsRequest():
+                planned = PlannedRun(await plan_tags(connection, request, settings))
+    return await submit_run(app, database, planned, always_new=always_new)

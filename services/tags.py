@@ -9,7 +9,6 @@ from schemas.errors import Refused
 from schemas.settings.base import settings_of
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.tags import PhraseSet
-from services.planned import Planned
 from store.database import Connection
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
@@ -28,7 +27,7 @@ class TagsRequest:
     """The last stage to run; None runs all."""
 
 
-async def plan_tags(connection: Connection, request: TagsRequest, settings: EffectiveSettings) -> Planned:
+async def plan_tags(connection: Connection, request: TagsRequest, settings: EffectiveSettings) -> NewRun:
     """The run for a request: one job per phrase set, in the order asked for.
 
     Raises Refused for an unknown vocabulary, and for one without models.
@@ -38,7 +37,7 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
         raise Refused(
             f"Vocabulary '{vocabulary.name}' has no models yet. `ragq index tags {vocabulary.name}` builds them."
         )
-    run = NewRun(
+    return NewRun(
         kind="tags",
         profile=settings.profile,
         settings=settings.snapshot(),
@@ -69,7 +68,6 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
             for one in request.phrase_sets
         ],
     )
-    return Planned(run)
 
 
 async def vocabulary_of_name(connection: Connection, name: str) -> StoredVocabulary:

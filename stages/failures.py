@@ -147,9 +147,14 @@ _TIMEOUT_BY_STAGE: Final = {
 }
 
 
+def class_name(kind: type[BaseException]) -> str:
+    """A class of exceptions as `module.Class`."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 def type_name(error: BaseException) -> str:
     """The class of an exception as `module.Class`."""
-    return f"{type(error).__module__}.{type(error).__qualname__}"
+    return class_name(type(error))
 
 
 def is_transport_error(error: BaseException) -> bool:
@@ -162,7 +167,7 @@ def is_transport_error(error: BaseException) -> bool:
     if isinstance(error, errors.LLMError):
         status = getattr(error, "status", None)
         return status is not None and (status == 429 or status >= 500)
-    return any(f"{base.__module__}.{base.__qualname__}" in TRANSPORT_ERRORS for base in type(error).__mro__)
+    return any(class_name(base) in TRANSPORT_ERRORS for base in type(error).__mro__)
 
 
 def categorise(error: BaseException, stage: str) -> FailureCategory:

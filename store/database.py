@@ -1,7 +1,7 @@
 """The connection to Postgres: asyncpg and its own pool, each statement in one round trip.
 
 The statements of stages set the pace of the queue, and borrowing a connection from SQLAlchemy takes almost as much
-processor time as a statement. SQLModel declares the tables and alembic makes them; neither stands in this way.
+processor time as a statement. SQLModel declares the tables and alembic makes them; neither is used for statements.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _CLOSE_SECONDS = 5.0
 
 
 class DatabaseUnreachableError(RagqError, ConnectionError):
-    """The database did not answer for as long as somebody was willing to wait. Says nothing about the work itself."""
+    """The database did not answer within the time allowed. The work itself may be fine."""
 
     def __init__(self, retry_for_s: float, found: str) -> None:
         self.retry_for_s = retry_for_s
@@ -107,7 +107,7 @@ class Database:
         try:
             yield lent
         except (TimeoutError, asyncio.CancelledError):
-            # The statement may wait for its answer for ever; whoever got this connection next would wait too.
+            # The statement may never be answered; the next user of this connection would wait too.
             lent.terminate()
             raise
         finally:

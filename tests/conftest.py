@@ -1,7 +1,9 @@
-"""Real servers for the tests: one Postgres and one Valkey a session, one fresh database a test that asks for it."""
+"""Real servers for the tests: one Postgres a run, one Valkey a process, one fresh database a test that asks for it."""
 
 import asyncio
 import itertools
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -12,21 +14,53 @@ from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
 from store import migrate
 from store.database import Database
+from tests import run_folder
 from tests.started import started, started_llm_server
 
 _numbers = itertools.count(1)
 
+#: Fixtures that start a server or a browser, directly or through others.
+_SERVERS = frozenset({"postgres", "valkey", "ollama_url", "openai_url", "browser", "running"})
+#: What takes longest starts first, so that no process is left alone with it in the end.
+_FIRST = ("tests/browser/", "tests/chaos/", "tests/acceptance/", "tests/cli/", "tests/stack/", "tests/contracts/")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder of the run, in the process that the others are started by."""
+    if not hasattr(config, "workerinput"):
+        run_folder.make()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave nothing running and nothing behind, however the tests ended."""
+    if not hasattr(config, "workerinput"):
+        run_folder.end_all()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what asks for servers, and put long tests first. Tests that start servers by hand carry the mark."""
+    for item in items:
+        if isinstance(item, pytest.Function) and not _SERVERS.isdisjoint(item.fixturenames):
+            item.add_marker(pytest.mark.servers)
+    items.sort(key=lambda item: [not item.nodeid.startswith(folder) for folder in _FIRST])
+
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    """A running throw-away Postgres."""
-    with PostgresServer(reachable(tmp_path_factory.mktemp("postgres"))) as server:
-        yield server
+def postgres() -> PostgresServer:
+    """A running throw-away Postgres, which all processes of the run share. It ends with the run."""
+
+    def start() -> str:
+        folder = str(run_folder.path() / "postgres")
+        # Not by this process, which may end before the others.
+        subprocess.run([sys.executable, "-m", "tests.shared_postgres", folder], check=True)
+        return folder
+
+    return PostgresServer(Path(run_folder.once("postgres.started", start)))
 
 
 @pytest.fixture(scope="session")
 def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
-    """A running throw-away broker."""
+    """A running throw-away broker, of this process alone: a broker has 16 databases."""
     with ValkeyServer(tmp_path_factory.mktemp("valkey")) as server:
         yield server
 
@@ -49,16 +83,20 @@ def openai_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def migrated_template(postgres: PostgresServer) -> str:
     """A database with every table and no rows, cloned for each test that needs one."""
-    name = "ragq_template"
-    administer(postgres, f'CREATE DATABASE "{name}"')
-    migrate.upgrade(url_of(postgres, name))
-    return name
+
+    def build() -> str:
+        name = "migrated"
+        administer(postgres, f'CREATE DATABASE "{name}"')
+        migrate.upgrade(url_of(postgres, name))
+        return name
+
+    return run_folder.once("migrated_template", build)
 
 
 @pytest.fixture
 def database_url(postgres: PostgresServer, migrated_template: str) -> Iterator[str]:
     """The URL of a fresh migrated database."""
-    name = f"test_{next(_numbers)}"
+    name = f"test_{run_folder.worker()}_{next(_numbers)}"
     administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{migrated_template}" STRATEGY file_copy')
     yield url_of(postgres, name)
     administer(postgres, f'DROP DATABASE "{name}" WITH (FORCE)')
@@ -70,13 +108,6 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     connected = Database(database_url, pool_size=4)
     yield connected
     await connected.close()
-
-
-def reachable(directory: Path) -> Path:
-    """Open a folder of pytest's, and those around it, to the account that Postgres runs as when the tests are root."""
-    for folder in (directory, *directory.parents[:2]):
-        folder.chmod(0o755)
-    return directory
 
 
 def url_of(postgres: PostgresServer, name: str) -> str:

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from tests import run_folder
 from tests.fakes.embedder import hash_vector
 
 ACCEPT = '{"decision": "accept"}'
@@ -65,7 +66,7 @@ class ScriptedOllama:
 
     def model(self, answer: Callable[[str], Say] = lambda prompt: Say()) -> ScriptedModel:
         """A new model. Its name is its own, so that no call of it is in any ledger yet."""
-        model = ScriptedModel(f"judge:{next(self._numbers)}", answer)
+        model = ScriptedModel(f"judge_{run_folder.worker()}:{next(self._numbers)}", answer)
         self.models[model.name] = model
         return model
 

@@ -47,7 +47,7 @@ class LedgerChat:
         )
         return answer
 
-    async def _kept_or_paid(self, key: str, call: ChatCall) -> tuple[ledger.Kept, bool]:
+    async def _kept_or_paid(self, key: str, call: ChatCall) -> tuple[ledger.KeptCall, bool]:
         kept = await self._database.with_retry(lambda connection: ledger.find(connection, key))
         if kept is not None:
             return kept, True

@@ -11,7 +11,7 @@ import redis
 from celery import Celery, chain
 from kombu.exceptions import KombuError
 
-from store.runs.runs import PendingChain
+from store.runs.pending_chains import PendingChain
 
 #: What is raised when the broker cannot be reached or refuses; kombu lets some errors of Redis through as they are.
 BROKER_ERRORS: Final[tuple[type[BaseException], ...]] = (KombuError, OSError, redis.RedisError)

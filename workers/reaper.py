@@ -16,8 +16,8 @@ from celery import Celery
 from schemas.chains import STAGES
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.references import index_runs
-from store.runs import runs, stages
-from store.runs.runs import PendingChain
+from store.runs import pending_chains, stages
+from store.runs.pending_chains import PendingChain
 from workers import broker
 from workers.app import KEY_PREFIX
 from workers.messages import BROKER_ERRORS, send
@@ -88,4 +88,4 @@ class Reaper:
             empty = [stage for stage in STAGES if not depths.waiting[stage] and not depths.unacknowledged]
             covered = [stage for stage in STAGES if 0 < ready.get(stage, 0) <= depths.waiting[stage]]
         job_ids = await stages.overdue(connection, grace_s=self._grace_s, empty_queues=empty, covered_queues=covered)
-        return await runs.pending_chains(connection, job_ids) if job_ids else []
+        return await pending_chains.pending_chains(connection, job_ids) if job_ids else []

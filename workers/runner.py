@@ -22,10 +22,11 @@ from schemas.errors import (
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
+from schemas.values.failures import AttemptError
 from stages import failures
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnreachableError
 from store.runs import ledger, runs, stages
-from store.runs.stages import Claim, Committed, Failure
+from store.runs.stages import Claim, Committed
 from workers.crashpoints import crash_point
 from workers.leases import Leases
 from workers.process_lock import SharedExclusiveLock
@@ -181,7 +182,7 @@ class StageRunner:
         )
 
     async def _fail(self, claim: Claim, read: Mapping[str, Any], error: Exception) -> None:
-        failure = Failure(
+        stored = AttemptError(
             failures.type_name(error),
             failures.shown_message(error),
             failures.categorise(error, claim.stage),
@@ -195,7 +196,7 @@ class StageRunner:
                 await ledger.reject(connection, claim.attempt_id, error.raw_response)
             elif isinstance(error, EvidenceSchemaError | EvidenceGroundingError):
                 await ledger.reject_last(connection, claim.attempt_id)
-            await stages.fail(connection, claim, failure, inputs=read, retry_in_s=self._retry_wait(claim, error))
+            await stages.fail(connection, claim, stored, inputs=read, retry_in_s=self._retry_wait(claim, error))
 
         await self._database.with_retry(store)
 

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from api.context import ApiContext
 from schemas.statuses import JobStatus
 from services.control import Action, control
-from store.runs.runs import Target
+from store.runs.job_control import Target
 
 Note = Annotated[str, Form(max_length=2000)]
 
@@ -42,7 +42,6 @@ def possible(states: Mapping[JobStatus, int]) -> dict[Action, int]:
 
 async def decide(ctx: ApiContext, target: Target, action: Action, note: str, *, back_to: str) -> Response:
     """Carry a decision out and lead back to a page."""
-    async with ctx.database.connection() as connection:
-        decided = await control(connection, ctx.broker, target, action, note=note.strip() or None)
+    decided = await control(ctx.broker, ctx.database, target, action, note=note.strip() or None)
     query = f"action={action}&jobs={len(decided.job_ids)}&sent={str(decided.is_sent).lower()}"
     return RedirectResponse(f"{back_to}?{query}", 303)

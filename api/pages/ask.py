@@ -10,22 +10,21 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.once import form_key
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import Text
+from api.parameters import Text
+from api.rendering import page
 from api.routes import PageRoute
-from api.security.admission import Admitted, Principal
+from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
 from services.dispatch import enqueue
-from services.questions.ask import Asked, ask, one_question
+from services.questions.ask import AskResult, ask, preview_expansion_prompt, single_query
 from services.questions.submission import QueryRequest
-from stages.queries.expand import expansion_prompt, pasted_expansion
+from stages.queries.expand import pasted_expansion
 from stages.queries.query_file import MAX_CHARS
-from stages.queries.templates import TemplateTag
 from store.corpora import corpora
 from store.database import Connection
-from store.questions import presets, templates
+from store.questions import presets
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -69,7 +68,7 @@ class AskForm(BaseModel):
     def request(self) -> QueryRequest:
         """What is asked for. Raises QueryValueError."""
         return QueryRequest(
-            queries=one_question(self.question),
+            queries=single_query(self.question),
             corpus=self.corpus,
             preset=self.preset or None,
             expand=self.expansion is not Expansion.NONE,
@@ -87,7 +86,9 @@ async def new_page(
 
 
 @router.post("/rag/new", dependencies=[Depends(csrf)])
-async def new(request: Request, ctx: Context, principal: Admitted, form: Annotated[AskForm, Form()]) -> Response:
+async def new(
+    request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[AskForm, Form()]
+) -> Response:
     """Ask; or show the prompt for a model of one's own. What cannot be used is said beside what was typed."""
     if form.click is Click.PROMPT:
         return await _form(request, ctx, form)
@@ -99,11 +100,11 @@ async def new(request: Request, ctx: Context, principal: Admitted, form: Annotat
         return await _form(request, ctx, form, wrong={"reply": str(error)})
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
-    await enqueue(ctx.broker, ctx.database, asked.job_id)
+    await enqueue(ctx.broker, ctx.database, [asked.job_id])
     return RedirectResponse(f"/rag/{asked.query_id}", 303)
 
 
-async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> Asked:
+async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> AskResult:
     if form.expansion is Expansion.PASTE:
         pasted_expansion(form.reply)
     async with ctx.database.connection() as connection:
@@ -139,7 +140,4 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
 
 
 async def _prompt(connection: Connection, form: AskForm) -> str:
-    (query,) = one_question(form.question).queries
-    stored = await (presets.get(connection, form.preset) if form.preset else presets.default(connection))
-    template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
-    return expansion_prompt(query.text, stored.preset.expansion.n, template=template.text)
+    return (await preview_expansion_prompt(connection, form.question, preset=form.preset or None)).prompt

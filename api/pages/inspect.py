@@ -9,15 +9,15 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.next_steps import can_run_all, next_step
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.queries import ContextGroup, Intent, RerankedChunks
-from services.questions.edits import found
-from services.questions.patch import UNCHANGED, QueryPatch, Unchanged, patch
+from services.questions.edits import UNCHANGED, QueryEdit, Unchanged, edit
+from services.questions.lookup import get_query
 from store.corpora import works
 from store.questions.query_view import QueryView, existing_view
 from store.runs import attempts, job_progress
@@ -118,11 +118,11 @@ async def edit_expansion(
     """Save the expansion. Values that cannot be taken stay in their fields."""
     shown = await _read(ctx, query_id)
     changes = _changes(form, _typed(shown.view))
-    if changes == QueryPatch():
+    if changes == QueryEdit():
         return RedirectResponse(f"/rag/{query_id}/inspect?said=same", 303)
     try:
         async with ctx.database.connection() as connection:
-            await patch(connection, await found(connection, query_id), changes)
+            await edit(connection, await get_query(connection, query_id), changes, run=False)
     except QueryValueError as error:
         return _page(request, shown, typed=form, wrong={error.field.partition(",")[0]: f"This {error.problem}."})
     except StageRunningError as error:
@@ -147,7 +147,7 @@ async def edit_context(
         if len(kept) < min(FEWEST, len(groups)):
             raise QueryValueError("context", f"has to keep {min(FEWEST, len(groups))} passages at least")
         async with ctx.database.connection() as connection:
-            await patch(connection, await found(connection, query_id), QueryPatch(context=kept))
+            await edit(connection, await get_query(connection, query_id), QueryEdit(context=kept), run=False)
     except QueryMissingError:
         raise
     except Refused as error:
@@ -242,9 +242,9 @@ def _typed(view: QueryView) -> ExpansionForm:
     )
 
 
-def _changes(form: ExpansionForm, before: ExpansionForm) -> QueryPatch:
+def _changes(form: ExpansionForm, before: ExpansionForm) -> QueryEdit:
     """What was changed in the form. A phrase that is shown in one line is not changed by that."""
-    return QueryPatch(
+    return QueryEdit(
         intent=_changed(form.intent, before.intent),
         hyde_answer=_changed(form.hyde_answer.strip(), before.hyde_answer.strip()),
         expanded_queries=_changed(_lines(form.queries), _lines(before.queries)),

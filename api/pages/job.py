@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from api.context import Context
 from api.pages.actions import LastAction, Note, decide, possible
-from api.pages.rendering import page
-from api.rest.bodies.base import MAX_ID, PathId
+from api.parameters import MAX_ID, PathId
+from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import output_of
@@ -18,8 +18,8 @@ from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
 from services.control import Action
 from stages.reports.waterfall import waterfall
-from store.runs.lineage import JobTrace, StageTrace, job_trace
-from store.runs.runs import Target
+from store.runs.job_control import Target
+from store.views.lineage import JobTrace, StageTrace, job_trace
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

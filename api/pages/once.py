@@ -4,7 +4,7 @@ from hashlib import sha256
 
 from pydantic import BaseModel
 
-from api.security.admission import Principal
+from api.security.authentication import Principal
 from store.access.idempotency import RequestKey
 
 

@@ -12,8 +12,8 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from api.context import ApiContext, Context
-from api.pages.rendering import page
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
 from schemas.errors import Refused, RunMissingError
 from schemas.values.query_runs import QueryRun
@@ -23,8 +23,8 @@ from schemas.values.scored_runs import ScoredRun
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
 from stages.texts.hashes import short_hash
-from store.runs.reported_runs import reported_run
-from store.runs.run_state import run_state
+from store.views.reported_runs import reported_run
+from store.views.run_state import run_state
 
 KEPT_RUNS: Final = 8
 

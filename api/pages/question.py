@@ -12,21 +12,20 @@ from api.context import ApiContext, Context
 from api.pages.markdown import answer_html
 from api.pages.next_steps import can_run_all, next_step
 from api.pages.once import form_key
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import MAX_ID, PathId
+from api.parameters import MAX_ID, PathId
+from api.rendering import page
 from api.routes import PageRoute
-from api.security.admission import Admitted
+from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
 from schemas.settings.frozen import thaw
 from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
 from services.dispatch import enqueue
-from services.questions.ask import answer
-from services.questions.edits import found
-from services.questions.patch import QueryPatch, patch
-from services.questions.prompt import preview
+from services.questions.answers import answer, preview
+from services.questions.edits import QueryEdit, edit
+from services.questions.lookup import get_query
 from services.questions.steps import MAX_SOURCES, Step, take_step
 from stages.queries.query_file import MAX_CHARS
 from stages.texts.size import text_size
@@ -89,21 +88,21 @@ async def ask_model(
 ) -> Response:
     """Ask the model, or the light one, with so many sources in its prompt. Each time it is another answer."""
     async with ctx.database.connection() as connection:
-        asked = await found(connection, query_id)
+        asked = await get_query(connection, query_id)
         newest = max((result.id for result in await queries.results(connection, query_id)), default=0)
-        query = await take_step(connection, asked, Step.ANSWER, top_n=top_n, light=light)
-    await enqueue(ctx.broker, ctx.database, query.job_id)
+        query = await take_step(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
 
 @router.post("/rag/{query_id:int}/pasted", dependencies=[Depends(csrf)])
 async def paste(
-    request: Request, ctx: Context, query_id: PathId, principal: Admitted, form: Annotated[PastedAnswer, Form()]
+    request: Request, ctx: Context, query_id: PathId, principal: CurrentPrincipal, form: Annotated[PastedAnswer, Form()]
 ) -> Response:
     """Store an answer that somebody brings, and show it. One that cannot be stored stays in its field."""
     try:
         async with ctx.database.connection() as connection:
-            query = await found(connection, query_id)
+            query = await get_query(connection, query_id)
             key = form_key(principal, form.once, f"answer {query_id}", form)
             stored = await answer(connection, query, form.response_text, top_n=form.top_n, key=key)
     except QueryMissingError:
@@ -121,8 +120,8 @@ async def rewrite(
     """Ask something else. The expansion stays; what was searched and found is stale."""
     try:
         async with ctx.database.connection() as connection:
-            query = await found(connection, query_id)
-            await patch(connection, query, QueryPatch(original_query=question))
+            query = await get_query(connection, query_id)
+            await edit(connection, query, QueryEdit(original_query=question), run=False)
     except QueryValueError as error:
         shown = await _read(ctx, query_id, None)
         return _page(request, shown, question=question, wrong={"question": f"The question {error.problem}."})
@@ -149,7 +148,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> Shown:
 async def _prompt(connection: Connection, view: QueryView, top_n: int | None) -> AugmentedPrompt | None:
     if view.retrieved is None:
         return None
-    return await preview(connection, await found(connection, view.line.id), top_n=top_n)
+    return await preview(connection, await get_query(connection, view.line.id), top_n=top_n)
 
 
 async def _settings(connection: Connection, view: QueryView) -> RunSettings | None:

@@ -7,15 +7,15 @@ from fastapi import APIRouter, Depends, Form
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from services.control import Action, control
 from services.dispatch import enqueue
-from services.questions.edits import found
-from services.questions.steps import Step, run_rest, take_step
+from services.questions.lookup import get_query
+from services.questions.steps import Step, run_stages, take_step
 from store.questions import deletions
-from store.runs.runs import Target
+from store.runs.job_control import Target
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
 
@@ -35,8 +35,8 @@ BackTo = Annotated[Back, Form()]
 async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], back: BackTo = Back.LIST) -> Response:
     """One step."""
     async with ctx.database.connection() as connection:
-        query = await take_step(connection, await found(connection, query_id), step)
-    await enqueue(ctx.broker, ctx.database, query.job_id)
+        query = await take_step(connection, await get_query(connection, query_id), step)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return _lead_back(back, query_id)
 
 
@@ -44,8 +44,8 @@ async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], ba
 async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
     """Every step that is left, up to the answer. Workers do it, whatever becomes of the page."""
     async with ctx.database.connection() as connection:
-        query = await run_rest(connection, await found(connection, query_id))
-    await enqueue(ctx.broker, ctx.database, query.job_id)
+        query = await run_stages(connection, await get_query(connection, query_id))
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return _lead_back(back, query_id)
 
 
@@ -53,9 +53,9 @@ async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Respo
 async def search_again(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
     """Retrieval and consolidation anew."""
     async with ctx.database.connection() as connection:
-        asked = await found(connection, query_id)
+        asked = await get_query(connection, query_id)
         query = await take_step(connection, asked, Step.RETRIEVE, through=Step.CONSOLIDATE)
-    await enqueue(ctx.broker, ctx.database, query.job_id)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return _lead_back(back, query_id)
 
 
@@ -65,8 +65,8 @@ async def decide(
 ) -> Response:
     """Retry, pause, resume or cancel."""
     async with ctx.database.connection() as connection:
-        query = await found(connection, query_id)
-        await control(connection, ctx.broker, Target(None, query.job_id), action)
+        query = await get_query(connection, query_id)
+    await control(ctx.broker, ctx.database, Target(None, query.job_id), action)
     return _lead_back(back, query_id)
 
 
@@ -74,7 +74,7 @@ async def decide(
 async def delete(query_id: PathId, ctx: Context) -> Response:
     """The question, and everything that was made of it."""
     async with ctx.database.connection() as connection:
-        await deletions.delete_query(connection, await found(connection, query_id))
+        await deletions.delete_query(connection, await get_query(connection, query_id))
     return RedirectResponse("/rag", 303)
 
 

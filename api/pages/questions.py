@@ -1,15 +1,15 @@
 """`/rag`: the questions, how far each is, and what it needs next."""
 
-from enum import StrEnum
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
 from api.pages.next_steps import Next, can_run_all, next_step
-from api.pages.rendering import page
+from api.rendering import page
 from api.routes import PageRoute
+from schemas.statuses import QueryStatus
 from store.corpora import corpora
 from store.questions import queries
 from store.questions.queries import QueryLine
@@ -21,27 +21,18 @@ PAGE_ROWS: Final = 25
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-class Shown(StrEnum):
-    """Which questions a list shows."""
+#: Which questions a list shows: all, those that are not ready, or those in one status.
+Listed = Literal["", "pending"] | QueryStatus
 
-    ALL = ""
-    READY = "ready"
-    PENDING = "pending"
-    NEEDS_EMBEDDINGS = "needs_embeddings"
-    NEEDS_RETRIEVAL = "needs_retrieval"
-    NEEDS_CONSOLIDATION = "needs_consolidation"
-    VEC_ERR = "vec_err"
-
-
-_PENDING: Final = (Shown.NEEDS_EMBEDDINGS, Shown.NEEDS_RETRIEVAL, Shown.NEEDS_CONSOLIDATION, Shown.VEC_ERR)
-_LABELS: Final = {
-    Shown.ALL: "All",
-    Shown.READY: "Ready",
-    Shown.PENDING: "Pending",
-    Shown.NEEDS_EMBEDDINGS: "Need embeddings",
-    Shown.NEEDS_RETRIEVAL: "Need retrieval",
-    Shown.NEEDS_CONSOLIDATION: "Need consolidation",
-    Shown.VEC_ERR: "Embedding failed",
+_PENDING: Final = tuple(status for status in QueryStatus if status is not QueryStatus.READY)
+_LABELS: Final[dict[Listed, str]] = {
+    "": "All",
+    QueryStatus.READY: "Ready",
+    "pending": "Pending",
+    QueryStatus.NEEDS_EMBEDDINGS: "Need embeddings",
+    QueryStatus.NEEDS_RETRIEVAL: "Need retrieval",
+    QueryStatus.NEEDS_CONSOLIDATION: "Need consolidation",
+    QueryStatus.VEC_ERR: "Embedding failed",
 }
 
 
@@ -57,7 +48,7 @@ class Row(NamedTuple):
 class Filter(NamedTuple):
     """A link that shows some of the questions, and how many they are."""
 
-    shown: Shown
+    shown: Listed
     label: str
     number: int
 
@@ -70,10 +61,10 @@ async def home() -> Response:
 
 @router.get("/rag")
 async def list_page(
-    request: Request, ctx: Context, status: Shown = Shown.ALL, before: Annotated[int | None, Query(ge=1)] = None
+    request: Request, ctx: Context, status: Listed = "", before: Annotated[int | None, Query(ge=1)] = None
 ) -> Response:
     """The newest questions, or those that come after one in that order."""
-    statuses = {Shown.ALL: None, Shown.PENDING: _PENDING}.get(status, (status,))
+    statuses = (status,) if isinstance(status, QueryStatus) else _PENDING if status == "pending" else None
     async with (
         ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
@@ -99,12 +90,12 @@ async def list_page(
     )
 
 
-def _filters(counted: dict[str, int], current: Shown) -> list[Filter]:
+def _filters(counted: dict[QueryStatus, int], current: Listed) -> list[Filter]:
     """The three that every list has, and each thing that some question needs."""
-    numbers = {
-        Shown.ALL: sum(counted.values()),
-        Shown.READY: counted.get(Shown.READY, 0),
-        Shown.PENDING: sum(counted.get(status, 0) for status in _PENDING),
+    numbers: dict[Listed, int] = {
+        "": sum(counted.values()),
+        QueryStatus.READY: counted.get(QueryStatus.READY, 0),
+        "pending": sum(counted.get(status, 0) for status in _PENDING),
     }
     rare = {status: counted.get(status, 0) for status in _PENDING if status in counted or status is current}
     return [Filter(shown, _LABELS[shown], number) for shown, number in (numbers | rare).items()]

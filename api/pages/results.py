@@ -7,12 +7,12 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
 from api.pages.markdown import answer_html
-from api.pages.rendering import page
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from schemas.values.queries import Source
-from services.questions.edits import found
+from services.questions.lookup import get_query
 from stages.queries.citations import citations
 from stages.queries.prompt_sources import SourceText, source_texts
 from store.questions import answer_prompts, deletions, queries
@@ -69,5 +69,5 @@ async def result_page(request: Request, ctx: Context, query_id: PathId, result_i
 async def delete(ctx: Context, query_id: PathId, result_id: PathId) -> Response:
     """Delete the answer; the question stays."""
     async with ctx.database.connection() as connection:
-        await deletions.delete_result(connection, await found(connection, query_id), result_id)
+        await deletions.delete_result(connection, await get_query(connection, query_id), result_id)
     return RedirectResponse(f"/rag/{query_id}/results", 303)

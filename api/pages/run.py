@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from api.context import Context
 from api.pages.actions import LastAction, Note, decide, possible
-from api.pages.rendering import page
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import in_order
@@ -17,11 +17,11 @@ from schemas.statuses import JobStatus
 from services.control import Action
 from stages.reports.run_words import asked_for, is_chosen, notices
 from store.database import Connection
-from store.runs import runs
-from store.runs.run_state import RunState, run_state
+from store.runs import jobs
+from store.runs.job_control import Target
 from store.runs.run_view import RunView, run_view
-from store.runs.runs import Target
 from store.runs.stage_times import StageTimes, stage_times
+from store.views.run_state import RunState, run_state
 
 PAGE_JOBS: Final = 50
 
@@ -89,7 +89,7 @@ async def decide_about_run(
 
 async def _read(connection: Connection, run_id: int, status: JobStatus | None, part: int) -> Found | None:
     offset = (part - 1) * PAGE_JOBS
-    job_ids = await runs.most_urgent(connection, run_id, status=status, limit=PAGE_JOBS, offset=offset)
+    job_ids = await jobs.most_urgent(connection, run_id, status=status, limit=PAGE_JOBS, offset=offset)
     view = await run_view(connection, run_id, job_ids=job_ids)
     state = await run_state(connection, run_id)
     if view is None or state is None:

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from api.context import Context
-from api.pages.rendering import page
-from api.rest.bodies.base import MAX_ID
+from api.parameters import MAX_ID
+from api.rendering import page
 from api.routes import PageRoute
 from stages.reports.run_words import asked_for
-from store.runs import runs
+from store.runs import overviews
 
 PAGE_ROWS: Final = 25
 KINDS: Final = ("participant", "query", "tags", "index")
@@ -27,7 +27,7 @@ async def runs_page(
 ) -> Response:
     """The newest runs, of one kind where one is named, or those below a number."""
     async with ctx.database.connection() as connection:
-        found = await runs.overviews(connection, limit=PAGE_ROWS + 1, before=before, kind=kind or None)
+        found = await overviews.overviews(connection, limit=PAGE_ROWS + 1, before=before, kind=kind or None)
     shown = found[:PAGE_ROWS]
     return page(
         request,

@@ -14,11 +14,11 @@ from fastapi import APIRouter
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from api.context import ApiContext, Context
+from api.parameters import PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from schemas.errors import RunMissingError
 from store.runs import runs
-from store.runs.run_state import RunState
+from store.views.run_state import RunState
 
 router = APIRouter(tags=["events"])
 

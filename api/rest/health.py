@@ -6,18 +6,17 @@ from typing import Final
 
 import asyncpg
 import structlog
-from celery import Celery
 from fastapi import APIRouter, Response
 from pydantic import Field
 from starlette.responses import JSONResponse
 
 from api.context import ApiContext, Context
 from api.rest.bodies.base import Reply
-from api.security.admission import Visitor
+from api.security.authentication import OptionalPrincipal
+from services.dispatch import is_broker_available
 from store import revision
 from store.database import DATABASE_ERRORS
 from store.runs import workers
-from workers.messages import BROKER_ERRORS
 
 log = structlog.get_logger(__name__)
 
@@ -79,7 +78,7 @@ async def live() -> Live:
     response_model_exclude_none=True,
     responses={503: {"model": Ready, "description": "A part is missing"}},
 )
-async def ready(ctx: Context, visitor: Visitor) -> Response:
+async def ready(ctx: Context, principal: OptionalPrincipal) -> Response:
     """Whether the database answers and has the tables of this version, the broker answers, and a worker was seen in the
     last ten seconds. Each part gets two seconds."""
     (database, migrations, seen), broker = await asyncio.gather(_database(ctx), _broker(ctx))
@@ -87,7 +86,7 @@ async def ready(ctx: Context, visitor: Visitor) -> Response:
     is_ready = {database, migrations, broker, seen} == {Part.OK}
     if not is_ready:
         log.warning("not_ready", **parts.model_dump(mode="json"))
-    reply = Ready(status=Part.OK if is_ready else Part.AWAY, parts=None if visitor is None else parts)
+    reply = Ready(status=Part.OK if is_ready else Part.AWAY, parts=None if principal is None else parts)
     return JSONResponse(reply.model_dump(mode="json", exclude_none=True), 200 if is_ready else 503)
 
 
@@ -106,14 +105,4 @@ async def _database(ctx: ApiContext) -> tuple[Part, Part, Part]:
 
 
 async def _broker(ctx: ApiContext) -> Part:
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await asyncio.to_thread(_reach, ctx.broker)
-    except BROKER_ERRORS:
-        return Part.AWAY
-    return Part.OK
-
-
-def _reach(broker: Celery) -> None:
-    with broker.connection_for_write(connect_timeout=PATIENCE_SECONDS) as connection:
-        connection.connect()
+    return Part.OK if await is_broker_available(ctx.broker, timeout_s=PATIENCE_SECONDS) else Part.AWAY

@@ -1,16 +1,14 @@
 """Jobs: how each stands, every attempt of its stages, and decisions about it."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
 from api.context import Context
+from api.parameters import PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from api.rest.bodies.runs import (
     AttemptAndCallsReply,
-    AttemptError,
     AttemptReply,
     AttemptsReply,
     CallReply,
@@ -24,9 +22,10 @@ from schemas.errors import AttemptMissingError, JobMissingError
 from services.control import Action
 from store.database import Connection
 from store.questions import queries
-from store.runs import attempts, ledger, runs
+from store.runs import attempts, jobs, ledger, runs
+from store.runs.job_control import Target
+from store.runs.ledger import CallUse
 from store.runs.run_view import job_view
-from store.runs.runs import Target
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -41,19 +40,19 @@ Outputs = Annotated[
 async def show_job(job_id: PathId, ctx: Context) -> JobReply:
     """Where a job stands: its state, its stages, what was kept, what it cost, what went wrong."""
     async with ctx.database.connection() as connection:
-        row = await runs.job(connection, job_id)
+        job = await jobs.job(connection, job_id)
         view = await job_view(connection, job_id)
         query = await queries.of_job(connection, job_id)
-    if row is None or view is None:
+    if job is None or view is None:
         raise JobMissingError(job_id)
     return JobReply(
         **JobLine.model_validate(view).model_dump(),
-        run_id=row["run_id"],
-        kind=row["kind"],
+        run_id=job.run_id,
+        kind=job.kind,
         is_idle=not view.status.is_open,
         query_id=None if query is None else query.id,
-        created_at=row["created_at"],
-        finished_at=row["finished_at"],
+        created_at=job.created_at,
+        finished_at=job.finished_at,
     )
 
 
@@ -68,7 +67,7 @@ async def list_attempts(
     async with ctx.database.connection() as connection:
         await _refuse_unknown(connection, job_id)
         found = await attempts.history(connection, job_id, stage, with_outputs=outputs)
-    return AttemptsReply(job_id=job_id, attempts=[AttemptReply(**_attempt(row)) for row in found])
+    return AttemptsReply(job_id=job_id, attempts=[AttemptReply.model_validate(attempt) for attempt in found])
 
 
 @router.get("/{job_id}/attempts/{stage}/{number}", summary="Show an attempt", responses=problem_responses(404, 422))
@@ -81,8 +80,13 @@ async def show_attempt(
         found = await attempts.history(connection, job_id, stage, number=number, with_outputs=outputs)
         if not found:
             raise AttemptMissingError(job_id, stage, number)
-        calls = await ledger.uses(connection, found[0]["id"])
-    return AttemptAndCallsReply(**_attempt(found[0]), calls=[_call(call, with_texts=outputs) for call in calls])
+        (attempt,) = found
+        calls = (await ledger.uses(connection, [attempt.id]))[attempt.id]
+    return AttemptAndCallsReply(
+        **AttemptReply.model_validate(attempt).model_dump(),
+        job_id=job_id,
+        calls=[_call(call, with_texts=outputs) for call in calls],
+    )
 
 
 @router.post("/{job_id}/retry", summary="Retry a job", responses=problem_responses(404, 409, 422))
@@ -114,26 +118,6 @@ async def _refuse_unknown(connection: Connection, job_id: int) -> None:
         raise JobMissingError(job_id)
 
 
-def _attempt(row: Mapping[str, Any]) -> dict[str, Any]:
-    error = (
-        AttemptError(
-            type=row["error_type"],
-            message=row["error_message"],
-            category=row["error_category"],
-            details=row["error_details"],
-        )
-        if row["error_type"] is not None
-        else None
-    )
-    return {**row, "error": error}
-
-
-def _call(row: Mapping[str, Any], *, with_texts: bool) -> CallReply:
-    return CallReply(
-        **{
-            **row,
-            "is_rejected": row["rejected_at"] is not None,
-            "request": row["request"] if with_texts else None,
-            "reply": row["reply"] if with_texts else None,
-        }
-    )
+def _call(call: CallUse, *, with_texts: bool) -> CallReply:
+    reply = CallReply.model_validate(call)
+    return reply if with_texts else reply.model_copy(update={"request": None, "reply": None})

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from api.context import ApiContext, Context
+from api.parameters import MAX_ID, PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import MAX_ID, PathId
 from api.rest.bodies.runs import (
     DecisionReply,
     JobLine,
@@ -20,10 +20,10 @@ from api.rest.bodies.runs import (
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
 from services.control import Action, control
-from store.runs import runs
-from store.runs.run_state import run_state
+from store.runs import jobs, overviews, runs
+from store.runs.job_control import Target
 from store.runs.run_view import run_view
-from store.runs.runs import Target
+from store.views.run_state import run_state
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
@@ -36,7 +36,7 @@ Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
 async def list_runs(ctx: Context, limit: Limit = 20, before: Place = None, kind: Kind | None = None) -> RunsReply:
     """The newest runs, newest first; with `before`, those that are older than that run."""
     async with ctx.database.connection() as connection:
-        found = await runs.overviews(connection, limit=limit, before=before, kind=kind)
+        found = await overviews.overviews(connection, limit=limit, before=before, kind=kind)
     return RunsReply(
         runs=[RunLine.model_validate(overview) for overview in found],
         next_before=found[-1].id if len(found) == limit else None,
@@ -54,7 +54,7 @@ async def show_run(
     """A run and its jobs with their stages, in the order of submission; those behind job `after`, or in one state."""
     async with ctx.database.connection() as connection:
         state = await run_state(connection, run_id)
-        job_ids = await runs.in_order(connection, run_id, status=status, after=after, limit=jobs_limit)
+        job_ids = await jobs.in_order(connection, run_id, status=status, after=after, limit=jobs_limit)
         view = await run_view(connection, run_id, job_ids=job_ids)
     if view is None or state is None:
         raise RunMissingError(run_id)
@@ -102,6 +102,5 @@ async def cancel_run(run_id: PathId, ctx: Context, body: NoteBody | None = None)
 
 async def decide(ctx: ApiContext, target: Target, action: Action, body: NoteBody | None = None) -> DecisionReply:
     """Carry out a decision and tell what it led to."""
-    async with ctx.database.connection() as connection:
-        decided = await control(connection, ctx.broker, target, action, note=None if body is None else body.note)
+    decided = await control(ctx.broker, ctx.database, target, action, note=None if body is None else body.note)
     return DecisionReply(action=action, job_ids=decided.job_ids, is_sent=decided.is_sent)

@@ -1,4 +1,4 @@
-"""How much a request may bring."""
+"""The size limit of request bodies."""
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers
@@ -6,7 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class BodyLimit:
-    """Refuses a body that is too large when its length is told, and else where it becomes too large."""
+    """Refuses a body that is too large: by its Content-Length, or as soon as the bytes received exceed the limit."""
 
     def __init__(self, app: ASGIApp, *, kilobytes: int) -> None:
         self.app = app
@@ -18,16 +18,16 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        told = Headers(scope=scope).get("content-length", "0")
-        if not told.isdecimal() or int(told) > self.limit:
+        declared = Headers(scope=scope).get("content-length", "0")
+        if not declared.isdecimal() or int(declared) > self.limit:
             raise HTTPException(413, self.detail)
-        came = 0
+        received = 0
 
         async def receive_within_limit() -> Message:
-            nonlocal came
+            nonlocal received
             message = await receive()
-            came += len(message.get("body", b""))
-            if came > self.limit:
+            received += len(message.get("body", b""))
+            if received > self.limit:
                 raise HTTPException(413, self.detail)
             return message
 

@@ -1,8 +1,8 @@
-"""Forms carry a mark that only a page of ours can know.
+"""CSRF tokens of forms.
 
-The mark is signed with what stands in a cookie of the browser that no script can read: its session, or, where nobody
-logs in, random bits that the first form gives it. So there is no key to keep, every process of the API agrees, and a
-form outlives a restart.
+A token is a signature whose key is the value of an HttpOnly cookie of the browser: its session, or, without a login,
+random bits that are set with the first form. So the server keeps no key, every process of the API accepts the same
+tokens, and forms stay valid across a restart.
 """
 
 import hashlib
@@ -15,9 +15,9 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
-from api.security.admission import SESSION_COOKIE, Principal
+from api.security.authentication import SESSION_COOKIE, Principal
 from store.access.api_tokens import new_secret
 
 FIELD: Final = "csrf_token"
@@ -29,9 +29,9 @@ _SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 async def csrf(request: Request) -> None:
-    """Let a form in that carries the mark of its browser, in its field or in the header. For routes that pages post to.
+    """Check the CSRF token of a form, in its field or in the header. For routes that pages post to.
 
-    A request that shows a token itself was made by no stranger's page. Raises HTTPException.
+    A request with an API token of its own needs none: no browser adds that by itself. Raises HTTPException.
     """
     principal = _principal(request)
     if principal is not None and principal.token_in_request:
@@ -40,49 +40,39 @@ async def csrf(request: Request) -> None:
     shown = (await request.form()).get(FIELD) if in_header is None else in_header
     secret = _secret(request)
     if secret is None or not isinstance(shown, str) or not _signer(secret).verify_signature(_PURPOSE, shown):
-        raise HTTPException(403, "The form is not one of this browser any more. Load the page again and send it anew.")
+        raise HTTPException(
+            403, "The form's CSRF token is not valid in this browser. Reload the page and send it again."
+        )
 
 
 CheckedForm = Annotated[None, Depends(csrf)]
 
 
-def form_mark(request: Request) -> str:
-    """What the forms of a page carry. A browser without a cookie to bind it to gets one with the reply."""
+def csrf_token(request: Request) -> str:
+    """The token for the forms of a page. A browser without a cookie to sign it with gets one with the reply."""
     secret = _secret(request)
     if secret is None:
         secret = request.state.new_browser = new_secret()
-    return mark_for(secret)
+    return csrf_token_for(secret)
 
 
-def mark_for(secret: str) -> str:
-    """The mark that belongs to what a cookie holds."""
+def csrf_token_for(secret: str) -> str:
+    """The token that belongs to the value of a cookie."""
     return _signer(secret).get_signature(_PURPOSE).decode()
 
 
 @pass_context
 def csrf_field(context: Context) -> Markup:
     """The hidden field for a form, in a template: `{{ csrf_field() }}`. Macros have to be imported `with context`."""
-    return Markup('<input type="hidden" name="{}" value="{}">').format(FIELD, form_mark(context["request"]))
+    return Markup('<input type="hidden" name="{}" value="{}">').format(FIELD, csrf_token(context["request"]))
 
 
-class BrowserCookie:
-    """Gives a browser the cookie that its first form is bound to."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As an ASGI application."""
-
-        async def send_with_cookie(message: Message) -> None:
-            secret = scope.get("state", {}).get("new_browser")
-            if message["type"] == "http.response.start" and secret is not None:
-                secure = "; Secure" if scope["scheme"] == "https" else ""
-                cookie = f"{BROWSER_COOKIE}={secret}; HttpOnly; Path=/; SameSite=Strict{secure}"
-                MutableHeaders(scope=message).append("Set-Cookie", cookie)
-            await send(message)
-
-        await self.app(scope, receive, send_with_cookie)
+def set_browser_cookie(scope: Scope, headers: MutableHeaders) -> None:
+    """Set the cookie that a new browser's first form is bound to, where the request rendered one."""
+    secret = scope.get("state", {}).get("new_browser")
+    if secret is not None:
+        secure = "; Secure" if scope["scheme"] == "https" else ""
+        headers.append("Set-Cookie", f"{BROWSER_COOKIE}={secret}; HttpOnly; Path=/; SameSite=Strict{secure}")
 
 
 def _secret(request: Request) -> str | None:

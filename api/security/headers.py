@@ -1,11 +1,12 @@
-"""What every reply carries, so that a browser does no more with it than it should."""
+"""Headers of every reply."""
 
+from collections.abc import Callable
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Everything comes from us: no script and no style stands in a page, and no other site frames one.
+#: Scripts, styles and images come from this server alone, none is inline, and no site may frame a page.
 CONTENT_SECURITY_POLICY: Final = "; ".join(
     (
         "default-src 'none'",
@@ -34,8 +35,8 @@ _FEATURES: Final = (
 HEADERS: Final = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
-    "X-StageRunner-Options": "DENY",
-    # With `no-referrer` browsers hide the origin of our own forms too.
+    "X-Frame-Options": "DENY",
+    # `no-referrer` would hide the origin of this server's own forms, too.
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _FEATURES),
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -43,26 +44,27 @@ HEADERS: Final = {
 }
 
 
-class SecurityHeaders:
-    """Adds them. A reply may say something stricter or narrower itself, a plot its own policy for one."""
+class ResponseHeaders:
+    """Calls `change` with the scope of every request and the headers of its reply, before they are sent."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, change: Callable[[Scope, MutableHeaders], None]) -> None:
         self.app = app
+        self.change = change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As an ASGI application."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        is_static = scope["path"].startswith("/static/")
 
-        async def send_with_headers(message: Message) -> None:
+        async def send_changed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-                # What is asked again with its ETag is never older than the server.
-                headers["Cache-Control"] = "no-cache" if is_static else "no-store"
+                self.change(scope, MutableHeaders(scope=message))
             await send(message)
 
-        await self.app(scope, receive, send_with_headers)
+        await self.app(scope, receive, send_changed)
+
+
+def add_security_headers(scope: Scope, headers: MutableHeaders) -> None:
+    """Add HEADERS, except those that the reply sets itself, such as a policy of its own for a plot."""
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+    # `no-cache` lets a browser keep a file and ask by its ETag whether it is still current.
+    headers["Cache-Control"] = "no-cache" if scope["path"].startswith("/static/") else "no-store"

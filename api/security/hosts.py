@@ -1,7 +1,7 @@
-"""Under which names the server answers.
+"""The host names that the server answers to.
 
-A page of a stranger may make its own name lead to 127.0.0.1 and would then be of one origin with us; its requests
-still carry that name. An address written in digits cannot be made to lead elsewhere.
+Another site may point a host name of its own to 127.0.0.1 (DNS rebinding), and its pages would then be of the same
+origin as this server; their requests still carry that name. A numeric address cannot be rebound.
 """
 
 import re
@@ -18,7 +18,7 @@ _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.IG
 
 
 class HostCheck:
-    """Answers to `localhost`, to addresses, and to the names that the settings list; to no other name."""
+    """Refuses requests whose Host is neither `localhost`, nor a numeric address, nor a name that the settings list."""
 
     def __init__(self, app: ASGIApp, *, settings: ProcessSettings) -> None:
         self.app = app

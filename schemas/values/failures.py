@@ -1,8 +1,39 @@
-"""What went wrong in a run, as `ragq failures` gives it."""
+"""Errors of attempts as they are stored and shown, and the failures of a run as `ragq failures` lists them."""
 
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from schemas.values.base import Value
+
+_Type = Annotated[str, Field(examples=["schemas.errors.LLMTimeoutError"])]
+_Message = Annotated[str, Field(examples=["LLM request timed out after 600s"])]
+_Category = Annotated[str, Field(examples=["llm_timeout"])]
+
+
+@dataclass(frozen=True)
+class AttemptError:
+    """How an attempt failed."""
+
+    type: _Type
+    """The class of the exception, as `module.Class`."""
+    message: _Message
+    """Safe to show and to log."""
+    category: _Category
+    details: Annotated[dict[str, Any] | None, Field(examples=[None])] = field(repr=False)
+    """What is private: the raw reply, the exception's own message, the traceback. None where it was not read."""
+
+
+class StageFailure(Value):
+    """The error of an attempt of a stage, as it is shown."""
+
+    stage: str = Field(examples=["validate"])
+    attempt: int = Field(examples=[1])
+    type: _Type
+    message: _Message
+    category: _Category
 
 
 class FailureContext(Value):
@@ -19,7 +50,7 @@ class FailureContext(Value):
     """A later attempt stored the stage: nothing is left to do."""
 
 
-class Failure(Value):
+class ReportedFailure(Value):
     """One thing that went wrong. The message is safe to show: no text of a subject, a prompt or a reply."""
 
     category: str
@@ -66,4 +97,4 @@ class FailureList(Value):
     """The failures of a run, oldest first."""
 
     summary: FailureSummary
-    failures: tuple[Failure, ...]
+    failures: tuple[ReportedFailure, ...]

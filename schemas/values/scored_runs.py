@@ -7,6 +7,7 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.failures import StageFailure
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.scoring import ParticipantScores
 
@@ -55,24 +56,19 @@ class ScoredJob(Value):
     """What ordered the references: `similarity`, or `cross_encoder` and its model; None where nothing was ranked."""
 
 
-class FailedAttempt(Value):
-    """A try of a stage that ended with an error, or whose worker was lost."""
+class FailedAttempt(StageFailure):
+    """An attempt that ended with an error, or whose worker was lost, and its job."""
 
     job_id: int
     mode: str
     subject: str
-    stage: str
-    attempt: int
-    error_type: str
-    message: str
-    category: str
     evidence_key: str | None
     """The item that was being asked about, where that is known."""
     ended_at: datetime
     is_resolved: bool
     """A later attempt stored the stage."""
     is_final: bool
-    """The job ended with it and rests there."""
+    """The job ended with it and was not retried."""
 
 
 class HallucinatedEvidence(Value):

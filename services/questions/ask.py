@@ -1,63 +1,74 @@
-"""One question, asked: stored as a run of its own, and sent by whoever asked once that is committed."""
+"""One query, asked: stored as a run of its own. The caller sends it, once that is committed."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet, SubmittedQuery
-from services.questions import edits as query_edits
-from services.questions.prompt import keep_prompt
+from services.new_runs import store_run
+from services.questions.lookup import get_query
 from services.questions.submission import QueryRequest, plan_queries
-from services.questions.text import question_text
-from services.submit import keep
-from stages.queries.expand import pasted_expansion
+from services.questions.text import query_text
+from stages.queries.expand import expansion_prompt, pasted_expansion
+from stages.queries.templates import TemplateTag
 from store.access.idempotency import RequestKey, once
 from store.database import Connection
-from store.questions import queries
-from store.questions.queries import StoredQuery
+from store.questions import presets, queries, templates
 from store.runs import edits
 
-#: The id of a question that is asked by itself.
+#: The id of a query that is asked by itself.
 SINGLE: Final = "1"
 
 
-class Asked(NamedTuple):
-    """A question that is stored, and where it is now."""
+class AskResult(NamedTuple):
+    """A query that is stored, with the job that answers it now."""
 
     query_id: int
     job_id: int
     run_id: int
     is_new: bool
-    """False when the key says that it was asked before."""
+    """False when the key stands for a query that was asked before."""
 
 
-class Answered(NamedTuple):
-    """An answer that is stored."""
+class ExpansionPreview(NamedTuple):
+    """A prompt, and the number of search phrases it asks for."""
 
-    result_id: int
-    is_new: bool
-    """False when the key says that it was given before."""
+    prompt: str
+    n: int
 
 
-def one_question(text: str) -> QuerySet:
-    """A set of one question. Raises QueryValueError for a text that cannot be asked."""
-    return QuerySet(queries=(SubmittedQuery(external_id=SINGLE, text=question_text(text)),))
+def single_query(text: str) -> QuerySet:
+    """A set of one query. Raises QueryValueError for a text that cannot be asked."""
+    return QuerySet(queries=(SubmittedQuery(external_id=SINGLE, text=query_text(text)),))
+
+
+async def preview_expansion_prompt(
+    connection: Connection, text: str, *, preset: str | None = None, n: int | None = None
+) -> ExpansionPreview:
+    """The prompt that asks a model to expand a query into `n` search phrases; None uses the preset's number.
+
+    `preset` None is the default one. Raises QueryValueError, PresetMissingError and TemplateMissingError.
+    """
+    stored = await (presets.default(connection) if preset is None else presets.get(connection, preset))
+    template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
+    wanted = stored.preset.expansion.n if n is None else n
+    return ExpansionPreview(expansion_prompt(query_text(text), wanted, template=template.text), wanted)
 
 
 async def ask(
     connection: Connection, request: QueryRequest, settings: EffectiveSettings, *, key: RequestKey | None
-) -> Asked:
-    """Store a request of one question as a new run, unless the key says that it was made before. Nothing is sent.
+) -> AskResult:
+    """Store a request of one query as a new run, unless the key stands for one that was made before.
 
-    A pasted expansion is stored at once, by hand, and waits for no worker.
+    A pasted expansion is stored at once, as a manual output, without a worker.
 
     Raises as `plan_queries` does; IdempotencyKeyReusedError for a key of another request, and QueryMissingError when
-    the question that was made under the key has been deleted since.
+    the query that was made under the key has been deleted since.
     """
     (_,) = request.queries.queries
 
     async def make(connection: Connection) -> Mapping[str, Any]:
-        stored = await keep(connection, await plan_queries(connection, request, settings), always_new=True)
+        stored = await store_run(connection, await plan_queries(connection, request, settings), always_new=True)
         asked = await queries.of_job(connection, stored.job_ids[0])
         assert asked is not None
         if request.expansion_reply is not None:
@@ -67,21 +78,5 @@ async def ask(
 
     async with connection.transaction():
         made, is_new = await once(connection, key, make)
-        query = await query_edits.found(connection, made["query"])
-    return Asked(query.id, query.job_id, query.run_id, is_new)
-
-
-async def answer(
-    connection: Connection, query: StoredQuery, text: str, *, top_n: int | None = None, key: RequestKey | None
-) -> Answered:
-    """Store a pasted answer to the prompt with `top_n` sources, unless the key says that it was given before.
-
-    Raises as `keep_prompt` and `query_edits.paste_answer`.
-    """
-
-    async def make(connection: Connection) -> Mapping[str, Any]:
-        await keep_prompt(connection, query, top_n=top_n)
-        return {"result": await query_edits.paste_answer(connection, query, text)}
-
-    made, is_new = await once(connection, key, make)
-    return Answered(made["result"], is_new)
+        query = await get_query(connection, made["query"])
+    return AskResult(query.id, query.job_id, query.run_id, is_new)

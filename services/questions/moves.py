@@ -7,7 +7,7 @@ another preset gets a run of its own with it, and takes along what was stored be
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from schemas.errors import PresetOfSetError
+from schemas.errors import QuerySetPresetError
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import is_preset_name
 from schemas.statuses import JobStatus
@@ -17,7 +17,7 @@ from store.corpora import corpora
 from store.database import Connection
 from store.questions import presets, queries, query_jobs, templates
 from store.questions.queries import StoredQuery
-from store.runs import attempts, edits, runs
+from store.runs import attempts, edits, job_control, jobs, overviews, runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -31,18 +31,18 @@ async def with_preset(
     preset, its templates are those that are active now, and the stages before `first` are carried over, with where
     they come from. Answers stay with the question; the old job is cancelled where it was still to go on.
 
-    Raises PresetMissingError, PresetOfSetError for a question whose run has others, and Refused for a preset that the
-    corpus cannot serve.
+    Raises PresetMissingError, QuerySetPresetError for a question whose run has others, and Refused for a preset that
+    the corpus cannot serve.
     """
     stored = await presets.get(connection, name)
-    old = await runs.overview(connection, query.run_id)
+    old = await overviews.overview(connection, query.run_id)
     assert old is not None
     settings = await runs.settings(connection, query.run_id)
     frozen = thaw(settings)
     if (old.request["preset"], frozen.preset) == (stored.name, stored.preset):
         return query
     if old.jobs > 1:
-        raise PresetOfSetError(query.id, old.id, old.jobs)
+        raise QuerySetPresetError(query.id, old.id, old.jobs)
     refuse_token_vectors(await corpora.corpus(connection, query.corpus_id), stored.preset)
     own = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
     new = await runs.store(
@@ -63,7 +63,7 @@ async def with_preset(
         output = await attempts.output(connection, query.job_id, stage)
         assert output is not None, stage
         await edits.carry_over(connection, output.attempt_id, job_id)
-    await runs.hold(
+    await job_control.hold(
         connection,
         JobStatus.CANCELLED,
         f"its question moved to preset {stored.name}, job j{job_id}",
@@ -76,12 +76,12 @@ async def with_preset(
 
 
 async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str]) -> NewJob:
-    old = await runs.job(connection, query.job_id)
+    old = await jobs.job(connection, query.job_id)
     assert old is not None
     return NewJob(
-        mode=old["mode"],
-        subject=old["subject"],
-        inputs=old["inputs"]
+        mode=old.mode,
+        subject=old.subject,
+        inputs=old.inputs
         | {
             "templates": {tag: (await templates.get(connection, tag)).version for tag in TemplateTag},
             "moved_from": query.job_id,

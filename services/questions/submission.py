@@ -1,4 +1,4 @@
-"""Query runs: which questions are asked of which corpus, by which preset and which prompt templates."""
+"""Query runs: which queries are asked of which corpus, by which preset and which prompt templates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet
 from services.corpora import corpus_of_name, embedder_settings
-from services.planned import Planned
+from services.new_runs import PlannedRun
 from stages.queries.expand import pasted_expansion
 from stages.queries.rankers.late_interaction import LATE_INTERACTION
 from stages.queries.templates import TemplateTag
@@ -35,21 +35,21 @@ class QueryRequest:
     preset_values: Mapping[str, str] = field(default_factory=dict)
     """Values that win over the preset's, by their names."""
     expand: bool = True
-    """False searches for the questions as they are, whatever the preset says."""
+    """False searches for the texts of the queries alone, whatever the preset has."""
     expansion_reply: str | None = None
-    """The reply of a model of one's own, for a single question."""
+    """The reply of an external model, for a single query."""
     response: str | None = None
-    """The answer of a model of one's own, for a single question."""
-    light: bool = False
+    """The answer of an external model, for a single query."""
+    use_light_model: bool = False
     """The light model expands, where the run has one, and answers unless the model of the run is asked for later."""
     until: str | None = None
     """The last stage to run; None runs all."""
 
 
-async def plan_queries(connection: Connection, request: QueryRequest, settings: EffectiveSettings) -> Planned:
-    """The run for a request: one job per question, in the order asked for.
+async def plan_queries(connection: Connection, request: QueryRequest, settings: EffectiveSettings) -> PlannedRun:
+    """The run for a request: one job per query, in the order asked for.
 
-    The corpus says how its questions are embedded. Raises Refused for an unknown corpus or preset, for a corpus in
+    The corpus determines how its queries are embedded. Raises Refused for an unknown corpus or preset, for a corpus in
     which nothing can be found yet, for a ranker that the corpus has no vectors for, for ids that look like text, and
     for settings that name another embedder than the corpus's; LLMResponseParseError for a pasted expansion that
     cannot be used.
@@ -70,7 +70,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         "expansion": expansion,
         "response": request.response,
     }
-    if request.light:
+    if request.use_light_model:
         inputs["light_model"] = True
     jobs = [
         NewJob(
@@ -82,7 +82,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         for query in request.queries.queries
     ]
 
-    async def keep(connection: Connection, run_id: int) -> None:
+    async def keep_queries(connection: Connection, run_id: int) -> None:
         await queries.keep(connection, run_id, corpus.id, request.queries.queries, request.queries.judgements)
 
     frozen = thaw(snapshot)
@@ -104,7 +104,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         version=version("ragq"),
         jobs=jobs,
     )
-    return Planned(run, keep)
+    return PlannedRun(run, keep_queries)
 
 
 async def _searchable(connection: Connection, name: str) -> StoredCorpus:
@@ -112,7 +112,7 @@ async def _searchable(connection: Connection, name: str) -> StoredCorpus:
     if not found.searchable_chunks:
         raise Refused(
             f"Nothing in corpus '{name}' can be searched yet. `ragq import works PATH --corpus {name}` imports and "
-            f"embeds works; `ragq corpus show {name}` says what waits."
+            f"embeds works; `ragq corpus show {name}` shows what waits for a vector."
         )
     return found
 
@@ -122,7 +122,7 @@ def refuse_token_vectors(corpus: StoredCorpus, preset: Preset) -> None:
     if preset.reranking.ranker == LATE_INTERACTION and not corpus.keeps_token_vectors:
         raise Refused(
             f"Corpus '{corpus.name}' has no vectors of tokens, which reranking.ranker={LATE_INTERACTION} compares. "
-            "Import its works into a new corpus with --keep-token-vectors, or take another ranker: "
+            "Import its works into a new corpus with --keep-token-vectors, or use another ranker: "
             "`--set reranking.ranker=score-fusion`."
         )
 
@@ -152,7 +152,7 @@ def _embedded_as(corpus: StoredCorpus, snapshot: Mapping[str, Mapping[str, Any]]
     ]
     if others:
         raise Refused(
-            f"Corpus '{corpus.name}' was embedded otherwise than {', '.join(others)} (option --set) says: with "
+            f"Corpus '{corpus.name}' was embedded otherwise than with {', '.join(others)} (option --set): with "
             + ", ".join(f"{name}={value}" for name, value in of_corpus.items())
             + ". Leave these options out, or import the works into another corpus."
         )

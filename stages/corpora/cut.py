@@ -1,6 +1,7 @@
 """A work, cut: a chunk per section, which holds its lines, and chunks of content under it, which are searched."""
 
-from schemas.values.corpora import CutChunk, VectorStatus
+from schemas.statuses import VectorStatus
+from schemas.values.corpora import CutChunk
 from stages.corpora.blocks import Block, BlockKind, Document
 from stages.corpora.lines import passage
 from stages.corpora.packing import ChunkSize, pack

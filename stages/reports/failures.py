@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from schemas.values.failures import Failure, FailureContext, FailureCounts, FailureList, FailureSummary
+from schemas.values.failures import FailureContext, FailureCounts, FailureList, FailureSummary, ReportedFailure
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, RunFailures
 from stages.failures import FailureCategory, FailureSeverity
@@ -60,15 +60,15 @@ def unresolved_counts(found: RunFailures, labels: Labels) -> FailureCounts:
     )
 
 
-def of_labels(labels: Labels) -> tuple[Failure, ...]:
+def of_labels(labels: Labels) -> tuple[ReportedFailure, ...]:
     """One failure per participant whose labels are missing or invalid, ascending."""
     problems = {participant_id: ground_truth(labels[participant_id]).problem for participant_id in sorted(labels)}
     return tuple(_of_label(participant_id, problem) for participant_id, problem in problems.items() if problem)
 
 
-def _of_label(participant_id: int, problem: FailureCategory) -> Failure:
+def _of_label(participant_id: int, problem: FailureCategory) -> ReportedFailure:
     what = "no item labels" if problem is FailureCategory.GROUND_TRUTH_MISSING else "item labels that are not 0..3"
-    return Failure(
+    return ReportedFailure(
         category=problem,
         severity=problem.severity,
         message=f"Participant {participant_id} has {what} and counts in no metric.",
@@ -82,8 +82,8 @@ def _of_label(participant_id: int, problem: FailureCategory) -> Failure:
     )
 
 
-def _of_attempt(attempt: FailedAttempt) -> Failure:
-    return Failure(
+def _of_attempt(attempt: FailedAttempt) -> ReportedFailure:
+    return ReportedFailure(
         category=attempt.category,
         severity=FailureCategory(attempt.category).severity,
         message=attempt.message,
@@ -96,15 +96,15 @@ def _of_attempt(attempt: FailedAttempt) -> Failure:
             mode=attempt.mode,
             subject=attempt.subject,
             attempt=attempt.attempt,
-            error_type=attempt.error_type,
+            error_type=attempt.type,
             resolved=attempt.is_resolved,
         ),
     )
 
 
-def _of_extraction(evidence: HallucinatedEvidence) -> Failure:
+def _of_extraction(evidence: HallucinatedEvidence) -> ReportedFailure:
     category = FailureCategory.EVIDENCE_HALLUCINATION
-    return Failure(
+    return ReportedFailure(
         category=category,
         severity=category.severity,
         message=f"None of {evidence.rejected} extracted quotes stands in the transcript; the job went on without any.",
@@ -123,7 +123,7 @@ def _of_extraction(evidence: HallucinatedEvidence) -> Failure:
     )
 
 
-def _counted(failures: Iterable[Failure], name: Callable[[Failure], str | None]) -> dict[str, int]:
+def _counted(failures: Iterable[ReportedFailure], name: Callable[[ReportedFailure], str | None]) -> dict[str, int]:
     counts = Counter(found for failure in failures if (found := name(failure)) is not None)
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 

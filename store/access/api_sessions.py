@@ -41,7 +41,7 @@ class Recognised(NamedTuple):
     holder: Holder | None
     """None when it has no session, or one that has ended."""
     any_live: bool
-    """Some token opens, so that nobody comes in without one."""
+    """There is a live token, so that requests need one."""
 
 
 async def recognise(connection: Connection, session: str | None) -> Recognised:

@@ -92,7 +92,7 @@ class NewToken(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """Whose token somebody showed, now or when they logged in."""
+    """The token that a request or a login was made with."""
 
     token_id: int
     scope: Scope
@@ -148,7 +148,7 @@ def new_secret() -> str:
 
 
 def hashed(secret: str) -> str:
-    """What is stored of a secret, and looked up: how long that takes tells nothing about the secret.
+    """What is stored of a secret, and looked up: the time of the look-up reveals nothing about the secret.
 
     256 random bits are not guessed, so nothing slower than SHA-256 is needed.
     """

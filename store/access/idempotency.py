@@ -1,7 +1,7 @@
 """What was made under which key, so that a request that is sent twice makes one thing.
 
-A key belongs to whoever sent it and stands for one request. It is stored in the transaction that makes the thing: both
-are there, or neither. Keys are kept as hashes, and for a day.
+A key belongs to the client that sent it and identifies one request. It is stored in the transaction that makes the
+thing: both are there, or neither. Keys are kept as hashes, and for a day.
 """
 
 import hashlib
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from schemas.errors import IdempotencyKeyReusedError
 from store.database import Connection
 
-# Waits for whoever holds the same key. A key that is taken already is not changed, and stays locked, so that it cannot
-# go away before it is read.
+# Waits for a transaction that holds the same key. A key that is taken already is not changed, and stays locked, so that
+# it cannot be removed before it is read.
 TAKE = """
 INSERT INTO idempotency_key (principal, key_hash, request_hash, made) VALUES ($1, $2, $3, '{}')
 ON CONFLICT (principal, key_hash) DO UPDATE SET request_hash = excluded.request_hash, created_at = now()
@@ -40,7 +40,7 @@ class RequestKey:
     """A client's key for one request."""
 
     principal: str
-    """Whose key it is: `token:7`, or `open` where nobody has to say who they are."""
+    """Whose key it is: `token:7`, or `open` where no authentication is needed."""
     key: str = field(repr=False)
     request_hash: str
     """SHA-256 in hex over method, path, query and body."""
@@ -60,7 +60,7 @@ async def once(
 
     `make` gives ids only. Without a key it always makes. When it raises, the key is free again. Of two requests with
     the same key at the same time the second waits for the first. Raises IdempotencyKeyReusedError for a key that
-    stands for another request.
+    identifies another request.
     """
     async with connection.transaction():
         if key is None:

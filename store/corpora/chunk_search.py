@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from schemas.errors import CorpusMissingError, EmbeddingDimensionMismatchError
+from schemas.statuses import VectorStatus
 from schemas.values.queries import Hit
 from stages.ports import Vectors
 from store.corpora.vector_index import find_index
@@ -40,7 +41,7 @@ ORDER BY q.ordinal, n.distance, n.chunk_id
 """
 
 # Okapi BM25 with Lucene's idf, ln(1 + (N - df + 0.5) / (df + 0.5)), and without the constant factor k1 + 1. A term that
-# stands twice in the text counts twice. The summands are whole numbers of 1e-10, so that chunks of the same words get
+# occurs twice in the text counts twice. The summands are whole numbers of 1e-10, so that chunks of the same words get
 # the same score whatever order they are added in.
 BM25 = """
 WITH size AS (
@@ -78,15 +79,15 @@ CROSS JOIN LATERAL (
 ORDER BY q.ordinal, n.units DESC, n.chunk_id
 """
 
-_COVER_DENSITY = """
+_COVER_DENSITY = f"""
 SELECT q.ordinal - 1 AS list, n.chunk_id, n.score
 FROM (
-    SELECT t.ordinal, {query} AS query FROM unnest($2::text[]) WITH ORDINALITY AS t (text, ordinal)
+    SELECT t.ordinal, {{query}} AS query FROM unnest($2::text[]) WITH ORDINALITY AS t (text, ordinal)
 ) AS q
 CROSS JOIN LATERAL (
     SELECT c.id AS chunk_id, ts_rank_cd(c.content_tsvector, q.query)::float8 AS score
     FROM chunks AS c JOIN works AS w ON w.id = c.work_id
-    WHERE c.content_tsvector @@ q.query AND c.vector_status = 'vec' AND w.corpus_id = $1
+    WHERE c.content_tsvector @@ q.query AND c.vector_status = '{VectorStatus.VEC}' AND w.corpus_id = $1
       AND ($4::bigint[] IS NULL OR c.id = ANY($4))
     ORDER BY score DESC, c.id LIMIT $3
 ) AS n

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.values.corpora import CorpusChunk, VectorStatus
+from schemas.statuses import VectorStatus
+from schemas.values.corpora import CorpusChunk
 from store.database import Connection
 
 COLUMNS = ", ".join(f"c.{name}" for name in CorpusChunk.model_fields)

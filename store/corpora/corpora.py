@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
+from schemas.statuses import VectorStatus
 from store.database import Connection
 
 MAKE = """
@@ -24,27 +25,27 @@ FROM corpus AS c LEFT JOIN works AS w ON w.corpus_id = c.id
 GROUP BY c.id ORDER BY c.name
 """
 
-CONTENT = """
-SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = 'no_vec') AS sections,
-       count(*) FILTER (WHERE c.vector_status = 'vec') AS searchable,
-       count(*) FILTER (WHERE c.vector_status = 'to_vec') AS waiting,
-       count(*) FILTER (WHERE c.vector_status = 'to_vec' AND c.id IN (
+CONTENT = f"""
+SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '{VectorStatus.NO_VEC}') AS sections,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}') AS waiting,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}' AND c.id IN (
            SELECT i.chunk_id::bigint
            FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
            WHERE j.kind = 'index' AND j.mode = 'corpus' AND j.status IN ('failed', 'poisoned')
              AND (j.inputs ->> 'corpus_id')::bigint = $1
        )) AS failed,
-       count(*) FILTER (WHERE c.vector_status = 'tbl') AS tables,
-       count(*) FILTER (WHERE c.vector_status = 'fig') AS figures
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TABLE}') AS tables,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.FIGURE}') AS figures
 FROM works AS w LEFT JOIN chunks AS c ON c.work_id = w.id
 WHERE w.corpus_id = $1
 """
 
-# Chunks that a job on its way will bring are not asked for twice; those of a failed one wait for whoever comes first.
-WAITING = """
+# Chunks of an unfinished job are not embedded twice; those of a failed job are embedded by whichever run comes first.
+WAITING = f"""
 SELECT c.id
 FROM chunks AS c JOIN works AS w ON w.id = c.work_id
-WHERE w.corpus_id = $1 AND c.vector_status = 'to_vec' AND c.id NOT IN (
+WHERE w.corpus_id = $1 AND c.vector_status = '{VectorStatus.TO_VEC}' AND c.id NOT IN (
     SELECT i.chunk_id::bigint
     FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
     WHERE j.kind = 'index' AND j.mode = 'corpus' AND j.status IN ('waiting', 'running', 'interrupted', 'paused')
@@ -150,7 +151,7 @@ async def content(connection: Connection, corpus_id: int) -> CorpusContent:
 
 
 async def waiting(connection: Connection, corpus_id: int) -> list[int]:
-    """The chunks that wait for a vector and that no job is on its way to, by work and then in the order of lines."""
+    """The chunks that wait for a vector and that no unfinished job has, by work and then in the order of lines."""
     return [row["id"] for row in await connection.fetch(WAITING, corpus_id)]
 
 

@@ -6,6 +6,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from schemas.statuses import VectorStatus
 from store.database import Connection
 from store.vectors import to_numpy
 
@@ -13,13 +14,13 @@ ChunkVectors: TypeAlias = dict[int, NDArray[np.float32]]
 """One vector per chunk, by the chunk's id."""
 
 # A tsvector keeps 256 positions of a term at most, so that a frequency fits into a small number.
-MAKE_SEARCHABLE = """
+MAKE_SEARCHABLE = f"""
 WITH embedded AS (
     SELECT count(*) AS vectors FROM stage_vector WHERE attempt_id = $3
 ), chosen AS (
-    UPDATE chunks AS c SET vector_status = 'vec'
+    UPDATE chunks AS c SET vector_status = '{VectorStatus.VEC}'
     FROM unnest($2::bigint[]) WITH ORDINALITY AS n (chunk_id, place), stage_vector AS v, works AS w
-    WHERE c.id = n.chunk_id AND c.vector_status = 'to_vec' AND w.id = c.work_id AND w.corpus_id = $1
+    WHERE c.id = n.chunk_id AND c.vector_status = '{VectorStatus.TO_VEC}' AND w.id = c.work_id AND w.corpus_id = $1
       AND v.attempt_id = $3 AND v.ordinal = n.place - 1 AND cardinality($2) = (SELECT vectors FROM embedded)
     RETURNING c.id, v.vector, c.content_tsvector, (
         SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(c.content_tsvector) AS t
@@ -39,16 +40,16 @@ WITH embedded AS (
 SELECT (SELECT count(*) FROM chosen) AS new, vectors FROM embedded
 """
 
-# The chunks first and the corpus second, as above, so that neither waits for the other for ever.
+# The chunks first and the corpus second, as above, so that they cannot deadlock.
 LOCK_CHUNKS = "SELECT FROM chunks WHERE work_id = $1 ORDER BY id FOR UPDATE"
 
-WITHDRAW = """
+WITHDRAW = f"""
 WITH gone AS (
     DELETE FROM chunk_vector AS v USING chunks AS c WHERE c.id = v.chunk_id AND c.work_id = $1 RETURNING v.chunk_id
 ), postings AS (
     DELETE FROM chunk_term AS t USING gone AS g WHERE t.chunk_id = g.chunk_id RETURNING t.frequency
 ), waiting AS (
-    UPDATE chunks AS c SET vector_status = 'to_vec' FROM gone AS g WHERE c.id = g.chunk_id
+    UPDATE chunks AS c SET vector_status = '{VectorStatus.TO_VEC}' FROM gone AS g WHERE c.id = g.chunk_id
 ), counted AS (
     UPDATE corpus AS k SET
         searchable_chunks = k.searchable_chunks - (SELECT count(*) FROM gone),
@@ -66,7 +67,7 @@ async def make_searchable(connection: Connection, corpus_id: int, chunk_ids: Seq
     status, and count it, in one statement. How many are new.
 
     Chunks that do not wait for a vector are passed over, so that the same batch may come twice; so are chunks that are
-    gone and chunks of another corpus. Whoever minds compares the number with that of the chunks.
+    gone and chunks of another corpus. Callers that need all of them compare the number with that of the chunks.
     """
     found = await connection.fetchrow(MAKE_SEARCHABLE, corpus_id, list(chunk_ids), attempt_id)
     if found["vectors"] != len(chunk_ids):

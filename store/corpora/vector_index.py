@@ -40,11 +40,11 @@ async def find_index(connection: Connection, corpus_id: int) -> IndexedCorpus | 
 async def build_index(connection: Connection, corpus_id: int) -> bool:
     """Build the vector index of a corpus where it has none. Whether this call built it.
 
-    Takes minutes for 100,000 chunks, locks nobody out, and needs a connection outside of a transaction. False when
-    there is one, when somebody else builds it at this moment, when the vectors are too long for one (the search stays
-    exact), or when the corpus is not stored.
+    Takes minutes for 100,000 chunks, blocks no reader or writer, and needs a connection outside of a transaction.
+    False when there is one, when another process is building it, when the vectors are too long for one (the search
+    stays exact), or when the corpus is not stored.
     """
-    # Whoever waited here would hold a snapshot, and the building waits for every older snapshot.
+    # Waiting here would hold a snapshot, and the build waits for every older snapshot.
     if not await connection.fetchval(
         "SELECT pg_try_advisory_lock(hashtextextended('chunk_vector_hnsw', $1))", corpus_id
     ):

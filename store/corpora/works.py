@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from schemas.errors import DuplicateWorkError, WorkChangedError
+from schemas.statuses import VectorStatus
 from schemas.values.corpora import Bibliography, CutChunk
 from stages.corpora.lines import lines_of, passage
 from stages.queries.works import WorkText, refuse_changed
@@ -47,10 +48,10 @@ SELECT nextval(pg_get_serial_sequence('chunks', 'id')) AS id FROM generate_serie
 
 TEXTS = "SELECT id, title, content_hash, markdown FROM works WHERE id = ANY($1::bigint[])"
 
-LISTED = """
+LISTED = f"""
 SELECT w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at,
-       count(c.id) FILTER (WHERE c.vector_status = 'vec') AS searchable,
-       count(c.id) FILTER (WHERE c.vector_status IN ('vec', 'to_vec')) AS chunks
+       count(c.id) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
+       count(c.id) FILTER (WHERE c.vector_status IN ('{VectorStatus.VEC}', '{VectorStatus.TO_VEC}')) AS chunks
 FROM works AS w LEFT JOIN chunks AS c ON c.work_id = w.id
 WHERE w.corpus_id = $1 GROUP BY w.id ORDER BY w.title, w.id
 """
@@ -77,11 +78,11 @@ class ImportOutcome(Enum):
 
     NEW = auto()
     REPLACED = auto()
-    """The same source had another text, or says other things about itself: its chunks are new ones."""
+    """The same source had another text, or other metadata: its chunks are new ones."""
     UNCHANGED = auto()
 
 
-class Kept(NamedTuple):
+class KeptWork(NamedTuple):
     """A work that is stored now."""
 
     work_id: int
@@ -105,7 +106,7 @@ class ListedWork:
     searchable: int
 
 
-async def keep(connection: Connection, corpus_id: int, work: NewWork) -> Kept:
+async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWork:
     """Store a work and its chunks, or replace the one of the same source; all or nothing.
 
     A replaced work keeps its id, and everything that was computed from its old text then fails with WorkChangedError.
@@ -119,24 +120,24 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> Kept:
         if same_text is not None and same_text["id"] != same_source:
             raise DuplicateWorkError(same_text["id"], same_text["title"])
         if same_text is not None and {name: same_text[name] for name in described} == described:
-            return Kept(same_text["id"], ImportOutcome.UNCHANGED)
+            return KeptWork(same_text["id"], ImportOutcome.UNCHANGED)
         if same_source is None:
             work_id: int = await connection.fetchval(
                 ADD, corpus_id, work.source_path, work.markdown, work.content_hash, *described.values()
             )
             await _keep_chunks(connection, work_id, work.chunks)
-            return Kept(work_id, ImportOutcome.NEW)
+            return KeptWork(work_id, ImportOutcome.NEW)
         await withdraw(connection, same_source)
         await connection.execute("DELETE FROM chunks WHERE work_id = $1", same_source, timeout=_BULK_SECONDS)
         await connection.execute(REPLACE, same_source, work.markdown, work.content_hash, *described.values())
         await _keep_chunks(connection, same_source, work.chunks)
-        return Kept(same_source, ImportOutcome.REPLACED)
+        return KeptWork(same_source, ImportOutcome.REPLACED)
 
 
 async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkText]:
     """The stored works, by id; those that are gone are absent.
 
-    Raises WorkChangedError when the markdown of one is not what its hash says.
+    Raises WorkChangedError when the markdown of one does not match its hash.
     """
     found = {}
     for row in await connection.fetch(TEXTS, list(work_ids), timeout=_BULK_SECONDS):

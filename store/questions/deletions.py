@@ -25,7 +25,7 @@ WHERE a.job_id = ANY($1::bigint[])
 # Stages, attempts, vectors, uses of calls, the question, its judgements and its answers go with the jobs.
 DELETE_JOBS = "DELETE FROM job WHERE id = ANY($1::bigint[])"
 
-# Nobody can begin to use a call that is locked; whoever just did is waited for, and seen by the next statement.
+# A locked call cannot get a new use; a transaction that just added one is waited for, and seen by the next statement.
 LOCK_CALLS = "SELECT FROM llm_call WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
 
 DELETE_CALLS = """

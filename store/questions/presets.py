@@ -30,7 +30,7 @@ UPDATE rag_config SET config = $2, description = $3, updated_at = now() WHERE lo
 RETURNING {COLUMNS}
 """
 
-# Whoever changes which presets there are, or which is the default, does so alone; readers go on.
+# Changes of the list of presets, or of the default, take turns; readers are not blocked.
 ALONE = "LOCK TABLE rag_config IN SHARE ROW EXCLUSIVE MODE"
 
 NO_DEFAULT = "UPDATE rag_config SET is_default = false, updated_at = now() WHERE is_default"
@@ -94,7 +94,7 @@ async def change(
     """Change values of a preset, and its description where one is given; the others stay.
 
     Runs that were submitted keep the values they were submitted with. Raises PresetMissingError, and PresetValueError
-    with every problem that the values have; `origin` says where they come from.
+    with every problem that the values have; `origin` names where they come from.
     """
     async with connection.transaction():
         row = await connection.fetchrow(f"{BY_NAME} FOR UPDATE", name.strip())

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from schemas.errors import ResultMissingError
+from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.queries import Answer, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from store.database import Connection
@@ -35,15 +36,16 @@ WHERE q.id = $1 OR q.job_id = $2
 REWRITE = "UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1"
 
 # Names a question by `q.job_id`.
-PROGRESS = """
+PROGRESS = f"""
 CROSS JOIN LATERAL (
-    SELECT CASE WHEN embed = 'failed' THEN 'vec_err'
-                WHEN embed IS DISTINCT FROM 'done' THEN 'needs_embeddings'
-                WHEN validate IS DISTINCT FROM 'done' THEN 'needs_retrieval'
-                WHEN consolidate IS DISTINCT FROM 'done' THEN 'needs_consolidation'
-                ELSE 'ready' END AS status,
-           CASE WHEN embed = 'failed' THEN 'vec_err' WHEN embed = 'done' THEN 'vec'
-                WHEN expand = 'done' THEN 'to_vec' ELSE 'no_vec' END AS vector_status,
+    SELECT CASE WHEN embed = 'failed' THEN '{QueryStatus.VEC_ERR}'
+                WHEN embed IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_EMBEDDINGS}'
+                WHEN validate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_RETRIEVAL}'
+                WHEN consolidate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_CONSOLIDATION}'
+                ELSE '{QueryStatus.READY}' END AS status,
+           CASE WHEN embed = 'failed' THEN '{VectorStatus.VEC_ERR}'
+                WHEN embed = 'done' THEN '{VectorStatus.VEC}'
+                WHEN expand = 'done' THEN '{VectorStatus.TO_VEC}' ELSE '{VectorStatus.NO_VEC}' END AS vector_status,
            validate IS NOT DISTINCT FROM 'done' AS has_retrieved_context,
            consolidate IS NOT DISTINCT FROM 'done' AS has_clean_context
     FROM (
@@ -71,12 +73,7 @@ FROM (
 ) AS q
 JOIN job AS j ON j.id = q.job_id
 {PROGRESS}
-LEFT JOIN LATERAL (
-    SELECT a.output
-    FROM stage_run AS r
-    JOIN stage_attempt AS a ON a.job_id = r.job_id AND a.stage = r.stage AND a.number = r.attempts
-    WHERE r.job_id = q.job_id AND r.stage = 'expand' AND r.status = 'done'
-) AS e ON true
+LEFT JOIN current_attempt AS e ON e.job_id = q.job_id AND e.stage = 'expand' AND e.status = 'done'
 WHERE $4::text[] IS NULL OR s.status = ANY($4)
 ORDER BY q.created_at DESC, q.id DESC LIMIT $2::bigint
 """
@@ -119,12 +116,7 @@ class StoredQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryLine:
-    """A question in one line, with how far it has come.
-
-    `status` is `needs_embeddings`, `needs_retrieval`, `needs_consolidation` or `ready`; `vec_err` when its embedding
-    failed and can be retried. `vector_status` is `no_vec` before the expansion is stored and `to_vec` after it, `vec`
-    or `vec_err`.
-    """
+    """A question in one line, with how far it has come."""
 
     id: int
     job_id: int
@@ -132,9 +124,9 @@ class QueryLine:
     original_query: str = field(repr=False)
     created_at: datetime
     updated_at: datetime
-    job_status: str
-    status: str
-    vector_status: str
+    job_status: JobStatus
+    status: QueryStatus
+    vector_status: VectorStatus
     has_retrieved_context: bool
     """A search is stored, whatever it found."""
     has_clean_context: bool
@@ -202,17 +194,17 @@ async def lines(
     *,
     query_id: int | None = None,
     before: int | None = None,
-    statuses: Collection[str] | None = None,
+    statuses: Collection[QueryStatus] | None = None,
     limit: int = 50,
 ) -> list[QueryLine]:
     """The newest questions, newest first; or one of them. `before` takes those that come after it in that order."""
     wanted = None if statuses is None else list(statuses)
-    return [QueryLine(**dict(row)) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
+    return [_line(row) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
 
 
-async def counts(connection: Connection) -> dict[str, int]:
-    """How many questions stand where, by the `status` of their lines; statuses without any are absent."""
-    return {row["status"]: row["queries"] for row in await connection.fetch(COUNTS)}
+async def counts(connection: Connection) -> dict[QueryStatus, int]:
+    """How many questions are in each status; statuses without any are absent."""
+    return {QueryStatus(row["status"]): row["queries"] for row in await connection.fetch(COUNTS)}
 
 
 async def total(connection: Connection) -> int:
@@ -287,3 +279,14 @@ async def preset_name(connection: Connection, run_id: int) -> str | None:
 
 def _query(row: Mapping[str, Any] | None) -> StoredQuery | None:
     return None if row is None else StoredQuery(**dict(row))
+
+
+def _line(row: Mapping[str, Any]) -> QueryLine:
+    return QueryLine(
+        **{
+            **row,
+            "job_status": JobStatus(row["job_status"]),
+            "status": QueryStatus(row["status"]),
+            "vector_status": VectorStatus(row["vector_status"]),
+        }
+    )

@@ -1,4 +1,4 @@
-"""Which job answers a question. It is another one after the question moved to another preset."""
+"""Which job answers a question: a new one after the question moved to another preset."""
 
 from store.database import Connection
 from store.questions import queries
@@ -27,21 +27,21 @@ async def hold(connection: Connection, query_id: int) -> StoredQuery | None:
 
 
 async def sources(connection: Connection, job_id: int) -> int | None:
-    """How many sources were asked for; None where the preset says it."""
+    """How many sources were asked for; None where the preset decides."""
     asked: int | None = await connection.fetchval("SELECT (inputs ->> 'top_n')::integer FROM job WHERE id = $1", job_id)
     return asked
 
 
 async def ask_for_sources(connection: Connection, job_id: int, top_n: int | None) -> None:
-    """Let the next prompt show so many sources; None leaves it to the preset."""
+    """Set how many sources the next prompt shows; None leaves it to the preset."""
     await connection.execute(ASK_FOR_SOURCES, job_id, top_n)
 
 
 async def ask_for_light_model(connection: Connection, job_id: int, light: bool) -> None:
-    """Let the light model expand and answer from now on, or the model of all questions."""
+    """Expand and answer with the light model from now on, or with the model of all questions."""
     await connection.execute(ASK_FOR_LIGHT_MODEL, job_id, light)
 
 
 async def move(connection: Connection, query_id: int, job_id: int) -> None:
-    """Let another job answer a question from now on. Its answers stay."""
+    """Assign another job to a question. Its answers stay."""
     await connection.execute(MOVE, query_id, job_id)

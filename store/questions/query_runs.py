@@ -40,10 +40,8 @@ SELECT a.job_id, a.stage,
            WHEN 'consolidate' THEN jsonb_build_object(
                'groups', jsonb_path_query_array(a.output, '$.groups[*].chunk_ids'))
        END AS output
-FROM job AS j
-JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'done'
-JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-WHERE j.run_id = $1 AND s.stage IN ('retrieve', 'rerank', 'validate', 'consolidate')
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
+WHERE j.run_id = $1 AND a.stage IN ('retrieve', 'rerank', 'validate', 'consolidate')
 """
 
 WORKS_OF_CHUNKS = """

@@ -1,20 +1,18 @@
-"""A question as people look at it: how far it is, what was made of it, what was found, what went wrong."""
+"""A question as it is shown: its progress, its outputs, and its last error."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from schemas.errors import QueryMissingError
+from schemas.values.failures import StageFailure
 from schemas.values.queries import ConsolidatedContext, EmbeddedQuery, Expansion, RetrievedChunks, ValidatedChunks
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import QueryLine
 from store.runs import job_progress
-from store.runs.run_view import ErrorView
 
 OUTPUTS = """
-SELECT s.stage, a.output
-FROM stage_run AS s JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-WHERE s.job_id = $1 AND s.status = 'done' AND s.stage = ANY($2::text[])
+SELECT stage, output FROM current_attempt WHERE job_id = $1 AND status = 'done' AND stage = ANY($2::text[])
 """
 
 ORIGIN = """
@@ -37,10 +35,10 @@ class QueryView:
     embedded: EmbeddedQuery | None
     found: RetrievedChunks | None
     retrieved: ValidatedChunks | None
-    """The chunks that the search came to in the end."""
+    """The chunks that the search ended with."""
     consolidated: ConsolidatedContext | None
-    error: ErrorView | None
-    """The last error of a job that did not get through."""
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
 
     @property
     def available(self) -> int:

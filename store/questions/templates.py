@@ -24,7 +24,7 @@ SELECT $1::text, coalesce(max(version), 0) + 1, $2, $3, false FROM prompt_templa
 RETURNING {COLUMNS}
 """
 
-# Whoever adds or activates does so alone; readers go on.
+# Additions and activations take turns; readers are not blocked.
 ALONE = "LOCK TABLE prompt_templates IN SHARE ROW EXCLUSIVE MODE"
 
 DEACTIVATE = "UPDATE prompt_templates SET is_active = false, updated_at = now() WHERE function_tag = $1 AND is_active"
@@ -69,7 +69,7 @@ async def get(connection: Connection, tag: TemplateTag, version: int | None = No
 
 
 async def add(connection: Connection, tag: TemplateTag, text: str, *, title: str) -> StoredTemplate:
-    """Store the next version, which nobody uses until it is activated. Raises TemplateError for a text that cannot be
+    """Store the next version, which is not used until it is activated. Raises TemplateError for a text that cannot be
     a template of this tag."""
     check_template(tag, text)
     async with connection.transaction():
@@ -89,7 +89,7 @@ async def activate(connection: Connection, tag: TemplateTag, version: int) -> St
 
 
 async def variables(connection: Connection, tag: TemplateTag) -> dict[str, str]:
-    """What each placeholder of a tag stands for, by name."""
+    """The description of each placeholder of a tag, by name."""
     return (await variables_by_tag(connection, tag)).get(tag, {})
 
 

@@ -1,4 +1,4 @@
-"""The scores that the chunks of an index get by themselves: read for scoring, stored whole when all are there."""
+"""The scores of the single chunks of an index: their texts are read for scoring, all scores are stored at once."""
 
 import json
 from typing import Any, NamedTuple
@@ -23,9 +23,7 @@ UNFINISHED = "SELECT count(*) FROM job WHERE run_id = $1 AND status <> 'succeede
 
 SCORED = """
 SELECT j.subject::bigint AS chunk_id, a.output
-FROM job AS j
-JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score' AND s.status = 'done'
-JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
 WHERE j.run_id = $1
 """
 
@@ -63,7 +61,7 @@ class ChunkIdentity(NamedTuple):
     chunk_hash: str
 
 
-class Stored(NamedTuple):
+class ChunkScoring(NamedTuple):
     """What `store_when_complete` did."""
 
     is_stored: bool
@@ -91,10 +89,12 @@ async def text_to_score(connection: Connection, index_id: int, chunk: ChunkIdent
     return text
 
 
-async def store_when_complete(connection: Connection, run_id: int, index_id: int, meta: ChunkScoresMeta) -> Stored:
+async def store_when_complete(
+    connection: Connection, run_id: int, index_id: int, meta: ChunkScoresMeta
+) -> ChunkScoring:
     """Give the chunks of an index their scores if every job of the run has succeeded; searches see all or none.
 
-    Called in the transaction that ends a job. `meta` says who scored; time, count and file name are filled in here.
+    Called in the transaction that ends a job. `meta` names what scored; time, count and file name are filled in here.
     Raises ReferenceIndexReplacedError when there is a newer index of the name, and EmbeddingArtifactMismatchError
     when the jobs used different weights or prompts or left a chunk out.
     """
@@ -103,7 +103,7 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
         raise ReferenceIndexMissingError(index_id)
     unfinished: int = await connection.fetchval(UNFINISHED, run_id)
     if unfinished:
-        return Stored(False, unfinished)
+        return ChunkScoring(False, unfinished)
     if index["replaced_at"] is not None:
         raise ReferenceIndexReplacedError(index_id, index["name"])
     scorers: int = await connection.fetchval(SCORERS, run_id)
@@ -120,7 +120,7 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
         )
     whole = meta.model_copy(update={"source_embeddings": f"{index['name']}.npz", "total_chunks": counts["chunks"]})
     await connection.execute(DESCRIBE, index_id, json.dumps(whole.document()), _ISO_UTC)
-    return Stored(True, 0)
+    return ChunkScoring(True, 0)
 
 
 async def scored_by(connection: Connection, index_id: int) -> str:

@@ -1,8 +1,8 @@
-"""Index runs: what their jobs embedded is published in one step, when all of them have come to rest.
+"""Index runs: what their jobs embedded is published in one step, when all of them have finished.
 
-A job that succeeds publishes in its own commit when it is the last. Where a run may leave out participants, and the
-last one fails, the reaper finds the publication *due* and lets a job that has succeeded do its `publish` once more: so
-it is a stage like any other, which survives the death of its worker and keeps its error.
+The last job that succeeds publishes in its own commit. Where a run may leave out participants, and the last job fails,
+the reaper finds that the publication is *due* and makes a job that has succeeded repeat its `publish`. The publication
+is therefore a stage like any other: it is repeated when its worker dies, and its error is stored.
 """
 
 import json
@@ -36,12 +36,9 @@ WHERE j.run_id = $1 AND j.status = 'succeeded' AND a.stage = 'embed' AND a.outco
 LEFT_OUT = """
 SELECT j.subject::integer AS participant_id, a.error_category AS category,
        coalesce((SELECT jsonb_array_length(c.output -> 'chunks')
-                 FROM stage_run AS t JOIN stage_attempt AS c
-                      ON c.job_id = t.job_id AND c.stage = t.stage AND c.number = t.attempts
-                 WHERE t.job_id = j.id AND t.stage = 'chunk' AND t.status = 'done'), 0) AS chunks
-FROM job AS j
-JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'failed'
-JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+                 FROM current_attempt AS c
+                 WHERE c.job_id = j.id AND c.stage = 'chunk' AND c.status = 'done'), 0) AS chunks
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'failed'
 WHERE j.run_id = $1 AND j.status IN ('failed', 'poisoned')
 ORDER BY participant_id
 """
@@ -60,10 +57,8 @@ RETURNING id
 # The chunks and vectors of a run lie in its attempts: publishing copies them inside the database.
 PUBLISH_CHUNKS = """
 WITH current AS (
-    SELECT j.id AS job_id, j.subject::integer AS participant_id, s.stage, a.id AS attempt_id, a.output
-    FROM job AS j
-    JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'done'
-    JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+    SELECT j.id AS job_id, j.subject::integer AS participant_id, a.stage, a.attempt_id, a.output
+    FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
     WHERE j.run_id = $2 AND j.status = 'succeeded'
 ), text AS (
     SELECT c.job_id, c.participant_id, t.ordinal - 1 AS ordinal, t.chunk ->> 'text' AS text,
@@ -95,8 +90,8 @@ FROM job AS j WHERE j.run_id = $2 AND j.status = 'succeeded'
 
 DESCRIBE = "UPDATE reference_index SET partial = $2 WHERE id = $1"
 
-# A run whose `publish` has failed waits for a person: another job would only fail likewise. So does one that somebody
-# has cancelled a job of.
+# A run whose `publish` has failed waits for a person: another job would fail in the same way. So does a run with a
+# cancelled job.
 DUE = """
 SELECT r.id AS run_id, min(j.id) FILTER (WHERE j.status = 'succeeded') AS job_id
 FROM run AS r
@@ -132,7 +127,7 @@ class Published(NamedTuple):
 
     is_published: bool
     unfinished_jobs: int
-    """Jobs of the run that have not succeeded: still on their way, or left out of what was published."""
+    """Jobs of the run that have not succeeded: unfinished, or left out of what was published."""
 
 
 async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
@@ -142,16 +137,16 @@ async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
 
 
 async def allow_partial(connection: Connection, run_id: int) -> None:
-    """Let a run publish without the participants whose jobs fail, from now on."""
+    """Allow a run to publish without the participants whose jobs fail, from now on."""
     await connection.execute(ALLOW_PARTIAL, run_id)
 
 
 async def publish_when_complete(connection: Connection, run_id: int) -> Published:
     """Publish the index of a run if every one of its jobs has succeeded, and replace the older one of its name.
 
-    Where the run may leave participants out, it is enough that every job has succeeded or failed; the index says what
-    it lacks then, and jobs that succeed after a retry publish a fuller one in its place. Called in the transaction
-    that ends a job. Raises EmbeddingArtifactMismatchError when the jobs used different weights.
+    Where the run may leave participants out, it is enough that every job has succeeded or failed; the index then
+    records what it lacks, and jobs that succeed after a retry publish a fuller one in its place. Called in the
+    transaction that ends a job. Raises EmbeddingArtifactMismatchError when the jobs used different weights.
     """
     may_leave_out = await connection.fetchval(LOCK, run_id)
     states = await connection.fetchrow(STATES, run_id)
@@ -183,7 +178,7 @@ async def publish_when_complete(connection: Connection, run_id: int) -> Publishe
 
 
 async def is_publication_due(connection: Connection, run_id: int) -> bool:
-    """Whether a run has come to rest and a part of its index is about to be published."""
+    """Whether every job of a run has finished and a part of its index is about to be published."""
     is_due: bool = await connection.fetchval(IS_DUE, run_id)
     return is_due
 

@@ -150,7 +150,7 @@ class Sidecars(NamedTuple):
 
 
 async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
-    """Store an index that nobody sees yet; without a run for one that is imported. Its id."""
+    """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
     index_id: int = await connection.fetchval(
         PLAN,
         index.name,

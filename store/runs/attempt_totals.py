@@ -1,4 +1,4 @@
-"""What attempts and their calls came to, counted on and on, and each attempt once.
+"""Running totals of attempts and their calls, in which each attempt counts once.
 
 A count of the whole table would take seconds where there are hundreds of thousands of attempts, and would shrink when a
 question is deleted. So attempts are counted up to one behind which all are closed, and for good; only those after it
@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from store.database import Connection
-from store.runs.edits import BY_HAND
+from store.runs.edits import MANUAL
 
 # What is closed already is not counted, and what is open now will be.
 BEGINNING = """
 SELECT coalesce(least(
-    (SELECT min(a.id)
-     FROM stage_run AS s JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-     WHERE s.status = 'running'),
+    (SELECT min(attempt_id) FROM current_attempt WHERE status = 'running'),
     (SELECT max(id) + 1 FROM stage_attempt)
 ), 1) - 1
 """
@@ -49,7 +47,7 @@ GROUP BY c.model, u.is_reused
 
 
 @dataclass(frozen=True)
-class Totals:
+class AttemptCounts:
     """Attempts and calls in numbers."""
 
     attempts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
@@ -61,35 +59,35 @@ class Totals:
     tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Paid for, by model and direction: `prompt` or `reply`."""
 
-    def plus(self, more: "Totals") -> "Totals":
+    def plus(self, more: "AttemptCounts") -> "AttemptCounts":
         """Both together."""
-        return Totals(
+        return AttemptCounts(
             self.attempts + more.attempts,
             self.microseconds + more.microseconds,
             self.calls + more.calls,
             self.tokens + more.tokens,
         )
 
-    def at_least(self, told: "Totals") -> "Totals":
+    def at_least(self, reported: "AttemptCounts") -> "AttemptCounts":
         """The larger of each number."""
-        return Totals(
-            self.attempts | told.attempts,
-            self.microseconds | told.microseconds,
-            self.calls | told.calls,
-            self.tokens | told.tokens,
+        return AttemptCounts(
+            self.attempts | reported.attempts,
+            self.microseconds | reported.microseconds,
+            self.calls | reported.calls,
+            self.tokens | reported.tokens,
         )
 
 
 class AttemptTotals:
-    """Counts from the first reading on; what is told never shrinks. For one reader at a time."""
+    """Counts from the first reading on; what is reported never decreases. For one reader at a time."""
 
     def __init__(self, bounds_s: Sequence[float]) -> None:
         self._bounds_s = list(bounds_s)
         self._settled_to: int | None = None
-        self._settled = Totals()
-        self._told = Totals()
+        self._settled = AttemptCounts()
+        self._reported = AttemptCounts()
 
-    async def read(self, connection: Connection) -> Totals:
+    async def read(self, connection: Connection) -> AttemptCounts:
         """Everything since the first reading: attempts that ended, and calls that were answered."""
         if self._settled_to is None:
             self._settled_to = await connection.fetchval(BEGINNING)
@@ -98,12 +96,12 @@ class AttemptTotals:
         settled = self._settled.plus(await self._between(connection, before, settled_to))
         recent = await self._between(connection, settled_to, None)
         self._settled_to, self._settled = settled_to, settled
-        self._told = settled.plus(recent).at_least(self._told)
-        return self._told
+        self._reported = settled.plus(recent).at_least(self._reported)
+        return self._reported
 
-    async def _between(self, connection: Connection, after: int, until: int | None) -> Totals:
-        found = Totals()
-        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, BY_HAND):
+    async def _between(self, connection: Connection, after: int, until: int | None) -> AttemptCounts:
+        found = AttemptCounts()
+        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, MANUAL):
             found.attempts[row["stage"], row["outcome"], row["bucket"]] += row["attempts"]
             found.microseconds[row["stage"], row["outcome"]] += row["microseconds"]
         for row in await connection.fetch(CALLS, after, until):

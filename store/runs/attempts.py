@@ -1,20 +1,21 @@
-"""What was stored by attempts: outputs to go on from, the whole history, and whether any byte of it changed."""
+"""What attempts stored: current outputs, the whole history, and an audit of every stored byte."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schemas.statuses import AttemptOutcome
+from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
 from store.vectors import to_matrix
 
 OUTPUT = """
-SELECT a.id, a.output, a.output_hash
-FROM stage_run AS s JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-WHERE s.job_id = $1 AND s.stage = $2 AND s.status = 'done'
+SELECT attempt_id, output, output_hash FROM current_attempt WHERE job_id = $1 AND stage = $2 AND status = 'done'
 """
 
 VECTORS = "SELECT vector FROM stage_vector WHERE attempt_id = $1 ORDER BY ordinal"
@@ -59,8 +60,46 @@ class Output(NamedTuple):
     hash: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One try of one stage."""
+
+    id: int
+    job_id: int
+    stage: str
+    number: int
+    fence: int
+    worker_id: str
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: AttemptOutcome
+    inputs: dict[str, Any] | None
+    output: dict[str, Any] | None = field(repr=False)
+    output_hash: str | None
+    previous_hash: str | None
+    hash: str | None
+    error_type: str | None
+    error_message: str | None
+    error_category: str | None
+    error_details: dict[str, Any] | None = field(repr=False)
+    """What must not be logged."""
+    host: str | None
+    pid: int | None
+    seconds: float
+    """Up to now while it runs."""
+    vectors: int
+    """How many it stored."""
+
+    @property
+    def error(self) -> AttemptError | None:
+        """How it failed."""
+        if self.error_type is None or self.error_message is None or self.error_category is None:
+            return None
+        return AttemptError(self.error_type, self.error_message, self.error_category, self.error_details)
+
+
 class Flaw(NamedTuple):
-    """A stored attempt that is not what was stored once."""
+    """A difference between a stored attempt and its hashes."""
 
     job_id: int
     stage: str
@@ -78,7 +117,7 @@ class Audit(NamedTuple):
 async def output(connection: Connection, job_id: int, stage: str) -> Output | None:
     """The output of a stage that is done; None when it is not."""
     row = await connection.fetchrow(OUTPUT, job_id, stage)
-    return None if row is None else Output(row["id"], row["output"], row["output_hash"])
+    return None if row is None else Output(row["attempt_id"], row["output"], row["output_hash"])
 
 
 async def vectors(connection: Connection, attempt_id: int) -> NDArray[np.float32]:
@@ -93,12 +132,13 @@ async def history(
     *,
     number: int | None = None,
     with_outputs: bool = True,
-) -> list[dict[str, Any]]:
+) -> list[Attempt]:
     """Every attempt of a job (or of one of its stages, or of one number), oldest first.
 
     Without outputs `output` and `error_details`, which hold text, are None.
     """
-    return [dict(row) for row in await connection.fetch(HISTORY, job_id, stage, number, with_outputs)]
+    rows = await connection.fetch(HISTORY, job_id, stage, number, with_outputs)
+    return [Attempt(**{**row, "outcome": AttemptOutcome(row["outcome"])}) for row in rows]
 
 
 async def audit(connection: Connection, run_id: int) -> Audit:

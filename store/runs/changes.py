@@ -1,8 +1,8 @@
-"""Who waits for changes of jobs, woken by Postgres.
+"""Subscriptions to changes of jobs, over Postgres notifications.
 
-Triggers notify what a transaction changed when it commits, by ids, and only while somebody listens. One connection of a
-process listens, while anybody in it has subscribed. Being woken says that something may be new, and nothing more: what
-it is, is read from the rows.
+Triggers notify what a transaction changed when it commits, by ids, and only while a process listens. One connection of
+a process listens, while it has subscriptions. A notification only means that something may be new: what it is, is read
+from the rows.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ log = structlog.get_logger(__name__)
 
 CHANNEL: Final = "ragq_changes"
 
-# The triggers believe this row for half a minute.
+# The triggers notify for half a minute after this row was renewed.
 LISTEN_ON = """
 INSERT INTO change_listener (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET listened_at = now()
 """
 
-_SAID_EVERY_SECONDS = 5.0
+_RENEWED_EVERY_SECONDS = 5.0
 _LINGERS_SECONDS = 20.0
 _TRIES_AGAIN_SECONDS = 1.0
 _STATEMENT_SECONDS = 5.0
@@ -39,11 +39,11 @@ class Change(NamedTuple):
 
     runs: frozenset[int]
     may_be_more: bool
-    """Anything else may have changed too: nobody could listen for a while, or it was too much to list."""
+    """Anything else may have changed too: the connection was lost for a while, or it was too much to list."""
 
 
 class Subscription:
-    """Somebody who waits. Changes that come faster than they are asked for become one; a slow one costs nothing."""
+    """One subscription. Changes that come faster than they are read become one; a slow reader costs nothing."""
 
     def __init__(self, run_id: int | None, job_id: int | None) -> None:
         self._run_id = run_id
@@ -65,7 +65,7 @@ class Subscription:
         self._woken.clear()
         return change
 
-    def tell(self, run_id: int, job_id: int | None) -> None:
+    def notify(self, run_id: int, job_id: int | None) -> None:
         """A job of a run changed; None for jobs that were added to it."""
         if self._run_id not in (None, run_id) or (job_id is not None and self._job_id not in (None, job_id)):
             return
@@ -75,14 +75,14 @@ class Subscription:
             self._may_be_more = True
         self._woken.set()
 
-    def tell_anything(self) -> None:
+    def notify_anything(self) -> None:
         """Something may have been missed."""
         self._may_be_more = True
         self._woken.set()
 
 
 class Changes:
-    """The changes of a database, for every part of a process that waits for some. Belongs to one event loop."""
+    """The changes of a database, for all subscriptions of a process. Belongs to one event loop."""
 
     def __init__(self, database_url: str) -> None:
         self._connect = partial(
@@ -112,7 +112,7 @@ class Changes:
             self._subscriptions.discard(subscription)
 
     async def close(self) -> None:
-        """Stop listening. Whoever still waits is woken no more."""
+        """Stop listening. Open subscriptions are not woken any more."""
         if self._listening is not None:
             self._listening.cancel()
             with suppress(asyncio.CancelledError):
@@ -135,23 +135,23 @@ class Changes:
             await connection.execute(LISTEN_ON)
             await connection.add_listener(CHANNEL, self._hear)
             for subscription in self._subscriptions:
-                subscription.tell_anything()
-            await self._say_that_somebody_listens(connection, lost)
+                subscription.notify_anything()
+            await self._renew_listening(connection, lost)
         finally:
             connection.terminate()
 
-    async def _say_that_somebody_listens(self, connection: asyncpg.Connection, lost: asyncio.Event) -> None:
-        """Until the connection is lost, or nobody has been waiting for a while."""
+    async def _renew_listening(self, connection: asyncpg.Connection, lost: asyncio.Event) -> None:
+        """Until the connection is lost, or there has been no subscription for a while."""
         unused_s = 0.0
         while not lost.is_set() and unused_s < _LINGERS_SECONDS:
             with suppress(TimeoutError):
-                async with asyncio.timeout(_SAID_EVERY_SECONDS):
+                async with asyncio.timeout(_RENEWED_EVERY_SECONDS):
                     await lost.wait()
             if not lost.is_set():
                 await connection.execute(LISTEN_ON)
-            unused_s = 0.0 if self._subscriptions else unused_s + _SAID_EVERY_SECONDS
+            unused_s = 0.0 if self._subscriptions else unused_s + _RENEWED_EVERY_SECONDS
 
     def _hear(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
         changed = json.loads(payload)
         for subscription in self._subscriptions:
-            subscription.tell(changed["run"], changed["job"])
+            subscription.notify(changed["run"], changed["job"])

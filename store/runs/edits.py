@@ -1,7 +1,7 @@
-"""A job changed after its submission: an output given by hand, a stage done again, a chain made longer or shorter.
+"""Jobs changed after their submission: an output set, a stage repeated, stages appended or removed.
 
-What was computed from the old state is stale: later stages wait again, and their attempts stay as history. A stage
-that is running stands in the way, because its result would be stored into a job that means something else by then.
+What was computed from the old state is stale: later stages wait again, and their attempts stay as history. An edit is
+refused while a stage runs, because its result would be stored into a job that has changed meanwhile.
 """
 
 import json
@@ -13,10 +13,10 @@ from schemas.statuses import AttemptOutcome, StageStatus
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
 
-BY_HAND: Final = "by hand"
-"""The worker of an attempt that nobody computed."""
+MANUAL: Final = "manual"
+"""The worker of an output that no worker computed. The inputs of older rows, which are hashed, have `by hand`."""
 
-# Everybody who changes a chain holds its first stage, which is never taken away. Stages are locked before their job,
+# Every change of a chain locks its first stage, which is never removed. Stages are locked before their job,
 # and in their order, as a claim and a commit do it.
 FIRST = "SELECT FROM stage_run WHERE job_id = $1 AND position = 0 FOR UPDATE"
 
@@ -51,7 +51,7 @@ SET status = 'done', fence = $3, attempts = $4, started_at = now(), finished_at 
 WHERE job_id = $1 AND stage = $2
 """
 
-# A higher fence: what somebody still computes for the old state changes nothing any more.
+# A higher fence: a worker that still computes for the old state can no longer store its result.
 AGAIN_FROM = """
 UPDATE stage_run
 SET status = CASE WHEN position = $2 THEN 'ready' ELSE 'waiting' END, fence = fence + 1, started_at = NULL,
@@ -60,14 +60,14 @@ SET status = CASE WHEN position = $2 THEN 'ready' ELSE 'waiting' END, fence = fe
 WHERE job_id = $1 AND position >= $2
 """
 
-GO_ON = """
+CONTINUE = """
 UPDATE job
 SET status = CASE WHEN $2 THEN 'succeeded' WHEN $3 THEN 'paused' ELSE 'waiting' END, note = $4,
     finished_at = CASE WHEN $2 THEN now() END
 WHERE id = $1
 """
 
-# A stage that the job had before goes on with the number and the fence of its last attempt.
+# A stage that the job had before continues with the number and the fence of its last attempt.
 LONGER = """
 INSERT INTO stage_run (job_id, stage, position, status, fence, attempts, interruptions, retries, enq_n)
 SELECT $1, s.stage, $2 + s.ordinal, 'waiting', coalesce(max(a.fence), 0), coalesce(max(a.number), 0), 0, 0, 0
@@ -80,7 +80,7 @@ SHORTER = "DELETE FROM stage_run WHERE job_id = $1 AND position > $2"
 
 
 class StageState(NamedTuple):
-    """Where a stage stands."""
+    """The state of one stage of a chain."""
 
     stage: str
     position: int
@@ -104,36 +104,36 @@ async def stage_states(connection: Connection, job_id: int) -> list[StageState]:
 async def set_output(
     connection: Connection, job_id: int, stage: str, output: Mapping[str, Any], *, pause_note: str | None = None
 ) -> None:
-    """Store an output that somebody gives for a stage, as an attempt of it, and let the stages after it come again.
+    """Store an output for a stage, as an attempt of it, and make the stages after it run again.
 
-    With `pause_note` the job is paused then, and says so by that note. Raises Refused when the job has no such stage
+    With `pause_note` the job is then paused, with that note. Raises Refused when the job has no such stage
     and when a stage before it is not done, StageRunningError while a stage runs.
     """
     async with connection.transaction():
-        await _put(connection, job_id, stage, {"by": BY_HAND}, output, content_hash(output), pause_note)
+        await _put(connection, job_id, stage, {"by": MANUAL}, output, content_hash(output), pause_note)
 
 
 async def carry_over(connection: Connection, attempt_id: int, job_id: int) -> None:
     """Store the output and vectors of another job's attempt as an attempt of the same stage. Raises as `set_output`."""
     async with connection.transaction():
         old = await connection.fetchrow(CARRIED, attempt_id)
-        inputs = {"by": BY_HAND, "from": {"job": old["job_id"], "attempt": old["number"]}}
+        inputs = {"by": MANUAL, "from": {"job": old["job_id"], "attempt": old["number"]}}
         copy = await _put(connection, job_id, old["stage"], inputs, old["output"], old["output_hash"], None)
         await connection.execute(SAME_VECTORS, attempt_id, copy)
 
 
 async def redo(connection: Connection, job_id: int, stage: str, *, pause_note: str | None = None) -> None:
-    """Let a stage and those after it come again. Raises as `set_output`."""
+    """Make a stage and those after it run again. Raises as `set_output`."""
     async with connection.transaction():
         chain = await stage_states(connection, job_id)
-        await _go_on_from(connection, job_id, chain, _reached(chain, job_id, stage).position, pause_note)
+        await _continue_from(connection, job_id, chain, _reached(chain, job_id, stage).position, pause_note)
 
 
 async def append_stages(connection: Connection, job_id: int, stages: Sequence[str]) -> list[str]:
-    """Put those of the stages that a job lacks behind its last one; what was added, in order.
+    """Append those of the stages that a job lacks; returns what was added, in order.
 
-    A job that had come to its end goes on with the first of them. `stages` is the whole chain from its first stage.
-    Raises StageRunningError: who commits the last stage of a chain must know that it is the last.
+    A job that had finished continues with the first of them. `stages` is the whole chain from its first stage.
+    Raises StageRunningError: the commit of the last stage of a chain must know that it is the last.
     """
     async with connection.transaction():
         chain = await stage_states(connection, job_id)
@@ -142,12 +142,12 @@ async def append_stages(connection: Connection, job_id: int, stages: Sequence[st
         if added:
             await connection.execute(LONGER, job_id, last, added)
             if _is_done(chain):
-                await _go_on_from(connection, job_id, await stage_states(connection, job_id), last + 1, None)
+                await _continue_from(connection, job_id, await stage_states(connection, job_id), last + 1, None)
     return added
 
 
 async def truncate_after(connection: Connection, job_id: int, stage: str) -> None:
-    """Let the chain of a job end after a stage. What was computed behind it stays as attempts.
+    """Remove the stages of a job after a stage. What they computed stays as attempts.
 
     Raises Refused when the job has no such stage, StageRunningError while a stage runs.
     """
@@ -156,7 +156,7 @@ async def truncate_after(connection: Connection, job_id: int, stage: str) -> Non
         last = _of(chain, job_id, stage).position
         await connection.execute(SHORTER, job_id, last)
         if _is_done(chain[: last + 1]):
-            await connection.execute(GO_ON, job_id, True, False, None)
+            await connection.execute(CONTINUE, job_id, True, False, None)
 
 
 async def _put(
@@ -190,7 +190,7 @@ async def _put(
         stage,
         number,
         fence,
-        BY_HAND,
+        MANUAL,
         AttemptOutcome.SUCCEEDED,
         json.dumps(inputs),
         json.dumps(output),
@@ -199,7 +199,7 @@ async def _put(
         link,
     )
     await connection.execute(DONE, job_id, stage, fence, number)
-    await _go_on_from(connection, job_id, chain, of.position + 1, pause_note)
+    await _continue_from(connection, job_id, chain, of.position + 1, pause_note)
     return attempt_id
 
 
@@ -222,9 +222,9 @@ def _is_done(chain: Sequence[StageState]) -> bool:
     return all(of.status == StageStatus.DONE for of in chain)
 
 
-async def _go_on_from(
+async def _continue_from(
     connection: Connection, job_id: int, chain: Sequence[StageState], position: int, pause_note: str | None
 ) -> None:
     await connection.execute(AGAIN_FROM, job_id, position)
     is_over = position > chain[-1].position
-    await connection.execute(GO_ON, job_id, is_over, pause_note is not None, pause_note)
+    await connection.execute(CONTINUE, job_id, is_over, pause_note is not None, pause_note)

@@ -2,11 +2,13 @@
 
 The key is a hash over everything that can change the answer: model, digest, messages, options, schema, sample number
 and the log-probabilities asked for. A reply that a stage could not use is rejected: it stays readable and is never
-given out again.
+reused.
 """
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from schemas.values.chat import ChatCall, ChatReply, TokenSignals
@@ -47,17 +49,10 @@ WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1) AND rejecte
 """
 
 USES = """
-SELECT u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest, c.request, c.reply, c.stop_reason,
-       c.prompt_tokens, c.reply_tokens, c.seconds, c.tokens, c.created_at, c.rejected_at
-FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
-WHERE u.attempt_id = $1 ORDER BY u.ordinal
-"""
-
-USES_OF_JOB = """
 SELECT u.attempt_id, u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest, c.request, c.reply,
-       c.stop_reason, c.prompt_tokens, c.reply_tokens, c.seconds, c.rejected_at
-FROM stage_attempt AS a JOIN llm_call_use AS u ON u.attempt_id = a.id JOIN llm_call AS c ON c.id = u.call_id
-WHERE a.job_id = $1 ORDER BY u.attempt_id, u.ordinal
+       c.stop_reason, c.prompt_tokens, c.reply_tokens, c.seconds, c.tokens, c.created_at, c.rejected_at
+FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
+WHERE u.attempt_id = ANY($1::bigint[]) ORDER BY u.attempt_id, u.ordinal
 """
 
 COUNTS = """
@@ -67,11 +62,47 @@ WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2)) GROUP BY a.job_
 """
 
 
-class Kept(NamedTuple):
+class KeptCall(NamedTuple):
     """An answered call in the ledger."""
 
     call_id: int
     reply: ChatReply
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallUse:
+    """A call as an attempt made it, with request and reply."""
+
+    ordinal: int
+    """Its place among the calls of the attempt, from 0."""
+    purpose: str
+    is_reused: bool
+    """The ledger answered: nothing was paid."""
+    call_id: int
+    model: str
+    digest: str
+    request: dict[str, Any] = field(repr=False)
+    reply: str = field(repr=False)
+    stop_reason: str
+    prompt_tokens: int | None
+    reply_tokens: int | None
+    seconds: float
+    """Of the one that was paid for."""
+    tokens: dict[str, Any] | None = field(repr=False)
+    """The signals of the reply's tokens, where they were asked for."""
+    created_at: datetime
+    rejected_at: datetime | None
+
+    @property
+    def is_rejected(self) -> bool:
+        """No stage could use the reply; it is never reused."""
+        return self.rejected_at is not None
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """What the model was asked."""
+        messages: list[dict[str, str]] = self.request["messages"]
+        return messages
 
 
 class CallCounts(NamedTuple):
@@ -86,12 +117,12 @@ def call_key(call: ChatCall, digest: str) -> str:
     return content_hash({"digest": digest, "call": _identity(call)})
 
 
-async def find(connection: Connection, key: str) -> Kept | None:
+async def find(connection: Connection, key: str) -> KeptCall | None:
     """The kept answer, or None."""
     row = await connection.fetchrow(FIND, key)
     if row is None:
         return None
-    return Kept(
+    return KeptCall(
         row["id"],
         ChatReply(
             text=row["reply"],
@@ -106,7 +137,7 @@ async def find(connection: Connection, key: str) -> Kept | None:
     )
 
 
-async def keep(connection: Connection, key: str, call: ChatCall, reply: ChatReply) -> Kept:
+async def keep(connection: Connection, key: str, call: ChatCall, reply: ChatReply) -> KeptCall:
     """Store an answer. When another worker stored one first, that one counts, so that all see the same."""
     call_id = await connection.fetchval(
         KEEP,
@@ -122,7 +153,7 @@ async def keep(connection: Connection, key: str, call: ChatCall, reply: ChatRepl
         None if reply.tokens is None else reply.tokens.model_dump_json(),
     )
     if call_id is not None:
-        return Kept(call_id, reply)
+        return KeptCall(call_id, reply)
     found = await find(connection, key)
     return found if found is not None else await keep(connection, key, call, reply)
 
@@ -133,29 +164,27 @@ async def use(connection: Connection, attempt_id: int, call_id: int, purpose: st
 
 
 async def reject(connection: Connection, attempt_id: int, reply_text: str) -> None:
-    """Never give out this reply again: the attempt that asked for it could not use it."""
+    """Never reuse this reply: the attempt that asked for it could not use it."""
     await connection.execute(REJECT, attempt_id, reply_text)
 
 
 async def reject_last(connection: Connection, attempt_id: int) -> None:
-    """Never give out the attempt's last reply again; nothing happens when it made no call."""
+    """Never reuse the attempt's last reply; nothing happens when it made no call."""
     await connection.execute(REJECT_LAST, attempt_id)
 
 
 async def reject_all(connection: Connection, attempt_id: int) -> None:
-    """Never give out any reply of the attempt again: all of them were useless together."""
+    """Never reuse any reply of the attempt: together they could not be used."""
     await connection.execute(REJECT_ALL, attempt_id)
 
 
-async def uses(connection: Connection, attempt_id: int) -> list[dict[str, Any]]:
-    """Every call an attempt made, in order, with request and reply."""
-    rows = await connection.fetch(USES, attempt_id)
-    return [dict(row) for row in rows]
-
-
-async def uses_of_job(connection: Connection, job_id: int) -> list[dict[str, Any]]:
-    """Every call that any attempt of a job made, attempt by attempt, in order."""
-    return [dict(row) for row in await connection.fetch(USES_OF_JOB, job_id)]
+async def uses(connection: Connection, attempt_ids: Sequence[int]) -> dict[int, list[CallUse]]:
+    """Every call that each of these attempts made, by its id, in order."""
+    found: dict[int, list[CallUse]] = {attempt_id: [] for attempt_id in attempt_ids}
+    for row in await connection.fetch(USES, list(attempt_ids)):
+        values = dict(row)
+        found[values.pop("attempt_id")].append(CallUse(**values))
+    return found
 
 
 async def counts(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> dict[int, CallCounts]:

@@ -46,14 +46,14 @@ class QueueFigures:
     """The queue at one moment."""
 
     queues: dict[str, Queue]
-    """By stage; stages that nobody waits for are absent."""
+    """By stage; stages without due rows are absent."""
     jobs: dict[tuple[str, str], int]
     """By kind and state."""
     leases_held: int
     leases_expired: int
-    """Claims whose worker fell silent, and that the reaper has not taken back yet."""
+    """Claims whose lease ran out, and that the reaper has not taken back yet."""
     workers: int
-    """Worker processes that gave a sign of life in the last ten seconds."""
+    """Worker processes with a heartbeat in the last ten seconds."""
 
 
 async def queue_figures(connection: Connection) -> QueueFigures:

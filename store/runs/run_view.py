@@ -1,18 +1,27 @@
-"""A run as people look at it: its jobs, where each stage stands, what was kept, what it cost, what went wrong."""
+"""A run as it is shown: its jobs, the state of each stage, what was kept, what it cost, what failed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
-from schemas.statuses import JobStatus, StageStatus
+from schemas.statuses import JobStatus
+from schemas.values.failures import StageFailure
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
-from store.runs import ledger, runs
-from store.runs.runs import RunOverview
+from store.runs import jobs, ledger, overviews, runs, stage_runs
+from store.runs.failures import last_failures
+from store.runs.overviews import RunOverview
+from store.runs.stage_runs import StageRun
+
+JOBS = """
+SELECT id, mode, subject, status, note FROM job
+WHERE run_id = $1 AND ($2::bigint[] IS NULL OR id = ANY($2))
+ORDER BY ordinal
+"""
 
 VALIDATED = """
-SELECT s.job_id,
+SELECT a.job_id,
        CASE j.kind
             WHEN 'query' THEN jsonb_build_object('chunks', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
             WHEN 'tags' THEN jsonb_build_object('tags', a.output -> 'candidates')
@@ -21,52 +30,9 @@ SELECT s.job_id,
             WHEN 'query' THEN jsonb_build_object('chunks', a.output -> 'verdicts')
             WHEN 'tags' THEN '{}'
             ELSE a.output -> 'verdicts' END AS verdicts
-FROM job AS j
-JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'validate' AND s.status = 'done'
-JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
 WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
 """
-
-ERRORS = """
-SELECT DISTINCT ON (a.job_id) a.job_id, a.stage, a.number, a.error_type, a.error_message, a.error_category
-FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
-WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
-  AND j.status IN ('failed', 'poisoned', 'interrupted') AND a.error_type IS NOT NULL
-ORDER BY a.job_id, a.id DESC
-"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StageView:
-    """One stage of a job."""
-
-    stage: str
-    status: StageStatus
-    attempts: int
-    seconds: float | None
-    """Of the last attempt, up to now while it runs; None before the first."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorView:
-    """The last error of a job that did not get through."""
-
-    stage: str
-    attempt: int
-    type: str
-    message: str
-    category: str
-
-    @classmethod
-    def of_attempt(cls, row: Mapping[str, Any]) -> Self:
-        """The error in a row of `stage_attempt`."""
-        return cls(
-            stage=row["stage"],
-            attempt=row["number"],
-            type=row["error_type"],
-            message=row["error_message"],
-            category=row["error_category"],
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +44,7 @@ class JobView:
     subject: str
     status: JobStatus
     note: str | None
-    stages: list[StageView]
+    stages: list[StageRun]
     kept: dict[str, int]
     """References that stay, per item and by its name; of a question the `chunks`, of phrases the `tags`.
 
@@ -88,7 +54,8 @@ class JobView:
     """Those that the validator did not accept, likewise."""
     llm_paid: int
     llm_reused: int
-    error: ErrorView | None
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
 
     @property
     def seconds(self) -> float:
@@ -118,7 +85,7 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
     All of it is read at one moment.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        overview = await runs.overview(connection, run_id)
+        overview = await overviews.overview(connection, run_id)
         if overview is None:
             return None
         read_at: datetime = await connection.fetchval("SELECT now()")
@@ -130,51 +97,42 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
 async def job_view(connection: Connection, job_id: int) -> JobView | None:
     """One job; None when there is none of that number."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        job = await runs.job(connection, job_id)
+        job = await jobs.job(connection, job_id)
         if job is None:
             return None
-        (view,) = await _jobs(connection, job["run_id"], [job_id])
+        (view,) = await _jobs(connection, job.run_id, [job_id])
     return view
 
 
 async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
+    found = await connection.fetch(JOBS, run_id, job_ids)
+    stages = await stage_runs.of_jobs(connection, [row["id"] for row in found])
     validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
-    errors = {row["job_id"]: ErrorView.of_attempt(row) for row in await connection.fetch(ERRORS, run_id, job_ids)}
+    failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
     calls = await ledger.counts(connection, run_id, job_ids=job_ids)
-    rows_by_job: dict[int, list[dict[str, Any]]] = {}
-    for row in await runs.grid(connection, run_id, job_ids=job_ids):
-        rows_by_job.setdefault(row["id"], []).append(row)
     nothing = ledger.CallCounts(0, 0)
     return [
-        _job(rows, validated.get(job_id), errors.get(job_id), calls.get(job_id, nothing))
-        for job_id, rows in rows_by_job.items()
+        _job(row, stages[row["id"]], validated.get(row["id"]), failures.get(row["id"]), calls.get(row["id"], nothing))
+        for row in found
     ]
 
 
 def _job(
-    rows: list[dict[str, Any]],
+    row: Mapping[str, Any],
+    stages: list[StageRun],
     validated: Mapping[str, Any] | None,
-    error: ErrorView | None,
+    error: StageFailure | None,
     calls: ledger.CallCounts,
 ) -> JobView:
-    first = rows[0]
     items = {} if validated is None else validated["items"]
     verdicts = {} if validated is None else validated["verdicts"]
     return JobView(
-        job_id=first["id"],
-        mode=first["mode"],
-        subject=first["subject"],
-        status=JobStatus(first["job_status"]),
-        note=first["note"],
-        stages=[
-            StageView(
-                stage=row["stage"],
-                status=StageStatus(row["status"]),
-                attempts=row["attempts"],
-                seconds=row["seconds"],
-            )
-            for row in rows
-        ],
+        job_id=row["id"],
+        mode=row["mode"],
+        subject=row["subject"],
+        status=JobStatus(row["status"]),
+        note=row["note"],
+        stages=stages,
         kept={item: len(references) for item, references in items.items() if references},
         rejected={item: refused for item, asked in verdicts.items() if (refused := _refused(asked))},
         llm_paid=calls.paid,

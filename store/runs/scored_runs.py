@@ -20,16 +20,11 @@ FROM run AS r WHERE r.id = $1
 JOBS = """
 SELECT j.id AS job_id, j.mode, j.subject::integer AS participant_id, j.status,
        (j.inputs ->> 'index_id')::bigint AS index_id, a.output AS scores, p.items AS labels,
-       (SELECT nullif(e.output ->> 'model_digest', '')
-        FROM stage_run AS t JOIN stage_attempt AS e ON e.job_id = t.job_id AND e.stage = t.stage
-        WHERE t.job_id = j.id AND t.stage = 'embed' AND t.status = 'done' AND e.number = t.attempts)
-           AS embedding_digest,
-       (SELECT e.output ->> 'ranker'
-        FROM stage_run AS t JOIN stage_attempt AS e ON e.job_id = t.job_id AND e.stage = t.stage
-        WHERE t.job_id = j.id AND t.stage = 'rerank' AND t.status = 'done' AND e.number = t.attempts) AS ranker
+       nullif(e.output ->> 'model_digest', '') AS embedding_digest, r.output ->> 'ranker' AS ranker
 FROM job AS j
-LEFT JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score' AND s.status = 'done'
-LEFT JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
+LEFT JOIN current_attempt AS e ON e.job_id = j.id AND e.stage = 'embed' AND e.status = 'done'
+LEFT JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'rerank' AND r.status = 'done'
 LEFT JOIN participant AS p ON p.id = j.subject::integer
 WHERE j.run_id = $1
 ORDER BY j.ordinal

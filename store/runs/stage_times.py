@@ -1,4 +1,4 @@
-"""How long the stages of a run take, and how far it has come."""
+"""How long the stages of a run take, and its progress."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -34,7 +34,7 @@ FROM (
 ) AS p
 """
 
-#: The pace of a run is that of its last minutes: a night's pause says nothing about it.
+#: The pace of a run is that of its last minutes: a night's pause does not count.
 _PACE_WITHIN_S = 600.0
 
 
@@ -53,12 +53,12 @@ class StageTimes:
 
 
 class Progress(NamedTuple):
-    """How far a run has come."""
+    """The progress of a run."""
 
     done: int
     stages: int
     seconds_left: float | None
-    """What its open jobs still need at the pace of the last ten minutes; None before any stage, and at rest."""
+    """What its open jobs still need at the pace of the last ten minutes; None before any stage, and when idle."""
 
 
 async def stage_times(connection: Connection, run_id: int) -> list[StageTimes]:

@@ -1,7 +1,7 @@
-"""How a stage is taken, kept, stored and given back.
+"""How a stage is claimed, held, stored and released.
 
 Glossary of the statements below: *claim* takes a ready stage; *commit* stores its output and makes the next stage
-ready; *fail* stores its error; *renew* keeps leases; *expire* takes stages back from workers that fell silent;
+ready; *fail* stores its error; *renew* keeps leases; *expire* takes stages back from workers whose lease ran out;
 *overdue* finds ready stages whose message seems lost. All of them change rows only under the fence of the claim,
 so that a worker that lost its lease changes nothing. Times are the database's clock.
 """
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.statuses import AttemptOutcome, StageStatus
+from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
 from store.vectors import to_pgvector
@@ -107,7 +108,7 @@ WITH failed AS (
 SELECT 1 FROM failed
 """
 
-# A row that is locked is being committed: nobody can take it back, and waiting for it would let the others run out.
+# A locked row is being committed: it cannot be taken back, and waiting for it would let the other leases run out.
 RENEW = """
 WITH held AS (
     SELECT s.job_id, s.stage
@@ -201,8 +202,8 @@ class Claim:
     previous_hash: str | None
 
 
-class Look(NamedTuple):
-    """How a stage stands that could not be claimed."""
+class StageLook(NamedTuple):
+    """The state of a stage that could not be claimed."""
 
     status: StageStatus
     fence: int
@@ -216,15 +217,6 @@ class Committed(NamedTuple):
 
     next_stage: str | None
     """The stage that is ready now; None after the last one."""
-
-
-class Failure(NamedTuple):
-    """An error as it is stored."""
-
-    type: str
-    message: str
-    category: str
-    details: dict[str, Any]
 
 
 class Expired(NamedTuple):
@@ -270,12 +262,12 @@ async def claim(
     )
 
 
-async def look(connection: Connection, job_id: int, stage: str) -> Look | None:
-    """How a stage stands; None when there is no such stage."""
+async def look(connection: Connection, job_id: int, stage: str) -> StageLook | None:
+    """The state of a stage; None when there is no such stage."""
     row = await connection.fetchrow(LOOK, job_id, stage)
     if row is None:
         return None
-    return Look(
+    return StageLook(
         StageStatus(row["status"]), row["fence"], row["interruptions"], bool(row["is_expired"]), row["job_is_open"]
     )
 
@@ -283,8 +275,8 @@ async def look(connection: Connection, job_id: int, stage: str) -> Look | None:
 async def forward(connection: Connection, job_id: int, stage: str, *, redelivered: bool, grace_s: float) -> str | None:
     """The next stage when the message for it may be missing, else None.
 
-    That is so after a redelivery, and when the next stage has been ready for longer than the grace. Its clock starts
-    anew, so that of many copies of a message one goes on.
+    That is so after a redelivery, and when the next stage has been ready for longer than the grace. Its clock
+    restarts, so that of many copies of a message only one leads on.
     """
     name: str | None = await connection.fetchval(FORWARD, job_id, stage, redelivered, grace_s)
     return name
@@ -299,7 +291,7 @@ async def commit(
     vectors: NDArray[np.float32] | None = None,
     effect: Callable[[Connection], Awaitable[None]] | None = None,
 ) -> Committed | None:
-    """Store an output under the fence, all or nothing; None when the fence has passed on to someone else.
+    """Store an output under the fence, all or nothing; None when another claim has a higher fence.
 
     `effect` runs in the same transaction, after the output is stored. A commit that is repeated because its answer
     was lost finds its own fence on a stage that is done, and counts as committed.
@@ -347,14 +339,14 @@ async def commit(
 async def fail(
     connection: Connection,
     held: Claim,
-    failure: Failure,
+    error: AttemptError,
     *,
     inputs: Mapping[str, Any],
     retry_in_s: float | None = None,
 ) -> bool:
     """Store an error under the fence and end the job; with `retry_in_s` the stage is due again after those seconds.
 
-    False when the fence has passed on: then nothing is stored.
+    False when another claim has a higher fence: then nothing is stored.
     """
     link = attempt_hash(
         previous_hash=held.previous_hash,
@@ -365,8 +357,8 @@ async def fail(
         settings_hash=held.settings_hash,
         inputs=inputs,
         output_hash=None,
-        error_type=failure.type,
-        error_message=failure.message,
+        error_type=error.type,
+        error_message=error.message,
     )
     stored = await connection.fetchval(
         FAIL,
@@ -375,10 +367,10 @@ async def fail(
         held.fence,
         held.attempt_id,
         json.dumps(inputs),
-        failure.type,
-        failure.message,
-        failure.category,
-        json.dumps(failure.details),
+        error.type,
+        error.message,
+        error.category,
+        json.dumps(error.details),
         held.previous_hash,
         retry_in_s,
         link,

@@ -18,7 +18,7 @@ WHERE seen_at > now() - $1 * interval '1 second' ORDER BY started_at
 
 
 class SeenWorker(NamedTuple):
-    """A worker process that gave a sign of life lately."""
+    """A worker process with a recent heartbeat."""
 
     id: str
     host: str

@@ -1,4 +1,4 @@
-"""Reads what tags jobs came to."""
+"""The results of tags jobs."""
 
 from dataclasses import dataclass
 
@@ -9,16 +9,8 @@ from store.database import Connection
 RESULTS = """
 SELECT j.id, j.subject, j.status, v.output AS validated, r.output -> 'phrase_reports' AS reports
 FROM job AS j
-LEFT JOIN LATERAL (
-    SELECT a.output
-    FROM stage_run AS s JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-    WHERE s.job_id = j.id AND s.stage = 'validate' AND s.status = 'done'
-) AS v ON true
-LEFT JOIN LATERAL (
-    SELECT a.output
-    FROM stage_run AS s JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-    WHERE s.job_id = j.id AND s.stage = 'rerank' AND s.status = 'done'
-) AS r ON true
+LEFT JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.status = 'done'
+LEFT JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'rerank' AND r.status = 'done'
 WHERE j.kind = 'tags' AND (j.run_id = $1 OR j.id = $2)
 ORDER BY j.ordinal
 """
@@ -26,7 +18,7 @@ ORDER BY j.ordinal
 
 @dataclass(frozen=True, kw_only=True)
 class TagsResult:
-    """What one phrase set came to."""
+    """The result of one phrase set."""
 
     job_id: int
     subject: str

@@ -58,7 +58,7 @@ UPDATE vocabulary SET model = $2, model_digest = $3, context_digest = $4, dimens
 WHERE id = $1
 """
 
-# A row without a tag and an alias says that the vocabulary is there.
+# A row without a tag and an alias shows that the vocabulary exists.
 LOOK_UP = """
 WITH alias AS (
     SELECT alias, tag FROM tag_alias WHERE vocabulary_id = $1 AND alias = ANY($2::text[])

@@ -12,6 +12,7 @@ import redis
 
 from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
+from tests import run_folder
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
@@ -63,7 +64,7 @@ def install(
 
     @contextmanager
     def made(template: str) -> Iterator[Installation]:
-        name = f"installation_{next(_numbers)}"
+        name = f"installation_{run_folder.worker()}_{next(_numbers)}"
         with broker_of_its_own(valkey) as broker:
             administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
             folder = tmp_path_factory.mktemp("installation")
@@ -82,12 +83,16 @@ def data_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def indexed_template(install: Install, migrated_template: str, data_directory: Path) -> str:
     """A database with the small data set imported and its reference index built, for others to copy."""
-    with install(migrated_template) as installation:
-        assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
-        installation.start_worker()
-        built = installation.ragq("index", "references", "--split", "paper-train")
-        assert built.exit_code == 0, built.stderr
-    return installation.database_url.rsplit("/", 1)[1]
+
+    def build() -> str:
+        with install(migrated_template) as installation:
+            assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
+            installation.start_worker()
+            built = installation.ragq("index", "references", "--split", "paper-train")
+            assert built.exit_code == 0, built.stderr
+        return installation.database
+
+    return run_folder.once("indexed_template", build)
 
 
 @pytest.fixture(scope="session")
@@ -108,12 +113,16 @@ def fresh(install: Install, indexed_template: str) -> Iterator[Installation]:
 @pytest.fixture(scope="session")
 def shelf_template(install: Install, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A database with the shelf imported and embedded, for others to copy."""
-    with install(migrated_template) as installation:
-        installation.start_worker()
-        works = write_shelf(tmp_path_factory.mktemp("works") / "shelf")
-        done = installation.ragq("import", "works", str(works), "--corpus", "shelf", "--wait")
-        assert done.exit_code == 0, done.stderr
-    return installation.database_url.rsplit("/", 1)[1]
+
+    def build() -> str:
+        with install(migrated_template) as installation:
+            installation.start_worker()
+            works = write_shelf(tmp_path_factory.mktemp("works") / "shelf")
+            done = installation.ragq("import", "works", str(works), "--corpus", "shelf", "--wait")
+            assert done.exit_code == 0, done.stderr
+        return installation.database
+
+    return run_folder.once("shelf_template", build)
 
 
 @pytest.fixture(scope="session")

@@ -105,6 +105,11 @@ class Installation:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @property
+    def database(self) -> str:
+        """The name of its database."""
+        return self.database_url.rpartition("/")[2]
+
+    @property
     def environment(self) -> dict[str, str]:
         """What every process gets; nothing of ragq's own leaks in from outside."""
         return {

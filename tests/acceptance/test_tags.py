@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests import run_folder
 from tests.acceptance.broker_contents import everything_in, everything_told
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
@@ -22,15 +23,19 @@ ASKED_NEIGHBOURS = "jsonb_path_query_array(a.output, '$.phrases[*].asked_neighbo
 @pytest.fixture(scope="session")
 def wardrobe_template(install: Install, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A database with the vocabulary imported and its models built, for others to copy."""
-    with install(migrated_template) as installation:
-        folder = write_wardrobe(tmp_path_factory.mktemp("vocabulary") / "wardrobe")
-        imported = installation.ragq("import", "tags", str(folder), "--json")
-        assert imported.exit_code == 0, imported.stderr
-        assert (imported.json["vocabulary"], imported.json["tags"], imported.json["rated"]) == ("wardrobe", 12, 3)
-        installation.start_worker()
-        built = installation.ragq("index", "tags", "wardrobe")
-        assert built.exit_code == 0, built.stderr
-    return installation.database_url.rsplit("/", 1)[1]
+
+    def build() -> str:
+        with install(migrated_template) as installation:
+            folder = write_wardrobe(tmp_path_factory.mktemp("vocabulary") / "wardrobe")
+            imported = installation.ragq("import", "tags", str(folder), "--json")
+            assert imported.exit_code == 0, imported.stderr
+            assert (imported.json["vocabulary"], imported.json["tags"], imported.json["rated"]) == ("wardrobe", 12, 3)
+            installation.start_worker()
+            built = installation.ragq("index", "tags", "wardrobe")
+            assert built.exit_code == 0, built.stderr
+        return installation.database
+
+    return run_folder.once("wardrobe_template", build)
 
 
 @pytest.fixture(scope="module")

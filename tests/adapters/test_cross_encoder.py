@@ -3,14 +3,13 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import load_file, save_file
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from adapters.cross_encoder import CrossEncoderScorer
 from adapters.packaged import embedder_folder, sha256_of
 from schemas.errors import LLMTimeoutError, RerankError
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
+
+pytestmark = pytest.mark.servers
 
 QUERY = "i sleep badly"
 PASSAGES = [" ".join(["every night we went fishing"] * times) for times in (1, 7, 2, 6, 3, 5, 4, 9, 8, 10)]
@@ -32,6 +31,9 @@ async def scoring() -> AsyncIterator[Scoring]:
 
 
 async def test_scores_are_the_raw_logits_of_the_model(scoring: Scoring, tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
     scorer = scoring(tiny_cross_encoder(tmp_path))
 
     logits = await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
@@ -84,6 +86,9 @@ async def test_the_model_is_loaded_once(scoring: Scoring, tmp_path: Path, monkey
 
 
 async def test_a_score_that_is_no_number_is_an_error_that_quotes_nothing(scoring: Scoring, tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
     weights = tiny_cross_encoder(tmp_path) / "model.safetensors"
     tensors = load_file(weights)
     save_file({**tensors, "classifier.bias": torch.tensor([math.nan])}, weights, metadata={"format": "pt"})

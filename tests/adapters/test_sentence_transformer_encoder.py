@@ -8,10 +8,12 @@ import pytest
 from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, embedder_folder
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 
+pytestmark = pytest.mark.servers
+
 
 @pytest.fixture(scope="module")
 def minilm() -> SentenceTransformerEncoder:
-    return SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=2)
+    return SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=1)
 
 
 def test_the_packaged_model_gives_unit_rows_of_384(minilm: SentenceTransformerEncoder) -> None:

@@ -16,6 +16,8 @@ from stages.tags.context import context_score, context_vector
 from stages.tags.models import BuiltModels, TokenModel
 from tests.stages.tags.clothes import CLOTHES
 
+pytestmark = pytest.mark.servers
+
 BUILDER = TagModelBuilder(dimension=16, buckets=500, epochs=3, components=4)
 
 

@@ -17,7 +17,7 @@ def test_every_problem_is_explained_with_its_status() -> None:
         for slugs, status in ROW.findall(API.read_text().partition("## Problems")[2])
         for slug in re.findall(r"`([a-z-]+)`", slugs)
     }
-    kinds = {*problems.KINDS.values(), problems.UNAVAILABLE, problems.INVALID}
+    kinds = {*problems.KINDS.values(), *problems.STAGE_KINDS.values(), problems.UNAVAILABLE, problems.INVALID}
     assert told == {(kind.slug, kind.status) for kind in kinds} | {
         (slug, status) for status, slug in problems.PLAIN.items()
     }

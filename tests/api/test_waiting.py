@@ -8,14 +8,14 @@ import pytest
 from api.waiting import wait_until_idle
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs import runs, stages
+from store.runs import job_control, stages
 from store.runs.changes import Changes
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from tests.store.conftest import store_run
 
 __all__ = ["store_run"]
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def test_no_connection_is_held_while_it_waits(database_url: str, changes: 
     async with changes.subscribe() as subscription:
         await subscription.next(20)
     async with narrow.connection() as connection:
-        await runs.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
+        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
 
     assert await asyncio.gather(*waiting) == [JobStatus.PAUSED] * 8
     await narrow.close()
@@ -74,7 +74,7 @@ async def test_a_change_that_nobody_told_is_found_all_the_same(
     waiting = asyncio.create_task(wait_until_idle(database, deaf, job_id, timeout_s=60))
     await asyncio.sleep(0.1)
     async with database.connection() as connection:
-        await runs.hold(connection, JobStatus.CANCELLED, None, job_id=job_id)
+        await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=job_id)
 
     assert await asyncio.wait_for(waiting, 20) is JobStatus.CANCELLED
     await deaf.close()

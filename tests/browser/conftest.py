@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from tests import run_folder
 from tests.acceptance.conftest import Install, install, ollama
 from tests.browser.chromium import EXECUTABLE, FLAGS, TIMEOUT_MS, visiting
 from tests.browser.furniture import ANSWER, EXPANSION, furnish
@@ -48,9 +49,13 @@ def furnished_template(
     install: Install, migrated_template: str, ollama: ScriptedOllama, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
     """A database with one of everything that the pages show, for others to copy."""
-    with install(migrated_template) as installation:
-        furnish(installation, ollama, tmp_path_factory.mktemp("furniture"))
-    return installation.database_url.rsplit("/", 1)[1]
+
+    def build() -> str:
+        with install(migrated_template) as installation:
+            furnish(installation, ollama, tmp_path_factory.mktemp("furniture"))
+        return installation.database
+
+    return run_folder.once("furnished_template", build)
 
 
 @pytest.fixture(scope="session")

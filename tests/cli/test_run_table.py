@@ -9,15 +9,16 @@ from rich.console import Console
 
 from cli.run_table import LISTED_JOBS, run_table
 from schemas.statuses import JobStatus
+from schemas.values.failures import StageFailure
 from stages.reports.run_words import CIRCULAR_NOTICE
-from store.runs.run_view import ErrorView, JobView, RunView
-from store.runs.runs import RunOverview
+from store.runs.overviews import RunOverview
+from store.runs.run_view import JobView, RunView
 
 NOON = datetime(2026, 1, 9, 12, tzinfo=UTC)
-ERROR = ErrorView(stage="score", attempt=1, type="E", message="it broke", category="unknown")
+ERROR = StageFailure(stage="score", attempt=1, type="E", message="it broke", category="unknown")
 
 
-def job(job_id: int, status: JobStatus, error: ErrorView | None = None) -> JobView:
+def job(job_id: int, status: JobStatus, error: StageFailure | None = None) -> JobView:
     return JobView(
         job_id=job_id,
         mode="chunk_scores",

@@ -17,6 +17,7 @@ from cli import stack
 from cli.main import cli
 from schemas.chains import STAGES
 from stack.ports import LOOPBACK, free_port
+from tests import run_folder
 
 SERVERS = {
     "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
@@ -189,7 +190,7 @@ class Installed:
 @pytest.fixture(scope="module")
 def running() -> Iterator[Installed]:
     """Everything that `ragq up` starts, for the tests below."""
-    folder = Path(tempfile.mkdtemp(prefix="ragq-test-"))
+    folder = Path(tempfile.mkdtemp(dir=run_folder.path()))
     folder.chmod(0o755)
     installed = Installed(folder / "home")
     up = installed.ragq("up", "--json")

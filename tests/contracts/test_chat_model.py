@@ -52,7 +52,10 @@ def raising(error: Exception) -> ScriptedChat:
     return ScriptedChat(answer)
 
 
-@pytest.fixture(params=["scripted", "ollama", "openai"])
+SERVED = [pytest.param(name, marks=pytest.mark.servers) for name in ("ollama", "openai")]
+
+
+@pytest.fixture(params=["scripted", *SERVED])
 async def chats(request: pytest.FixtureRequest) -> AsyncIterator[Chats]:
     if request.param == "scripted":
         sure = TokenSignals(msp=0.5, pe=0.1, energy=-0.1)

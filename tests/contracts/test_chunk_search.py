@@ -23,7 +23,7 @@ Searched: TypeAlias = Callable[[Sequence[SearchableChunk]], Awaitable[tuple[Chun
 """Gives a search, and the id of a corpus of these chunks."""
 
 
-@pytest.fixture(params=["memory", "postgres"])
+@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.servers)])
 def searched(request: pytest.FixtureRequest) -> Searched:
     if request.param == "memory":
 

@@ -16,7 +16,7 @@ from tests.fakes.embedder import FakeEmbedder
 TEXTS = ["I wake up at four every night.", "We went fishing.", "Nothing tastes good any more."]
 
 
-@pytest.fixture(params=["fake", "ollama"])
+@pytest.fixture(params=["fake", pytest.param("ollama", marks=pytest.mark.servers)])
 async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
     if request.param == "fake":
         yield FakeEmbedder()

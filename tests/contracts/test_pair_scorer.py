@@ -16,9 +16,10 @@ QUERY = "i sleep badly"
 ROUNDING = 1e-3
 """Who shares a batch shows in the last digits."""
 PASSAGES = ["i wake up at four every night", "we went fishing", "nothing tastes good", "i sleep badly every night"]
+LOADED = pytest.param("cross-encoder", marks=pytest.mark.servers)
 
 
-@pytest.fixture(params=["fake", "cross-encoder"])
+@pytest.fixture(params=["fake", LOADED])
 async def scorer(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[PairScorer]:
     if request.param == "fake":
         yield FakePairScorer()
@@ -28,7 +29,7 @@ async def scorer(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     await made.close()
 
 
-@pytest.fixture(params=["fake", "cross-encoder"])
+@pytest.fixture(params=["fake", LOADED])
 async def slow_scorer(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[PairScorer]:
     if request.param == "fake":
         yield FakePairScorer(delay_s=60)

@@ -27,7 +27,7 @@ Search: TypeAlias = Callable[[Sequence[IndexedChunk]], Awaitable[ReferenceSearch
 """Gives a search over chunks, which are those of index INDEX."""
 
 
-@pytest.fixture(params=["memory", "postgres"])
+@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.servers)])
 def search(request: pytest.FixtureRequest) -> Search:
     if request.param == "memory":
 

@@ -30,7 +30,7 @@ Stored: TypeAlias = Callable[[dict[str, Vector]], Awaitable[tuple[int, Searched]
 """Gives a vocabulary of three tags with these vectors, and its id."""
 
 
-@pytest.fixture(params=["memory", "postgres"])
+@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.servers)])
 def stored(request: pytest.FixtureRequest) -> Stored:
     tags = (SHIRT, HAT, BOTH)
     if request.param == "memory":

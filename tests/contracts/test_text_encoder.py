@@ -7,16 +7,28 @@ import pytest
 
 from adapters.packaged import PACKAGED_EMBEDDER
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
-from stages.ports import TextEncoder
+from stages.ports import TextEncoder, Vectors
 from tests.fakes.encoder import FakeEncoder
 
 TEXTS = ["I wake up at four every night.", "We went fishing.", ""]
+ROUNDING = 1e-5
+"""How far two rows of one text may lie apart, as a share of their length.
+
+Measured with the packaged model: rows of texts are within 1e-6 of those that the same weights give in float64, and
+rows of tokens within 2.7e-6, on every set of instructions that oneDNN, MKL and torch were held to.
+"""
 
 
 @pytest.fixture(
     scope="module",
-    params=[FakeEncoder, lambda: SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=2)],
-    ids=["fake", "sentence-transformers"],
+    params=[
+        pytest.param(FakeEncoder, id="fake"),
+        pytest.param(
+            lambda: SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=1),
+            id="sentence-transformers",
+            marks=pytest.mark.servers,
+        ),
+    ],
 )
 def encoder(request: pytest.FixtureRequest) -> TextEncoder:
     made: TextEncoder = request.param()
@@ -35,13 +47,25 @@ def test_rows_keep_the_order_of_the_texts(encoder: TextEncoder) -> None:
     assert not np.allclose(matrix[0], matrix[1], atol=1e-2)
 
 
-def test_a_row_depends_on_its_text_alone(encoder: TextEncoder) -> None:
+def test_a_row_depends_on_its_text_alone_but_for_rounding(encoder: TextEncoder) -> None:
     texts = [" ".join(["I sleep badly."] * times) for times in (1, 2, 3, 5, 8, 13, 21)]
 
     together = encoder.encode([*texts, *TEXTS])
 
-    alone = [encoder.encode([text])[0] for text in texts]
-    assert [row.tobytes() for row in together[: len(texts)]] == [row.tobytes() for row in alone]
+    assert_same_rows(together[: len(texts)], np.vstack([encoder.encode([text]) for text in texts]))
+
+
+def test_who_shares_a_pass_does_not_change_what_is_nearest(encoder: TextEncoder) -> None:
+    texts = [
+        f"{subject} {doing}" for subject in ("She sleeps", "The train left") for doing in ("well", "late", "alone")
+    ]
+    (query,) = encoder.encode(["I lie awake at night."])
+
+    similarities = [row @ query for row in encoder.encode([*TEXTS, *texts])[len(TEXTS) :]]
+    alone = [row @ query for text in texts for row in encoder.encode([text])]
+
+    assert min(np.diff(sorted(similarities))) > 2 * ROUNDING
+    assert np.argsort(similarities).tolist() == np.argsort(alone).tolist()
 
 
 def test_no_text_gives_a_matrix_of_zero_rows(encoder: TextEncoder) -> None:
@@ -49,7 +73,9 @@ def test_no_text_gives_a_matrix_of_zero_rows(encoder: TextEncoder) -> None:
     assert encoder.count_tokens([]) == []
 
 
-def test_every_token_that_the_model_sees_has_a_row_that_depends_on_its_text_alone(encoder: TextEncoder) -> None:
+def test_every_token_that_the_model_sees_has_a_row_that_depends_on_its_text_alone_but_for_rounding(
+    encoder: TextEncoder,
+) -> None:
     texts = [*TEXTS, *(" ".join(["I sleep badly."] * times) for times in (1, 2, 3, 5, 8, 200))]
 
     together = encoder.encode_tokens([*texts, *TEXTS])
@@ -58,9 +84,8 @@ def test_every_token_that_the_model_sees_has_a_row_that_depends_on_its_text_alon
     assert {(tokens.shape[1], tokens.dtype.name) for tokens in together} == {
         (encoder.encode(["a"]).shape[1], "float32")
     }
-    assert [tokens.tobytes() for tokens in together] == [
-        encoder.encode_tokens([text])[0].tobytes() for text in [*texts, *TEXTS]
-    ]
+    for tokens, text in zip(together, [*texts, *TEXTS], strict=True):
+        assert_same_rows(tokens, encoder.encode_tokens([text])[0])
     assert encoder.encode_tokens([]) == []
 
 
@@ -87,3 +112,8 @@ def test_another_thread_gets_the_same_rows(encoder: TextEncoder) -> None:
     with ThreadPoolExecutor(4) as threads:
         matrices = list(threads.map(encoder.encode, [TEXTS] * 4))
     assert all(np.allclose(matrix, matrices[0], atol=1e-5) for matrix in matrices)
+
+
+def assert_same_rows(some: Vectors, others: Vectors) -> None:
+    apart = np.linalg.norm(some.astype(np.float64) - others, axis=1)
+    assert (apart <= ROUNDING * np.linalg.norm(others, axis=1)).all(), apart.max()

@@ -2,22 +2,25 @@
 
 import base64
 import json
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
 import redis
+from celery import Celery
 
-from services.dispatch import enqueue
+from services import dispatch
+from services.dispatch import Enqueued, enqueue, is_broker_available
 from stack.ports import free_port
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import runs, stages
-from store.runs.runs import Stored
+from store.runs import pending_chains, stages
+from store.runs.runs import StoredRun
 from workers.app import KEY_PREFIX, make_app
 from workers.messages import send
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 @pytest.fixture(autouse=True)
@@ -35,9 +38,9 @@ def messages(valkey: ValkeyServer, queue: str) -> list[dict[str, Any]]:
     return [message | {"body": json.loads(base64.b64decode(message["body"]))} for message in found]
 
 
-async def chains(database: Database, stored: Stored) -> list[runs.PendingChain]:
+async def chains(database: Database, stored: StoredRun) -> list[pending_chains.PendingChain]:
     async with database.connection() as connection:
-        return await runs.pending_chains(connection, stored.job_ids)
+        return await pending_chains.pending_chains(connection, stored.job_ids)
 
 
 async def test_a_message_names_its_run_job_and_subject_and_nothing_else(
@@ -75,20 +78,51 @@ async def test_a_chain_starts_at_the_first_stage_that_is_not_done(
     assert [stage["task"] for stage in message["body"][2]["chain"]] == ["ragq.assemble"]
 
 
-async def test_a_broker_that_is_away_gets_nothing_and_nobody_is_hurt(database: Database, store_run: StoreRun) -> None:
+async def test_an_unavailable_broker_gets_nothing(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("316", "319")
     nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
 
     assert send(nowhere, await chains(database, stored)) == 0
 
 
-async def test_a_job_is_set_off_from_where_it_stands(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer
-) -> None:
+async def test_what_is_left_of_a_job_is_sent(database: Database, store_run: StoreRun, valkey: ValkeyServer) -> None:
     stored = await store_run()
 
-    assert await enqueue(make_app(valkey.url), database, stored.job_ids[0])
+    assert await enqueue(make_app(valkey.url), database, stored.job_ids) == Enqueued(1, 1)
 
     (message,) = messages(valkey, "extract")
     assert message["body"][1]["job"] == stored.job_ids[0]
-    assert not await enqueue(make_app(f"redis://127.0.0.1:{free_port()}/0"), database, stored.job_ids[0])
+
+
+async def test_jobs_that_an_unavailable_broker_does_not_get_stay_due(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("316", "319")
+
+    enqueued = await enqueue(make_app(f"redis://127.0.0.1:{free_port()}/0"), database, stored.job_ids)
+
+    assert (enqueued, enqueued.is_complete) == (Enqueued(2, 0), False)
+    assert len(await chains(database, stored)) == 2
+
+
+async def test_sending_leaves_the_event_loop_free(
+    database: Database, store_run: StoreRun, valkey: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = await store_run()
+    sent_on: list[int] = []
+
+    def send_on_a_thread(app: Celery, due: Sequence[pending_chains.PendingChain]) -> int:
+        sent_on.append(threading.get_ident())
+        return send(app, due)
+
+    monkeypatch.setattr(dispatch, "send", send_on_a_thread)
+
+    await enqueue(make_app(valkey.url), database, stored.job_ids)
+
+    (thread,) = sent_on
+    assert thread != threading.get_ident()
+
+
+async def test_the_broker_is_available_when_it_accepts_a_connection(valkey: ValkeyServer) -> None:
+    nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
+
+    assert await is_broker_available(make_app(valkey.url), timeout_s=5)
+    assert not await is_broker_available(nowhere, timeout_s=5)

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from stack.ports import LOOPBACK
+from tests import run_folder
 
 
 @contextmanager
 def _folder_for_everybody() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="ragq-test-"))
+    folder = Path(tempfile.mkdtemp(dir=run_folder.path()))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)

@@ -8,6 +8,8 @@ import pytest
 
 from stack import endings
 
+pytestmark = pytest.mark.servers
+
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
 PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {STUBBORN!r}])"
 

@@ -18,6 +18,8 @@ from pydantic import BaseModel
 from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, llm_file, sha256_of
 from tests.started import StartedServer, started_llm_server
 
+pytestmark = pytest.mark.servers
+
 GREET: list[dict[str, str]] = [{"role": "user", "content": "Greet the lighthouse keeper in one sentence."}]
 STEADY: dict[str, Any] = {"temperature": 0, "num_predict": 24}
 

@@ -14,6 +14,8 @@ from stack.postgres import PostgresServer
 from stack.probes import execute
 from stack.server import package_folder
 
+pytestmark = pytest.mark.servers
+
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root hands Postgres to another user")
 
 

@@ -13,6 +13,8 @@ from stack.home import Home
 from stack.parts import Part
 from stack.supervision import Supervised, Supervisor, configuration
 
+pytestmark = pytest.mark.servers
+
 
 def sleeper(name: str, **changes: str) -> Part:
     return Part(name=name, command=[sys.executable, "-c", "import time; time.sleep(60)"], environment=changes)

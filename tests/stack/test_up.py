@@ -21,6 +21,8 @@ from stack.status import PartStatus, status
 from stack.supervision import Supervisor
 from stack.up import up
 
+pytestmark = pytest.mark.servers
+
 
 class Stack:
     """One home, driven as the commands drive it."""

@@ -11,6 +11,8 @@ from schemas.errors import StackError
 from stack.ports import LOOPBACK
 from stack.valkey import ValkeyServer
 
+pytestmark = pytest.mark.servers
+
 
 @pytest.fixture
 def valkey(tmp_path: Path) -> Iterator[ValkeyServer]:

@@ -9,11 +9,11 @@ from schemas.values.chat import ChatCall, ChatReply, Message, TokenSignals
 from stages.ports import ChatModel
 from store.database import Database
 from store.runs import ledger, stages
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat
 from workers.ledger_chat import InFlightCalls, LedgerChat
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), purpose="validate PHQ8_Sleep rank 1")
 
@@ -34,7 +34,8 @@ async def attempt_ids(database: Database, store_run: StoreRun) -> list[int]:
 
 async def uses(database: Database, attempt_id: int) -> list[tuple[str, str, bool]]:
     async with database.connection() as connection:
-        return [(use["purpose"], use["reply"], use["is_reused"]) for use in await ledger.uses(connection, attempt_id)]
+        found = await ledger.uses(connection, [attempt_id])
+    return [(use.purpose, use.reply, use.is_reused) for use in found[attempt_id]]
 
 
 async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database, attempt_ids: list[int]) -> None:

@@ -1,18 +1,8 @@
-"""What bodies and parameters have in common."""
+"""What bodies have in common."""
 
-from typing import Annotated, Any, Final
+from typing import Any
 
-from fastapi import Path
-from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
-
-#: The largest number that the database can give.
-MAX_ID: Final = 2**63 - 1
-
-PathId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[12])]
-"""The number of a thing, in its address."""
-
-Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-"""A text that can be stored: Postgres takes every character but NUL."""
+from pydantic import BaseModel, ConfigDict, model_validator
 
 
 class Body(BaseModel):

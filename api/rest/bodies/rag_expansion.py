@@ -5,7 +5,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field, model_validator
 
-from api.rest.bodies.base import Body, Reply, Text
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply
 from api.rest.bodies.rag_queries import Question
 from api.rest.bodies.rag_steps import StepDone
 from schemas.values.queries import Intent

@@ -1,13 +1,14 @@
 """Questions as JSON."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from api.rest.bodies.base import MAX_ID, Body, Reply, Text
-from schemas.statuses import JobStatus
+from api.parameters import MAX_ID, Text
+from api.rest.bodies.base import Body, Reply
+from schemas.statuses import JobStatus, QueryStatus, VectorStatus
+from schemas.values.failures import StageFailure
 from schemas.values.queries import Intent
 
 _FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
@@ -37,6 +38,11 @@ LINE_EXAMPLE: Final[dict[str, Any]] = {
     "job_status": "succeeded",
 }
 
+#: What a question needs next: an embedding that failed needs embeddings.
+Need = Literal[
+    QueryStatus.NEEDS_EMBEDDINGS, QueryStatus.NEEDS_RETRIEVAL, QueryStatus.NEEDS_CONSOLIDATION, QueryStatus.READY
+]
+
 PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
     "place": 1,
     "chunk_ids": [7, 9],
@@ -50,15 +56,6 @@ PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
 }
 
 
-class QueryStatus(StrEnum):
-    """What a question needs next."""
-
-    NEEDS_EMBEDDINGS = "needs_embeddings"
-    NEEDS_RETRIEVAL = "needs_retrieval"
-    NEEDS_CONSOLIDATION = "needs_consolidation"
-    READY = "ready"
-
-
 class QueryItem(Reply):
     """A question in one line."""
 
@@ -67,9 +64,9 @@ class QueryItem(Reply):
     id: int
     original_query: str = Field(repr=False)
     intent: Intent | None
-    status: QueryStatus
+    status: Need
     """What it needs next; an embedding that failed needs embeddings, and `vector_status` says so."""
-    vector_status: Literal["no_vec", "to_vec", "vec", "vec_err"]
+    vector_status: Literal[VectorStatus.NO_VEC, VectorStatus.TO_VEC, VectorStatus.VEC, VectorStatus.VEC_ERR]
     has_retrieved_context: bool
     has_clean_context: bool
     entities_count: int
@@ -131,16 +128,6 @@ class Passage(Reply):
     heading_chain: list[str] = Field(repr=False)
 
 
-class StageError(Reply):
-    """Why a job did not get through."""
-
-    stage: str
-    attempt: int
-    type: str
-    message: str
-    category: str
-
-
 class QueryDetail(QueryItem):
     """A question with everything that holds for it now."""
 
@@ -185,8 +172,8 @@ class QueryDetail(QueryItem):
     """How many sources a prompt could show: passages, or retrieved chunks where there are none."""
     corpus: str
     preset: str | None
-    error: StageError | None
-    """The last error, when the job did not get through."""
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
 
 
 class PassageChoice(Body):

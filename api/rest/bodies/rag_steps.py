@@ -4,8 +4,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from api.rest.bodies.base import Body, Reply, Text
-from schemas.statuses import JobStatus
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply
+from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.queries import ContextSource, Source
 
 TopN = Annotated[int, Field(ge=1, le=20)]
@@ -79,7 +80,7 @@ class Embedded(StepDone):
         }
     )
 
-    vector_status: Literal["vec"] = "vec"
+    vector_status: Literal[VectorStatus.VEC] = VectorStatus.VEC
     total_embeddings: int
     original_count: int
     mqe_count: int

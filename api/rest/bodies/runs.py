@@ -5,8 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from api.rest.bodies.base import Body, Reply, Text
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply
 from schemas.statuses import AttemptOutcome, JobStatus, StageStatus
+from schemas.values.failures import AttemptError, StageFailure
 from services.control import Action
 
 
@@ -51,16 +53,6 @@ class StageReply(Reply):
     """Of the last attempt, up to now while it runs; null before the first."""
 
 
-class ErrorReply(Reply):
-    """The last error of a job that did not get through."""
-
-    stage: str = Field(examples=["validate"])
-    attempt: int = Field(examples=[1])
-    type: str = Field(examples=["schemas.errors.LLMTimeoutError"])
-    message: str = Field(examples=["LLM request timed out after 600s"])
-    category: str = Field(examples=["llm_timeout"])
-
-
 class JobLine(Reply):
     """A job with its stages."""
 
@@ -80,7 +72,7 @@ class JobLine(Reply):
     llm_reused: int = Field(examples=[0])
     seconds: float = Field(examples=[4.2])
     """Spent in the last attempt of each stage."""
-    error: ErrorReply | None
+    error: StageFailure | None
 
 
 class ProgressReply(Reply):
@@ -125,16 +117,6 @@ class JobReply(JobLine):
     finished_at: datetime | None
 
 
-class AttemptError(Reply):
-    """How an attempt failed."""
-
-    type: str = Field(examples=["schemas.errors.LLMTimeoutError"])
-    message: str = Field(examples=["LLM request timed out after 600s"])
-    category: str | None = Field(examples=["llm_timeout"])
-    details: dict[str, Any] | None = Field(repr=False, examples=[None])
-    """What is private: the raw reply, the exception's own words, the traceback. With `outputs=true` alone."""
-
-
 class AttemptReply(Reply):
     """One try of one stage."""
 
@@ -142,7 +124,7 @@ class AttemptReply(Reply):
     number: int = Field(examples=[1])
     outcome: AttemptOutcome
     worker_id: str = Field(examples=["model@host:4711"])
-    """`by hand` for an output that somebody gave."""
+    """`manual` for an output that a person gave."""
     host: str | None = Field(examples=["host"])
     pid: int | None = Field(examples=[4711])
     started_at: datetime

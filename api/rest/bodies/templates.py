@@ -5,7 +5,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from api.rest.bodies.base import Body, Reply, Text
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply
 
 
 class TemplateBody(Body):

@@ -7,19 +7,19 @@ from fastapi import APIRouter, Query, Response
 
 from api.context import ApiContext, Context
 from api.idempotency import REPLAYED, Keyed
+from api.parameters import PathId
 from api.preferences import Wait, WaitPreference
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply
 from api.rest.rag.steps import ConfigPreset
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from schemas.errors import QueryValueError, StepOvertakenError
+from schemas.errors import QueryValueError, StepSupersededError
 from services.dispatch import enqueue
-from services.questions import ask as query_asked
-from services.questions.edits import found
-from services.questions.prompt import preview
-from services.questions.steps import Step, run_rest, take_step
+from services.questions import answers
+from services.questions.answers import preview
+from services.questions.lookup import get_query
+from services.questions.steps import Step, run_stages, take_step
 from store.access.idempotency import RequestKey, once
 from store.database import Connection
 from store.questions import queries
@@ -29,11 +29,11 @@ router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_c
 
 TopN = Annotated[
     int | None,
-    Query(ge=1, le=20, description="How many sources the prompt shows; without it the preset says.", examples=[5]),
+    Query(ge=1, le=20, description="How many sources the prompt shows; without it the preset's number.", examples=[5]),
 ]
 
 Take = Callable[[Connection, StoredQuery], Awaitable[StoredQuery]]
-"""Lets a question go on to an answer. The question with the job that makes it."""
+"""Runs the stages up to an answer. The query with the job that makes it."""
 
 
 @router.get("/augment/prompt", summary="Show the prompt", responses=problem_responses(404, 422))
@@ -42,11 +42,11 @@ async def show_prompt(
 ) -> PromptReply:
     """The prompt that would be asked now, with its sources; nothing is stored, and no model is asked.
 
-    While nothing is consolidated the retrieved chunks take the place of passages, and `context_source` says so. 404
+    While nothing is consolidated the retrieved chunks take the place of passages, and `context_source` shows it. 404
     before a search.
     """
     async with ctx.database.connection() as connection:
-        query = await found(connection, query_id)
+        query = await get_query(connection, query_id)
         augmented = await preview(connection, query, preset=config_preset, top_n=top_n)
     return PromptReply(
         query_id=query.id,
@@ -81,10 +81,12 @@ async def run_augmented_prompt(
     """
     asked = body or AnswerRequest()
     sources = _one_number(top_n, asked.top_n)
-    light = asked.use_full_model is False
+    use_light_model = asked.use_full_model is False
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await take_step(connection, query, Step.ANSWER, preset=config_preset, top_n=sources, light=light)
+        return await take_step(
+            connection, query, Step.ANSWER, preset=config_preset, top_n=sources, use_light_model=use_light_model
+        )
 
     return await _answer(ctx, query_id, take, wait, key, response)
 
@@ -104,13 +106,13 @@ async def run_query(
     top_n: TopN = None,
     config_preset: ConfigPreset = None,
 ) -> Answered | Response:
-    """Go on from the first stage that is not done, a failed one too, to the answer.
+    """Continue with the first stage that is not done, a failed one too, up to the answer.
 
-    Workers do it: whoever closes the tab stops nothing. 409 when every stage is done.
+    Workers do it: work continues when the tab is closed. 409 when every stage is done.
     """
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await run_rest(connection, query, preset=config_preset, top_n=top_n)
+        return await run_stages(connection, query, preset=config_preset, top_n=top_n)
 
     return await _answer(ctx, query_id, take, wait, key, response)
 
@@ -119,13 +121,13 @@ async def run_query(
 async def save_manual_response(
     query_id: PathId, ctx: Context, key: Keyed, body: PastedAnswer, response: Response
 ) -> AnswerSaved:
-    """Store the answer of a model of one's own, beside those there are, with the sources of the prompt it answers.
+    """Store the answer of an external model, beside those there are, with the sources of the prompt it answers.
 
     404 before consolidation.
     """
     async with ctx.database.connection() as connection:
-        query = await found(connection, query_id)
-        given = await query_asked.answer(connection, query, body.response_text, top_n=body.top_n, key=key)
+        query = await get_query(connection, query_id)
+        given = await answers.answer(connection, query, body.response_text, top_n=body.top_n, key=key)
     response.headers.update({} if given.is_new else REPLAYED)
     return AnswerSaved(query_id=query_id, result_id=given.result_id, message="Response saved successfully")
 
@@ -133,11 +135,11 @@ async def save_manual_response(
 async def _answer(
     ctx: ApiContext, query_id: int, take: Take, wait: WaitPreference, key: RequestKey | None, response: Response
 ) -> Answered | Response:
-    """Let a question go on to an answer, once under a key, and wait for it."""
+    """Run the stages up to an answer, once under a key, and wait for it."""
 
     async def make(connection: Connection) -> Mapping[str, Any]:
         after = await queries.newest_result(connection, query_id)
-        query = await take(connection, await found(connection, query_id))
+        query = await take(connection, await get_query(connection, query_id))
         return {"run": query.run_id, "job": query.job_id, "after": after}
 
     async with ctx.database.connection() as connection:
@@ -145,14 +147,14 @@ async def _answer(
     headers = {} if is_new else REPLAYED
     asked = Awaited(query_id, made["run"], made["job"])
     if is_new:
-        await enqueue(ctx.broker, ctx.database, asked.job_id)
+        await enqueue(ctx.broker, ctx.database, [asked.job_id])
     answered = None if is_new else await _read(ctx, asked, made["after"])
     if answered is None:
         if pending := await pending_response(ctx, asked, wait, headers=headers):
             return pending
         answered = await _read(ctx, asked, made["after"])
     if answered is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     response.headers.update(wait.headers | headers)
     return answered
 
@@ -160,7 +162,7 @@ async def _answer(
 async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
     """The first answer behind `after` that the job made; None when it has made none yet."""
     async with ctx.database.connection() as connection:
-        await found(connection, asked.query_id)
+        await get_query(connection, asked.query_id)
         result_id = await queries.made_result(connection, asked.query_id, job_id=asked.job_id, after=after)
         if result_id is None:
             return None

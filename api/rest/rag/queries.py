@@ -5,24 +5,31 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.context import Context
+from api.parameters import MAX_ID, PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import MAX_ID, PathId
-from api.rest.bodies.rag_queries import PassageChoice, QueryDetail, QueryList, QueryPatch, QueryStatus
+from api.rest.bodies.rag_queries import Need, PassageChoice, QueryDetail, QueryList, QueryPatch
 from api.rest.rag.choices import places_of
 from api.rest.rag.shown import detail_of, item_of, passages
 from api.rest.strict import StrictRoute
-from schemas.errors import StepNotReadyError
-from schemas.values.queries import ConsolidatedContext
-from services.questions import patch as query_patch
-from services.questions.edits import found, held
-from services.questions.patch import UNCHANGED
-from services.questions.steps import Step
+from schemas.statuses import QueryStatus
+from services.dispatch import enqueue
+from services.questions.edits import UNCHANGED, QueryEdit, edit, stored_context
+from services.questions.lookup import get_query, lock_query
 from store.database import Connection
 from store.questions import deletions, queries
+from store.questions.queries import StoredQuery
 from store.questions.query_view import existing_view
-from store.runs import attempts
 
 router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)
+
+Run = Annotated[
+    bool,
+    Query(
+        description="Run the stages that the change made stale, up to the stage that the chain ends with, instead of "
+        "ending the chain with what was changed.",
+        examples=[True],
+    ),
+]
 
 
 @router.get("", summary="List questions", responses=problem_responses(422))
@@ -32,7 +39,7 @@ async def list_queries(
     before: Annotated[
         int | None, Query(ge=1, le=MAX_ID, description="The id of the last question of the page before.", examples=[17])
     ] = None,
-    status: Annotated[QueryStatus | None, Query(description="Those alone that need this next.")] = None,
+    status: Annotated[Need | None, Query(description="Those alone that need this next.")] = None,
 ) -> QueryList:
     """The newest questions, newest first, each with how far it has come and what it needs next."""
     async with ctx.database.connection() as connection:
@@ -54,22 +61,24 @@ async def read_query(query_id: PathId, ctx: Context) -> QueryDetail:
 
 
 @router.patch("/{query_id}", summary="Change a question", responses=problem_responses(404, 409, 422))
-async def change_query(query_id: PathId, ctx: Context, body: QueryPatch) -> QueryDetail:
+async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Run = False) -> QueryDetail:
     """Change the question, its expansion, or which passages stay and in which order.
 
-    What was computed from the old values is no longer used, and nothing runs by itself: `status` says what is needed
-    next. The order of passages is that of the prompt. Passages cannot be changed in one request with the question or
-    its expansion, because they were found by those.
+    What was computed from the old values is no longer used. With `run=true` it is computed again; otherwise nothing
+    runs, and `status` shows what is needed next. The order of passages is that of the prompt. Passages cannot be
+    changed in one request with the question or its expansion, because they were found by those.
     """
+    async with ctx.database.connection() as connection, connection.transaction():
+        query = await lock_query(connection, query_id)
+        changes = {name: getattr(body, name) for name in body.model_fields_set - {"clean_retrieval_context"}}
+        if body.original_query is None:
+            changes.pop("original_query", None)
+        choices = body.clean_retrieval_context
+        places = UNCHANGED if choices is None else await _places(connection, query, choices)
+        is_due = await edit(connection, query, QueryEdit(**changes, context=places), run=run)
+    if is_due:
+        await enqueue(ctx.broker, ctx.database, [query.job_id])
     async with ctx.database.connection() as connection:
-        async with connection.transaction():
-            query = await held(connection, query_id)
-            changes = {name: getattr(body, name) for name in body.model_fields_set - {"clean_retrieval_context"}}
-            if body.original_query is None:
-                changes.pop("original_query", None)
-            choices = body.clean_retrieval_context
-            places = UNCHANGED if choices is None else await _places(connection, query_id, query.job_id, choices)
-            await query_patch.patch(connection, query, query_patch.QueryPatch(**changes, context=places))
         return await _detail(connection, query_id)
 
 
@@ -80,19 +89,16 @@ async def delete_query(query_id: PathId, ctx: Context) -> None:
     Refused while a stage of it runs. A run without other questions goes with it.
     """
     async with ctx.database.connection() as connection:
-        await deletions.delete_query(connection, await found(connection, query_id))
+        await deletions.delete_query(connection, await get_query(connection, query_id))
 
 
 async def _detail(connection: Connection, query_id: int) -> QueryDetail:
     return detail_of(await existing_view(connection, query_id))
 
 
-async def _places(connection: Connection, query_id: int, job_id: int, choices: list[PassageChoice]) -> list[int]:
-    stored = await attempts.output(connection, job_id, "consolidate")
-    if stored is None:
-        raise StepNotReadyError(query_id, "edit of passages", Step.CONSOLIDATE)
-    return places_of(choices, passages(ConsolidatedContext.model_validate(stored.value)))
+async def _places(connection: Connection, query: StoredQuery, choices: list[PassageChoice]) -> list[int]:
+    return places_of(choices, passages(await stored_context(connection, query)))
 
 
-def _stored(status: QueryStatus) -> list[str]:
-    return [status, "vec_err"] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]
+def _stored(status: QueryStatus) -> list[QueryStatus]:
+    return [status, QueryStatus.VEC_ERR] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]

@@ -3,11 +3,11 @@
 from fastapi import APIRouter
 
 from api.context import Context
+from api.parameters import PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_results import ResultList, ResultReply
 from api.rest.strict import StrictRoute
-from services.questions.edits import found
+from services.questions.lookup import get_query
 from store.questions import deletions, queries
 
 router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"], route_class=StrictRoute)
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"],
 async def list_results(query_id: PathId, ctx: Context) -> ResultList:
     """Every answer, newest first, with what its labels stand for."""
     async with ctx.database.connection() as connection:
-        await found(connection, query_id)
+        await get_query(connection, query_id)
         stored = await queries.results(connection, query_id)
     results = [ResultReply.model_validate(result) for result in stored]
     return ResultList(query_id=query_id, results=results, total=len(results))
@@ -27,7 +27,7 @@ async def list_results(query_id: PathId, ctx: Context) -> ResultList:
 async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> ResultReply:
     """One answer, with what its labels stand for."""
     async with ctx.database.connection() as connection:
-        await found(connection, query_id)
+        await get_query(connection, query_id)
         return ResultReply.model_validate(await queries.result(connection, query_id, result_id))
 
 
@@ -35,4 +35,4 @@ async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> Resu
 async def delete_result(query_id: PathId, result_id: PathId, ctx: Context) -> None:
     """Delete one answer. The attempt that made it stays in the history of its job."""
     async with ctx.database.connection() as connection:
-        await deletions.delete_result(connection, await found(connection, query_id), result_id)
+        await deletions.delete_result(connection, await get_query(connection, query_id), result_id)

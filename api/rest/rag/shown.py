@@ -1,6 +1,7 @@
 """Questions as replies show them, under the names of both documents of the seed."""
 
-from api.rest.bodies.rag_queries import Passage, QueryDetail, QueryItem, QueryStatus, RetrievedChunk, StageError
+from api.rest.bodies.rag_queries import Need, Passage, QueryDetail, QueryItem, RetrievedChunk
+from schemas.statuses import QueryStatus
 from schemas.values.queries import ConsolidatedContext, ValidatedChunks
 from store.questions.queries import QueryLine
 from store.questions.query_view import QueryView
@@ -39,7 +40,7 @@ def detail_of(view: QueryView) -> QueryDetail:
         available_context_count=view.available,
         corpus=view.corpus,
         preset=view.preset,
-        error=None if view.error is None else StageError.model_validate(view.error),
+        error=view.error,
     )
 
 
@@ -57,5 +58,5 @@ def _chunks(retrieved: ValidatedChunks) -> list[RetrievedChunk]:
     ]
 
 
-def _needs(line: QueryLine) -> QueryStatus:
-    return QueryStatus.NEEDS_EMBEDDINGS if line.status == "vec_err" else QueryStatus(line.status)
+def _needs(line: QueryLine) -> Need:
+    return QueryStatus.NEEDS_EMBEDDINGS if line.status is QueryStatus.VEC_ERR else line.status

@@ -1,4 +1,4 @@
-"""The steps of a question up to its context. Each lets workers do it, and waits for as long as a client wants to."""
+"""The steps of a question up to its context. Workers run each; the request waits as long as the client wants."""
 
 from collections import Counter
 from typing import Annotated
@@ -6,15 +6,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from api.context import ApiContext, Context
+from api.parameters import PathId
 from api.preferences import Wait, WaitPreference
-from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Consolidated, Embedded, Retrieved
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from schemas.errors import StepOvertakenError
+from schemas.errors import StepSupersededError
 from schemas.values.queries import Leg, QueryText
 from services.dispatch import enqueue
-from services.questions.edits import found
+from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from store.questions.query_view import QueryView, query_view
 
@@ -26,8 +26,8 @@ ConfigPreset = Annotated[
         min_length=1,
         max_length=100,
         pattern=r"^[^\x00]*$",
-        description="Go on with this preset. A run keeps what it was submitted with: the question moves to a new run, "
-        "unless it is in one of this preset.",
+        description="Continue with this preset. A run keeps what it was submitted with: the question moves to a new "
+        "run, unless it is in one of this preset.",
         examples=["Wide"],
     ),
 ]
@@ -37,13 +37,13 @@ ConfigPreset = Annotated[
     "/embed", summary="Embed a question", response_model=Embedded, responses=step_responses(404, 409, 422, 500)
 )
 async def embed_query(query_id: PathId, ctx: Context, wait: Wait, response: Response) -> Embedded | Response:
-    """Make vectors of the question, its search phrases and its made-up answer, in one call."""
+    """Make vectors of the question, its search phrases and its hypothetical answer (HyDE), in one call."""
     asked = await _start(ctx, query_id, Step.EMBED)
     if pending := await pending_response(ctx, asked, wait):
         return pending
     view = await _view(ctx, query_id, wait, response)
     if view.embedded is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     texts = Counter(view.embedded.texts)
     return Embedded(
         **asked._asdict(),
@@ -64,7 +64,7 @@ async def embed_query(query_id: PathId, ctx: Context, wait: Wait, response: Resp
 async def retrieve_chunks(
     query_id: PathId, ctx: Context, wait: Wait, response: Response, config_preset: ConfigPreset = None
 ) -> Retrieved | Response:
-    """Search by vectors and full text, fuse both, rank, and have a model judge what was chosen if the preset says so.
+    """Search by vectors and full text, fuse both, rank, and have a model judge what was chosen if the preset has that.
 
     404 before the question is embedded. What was chosen before is replaced, and consolidation comes again.
     """
@@ -73,7 +73,7 @@ async def retrieve_chunks(
         return pending
     view = await _view(ctx, query_id, wait, response)
     if view.found is None or view.retrieved is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     hits = Counter[Leg]()
     for ranked in view.found.lists:
         hits[ranked.leg] += len(ranked.hits)
@@ -107,7 +107,7 @@ async def consolidate_context(
         return pending
     view = await _view(ctx, query_id, wait, response)
     if view.consolidated is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     original, groups = view.consolidated.original_count, len(view.consolidated.groups)
     return Consolidated(
         **asked._asdict(),
@@ -119,8 +119,8 @@ async def consolidate_context(
 
 async def _start(ctx: ApiContext, query_id: int, step: Step, *, preset: str | None = None) -> Awaited:
     async with ctx.database.connection() as connection:
-        query = await take_step(connection, await found(connection, query_id), step, preset=preset)
-    await enqueue(ctx.broker, ctx.database, query.job_id)
+        query = await take_step(connection, await get_query(connection, query_id), step, preset=preset)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return Awaited(query.id, query.run_id, query.job_id)
 
 
@@ -129,5 +129,5 @@ async def _view(ctx: ApiContext, query_id: int, wait: WaitPreference, response: 
     async with ctx.database.connection() as connection:
         view = await query_view(connection, query_id)
     if view is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     return view

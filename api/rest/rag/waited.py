@@ -1,4 +1,4 @@
-"""What a request that waits for its job comes to: the job is done, is still on its way, or has failed."""
+"""The reply to a request that waits for its job: the job is done, is still running, or has failed."""
 
 from typing import Any, Final, NamedTuple
 
@@ -9,22 +9,13 @@ from api.preferences import WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.rag_steps import Started
 from api.waiting import wait_until_idle
-from schemas import errors
-from schemas.errors import (
-    ExpansionFailedError,
-    LLMResponseParseError,
-    QueryMissingError,
-    StepFailedError,
-    StepOvertakenError,
-    WorkChangedError,
-    WorkChangedMeanwhileError,
-)
+from schemas.errors import QueryMissingError, StepFailedError, StepSupersededError
 from schemas.statuses import JobStatus
-from store.runs import job_progress, runs
+from store.runs import job_progress, jobs
 
 
 class Awaited(NamedTuple):
-    """A question and the job that is on its way for it."""
+    """A question and the job that runs for it."""
 
     query_id: int
     run_id: int
@@ -34,9 +25,9 @@ class Awaited(NamedTuple):
 async def pending_response(
     ctx: ApiContext, asked: Awaited, wait: WaitPreference, *, headers: dict[str, str] | None = None
 ) -> JSONResponse | None:
-    """Wait for a job. None when it is done; else the reply that says where it will be.
+    """Wait for a job. None when it is done; else the reply that names the job.
 
-    Raises StepFailedError when a stage of it failed, StepOvertakenError when somebody cancelled it, and
+    Raises StepFailedError when a stage of it failed, StepSupersededError when somebody cancelled it, and
     QueryMissingError when it was deleted.
     """
     status = await _status(ctx, asked.job_id, wait)
@@ -46,7 +37,7 @@ async def pending_response(
         case JobStatus.FAILED | JobStatus.POISONED:
             raise await _failure(ctx, asked)
         case JobStatus.CANCELLED:
-            raise StepOvertakenError(asked.query_id)
+            raise StepSupersededError(asked.query_id)
         case None:
             raise QueryMissingError(asked.query_id)
     where = f"/jobs/{asked.job_id}"
@@ -56,7 +47,7 @@ async def pending_response(
         run_id=asked.run_id,
         job_id=asked.job_id,
         status=status,
-        message=f"Paused; POST {where}/resume lets it go on." if is_paused else f"On its way; {where} says how far.",
+        message=f"Paused; POST {where}/resume continues it." if is_paused else f"Running; {where} shows its progress.",
     )
     all_headers = {"Location": where} | wait.headers | (headers or {})
     return JSONResponse(started.model_dump(mode="json"), status_code=202, headers=all_headers)
@@ -66,25 +57,17 @@ async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStat
     if wait.seconds:
         return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds)
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, job_id)
-    return None if job is None else JobStatus(job["status"])
+        job = await jobs.job(connection, job_id)
+    return None if job is None else job.status
 
 
-async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | StepOvertakenError:
+async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | StepSupersededError:
     async with ctx.database.connection() as connection:
         error = (await job_progress.progress(connection, [asked.job_id]))[asked.job_id].error
     if error is None:
-        # Somebody retried it since.
-        return StepOvertakenError(asked.query_id)
-    name = error.type.rpartition(".")[2]
-    return _class_of(error.stage, name)(asked.query_id, asked.job_id, error.stage, name, error.message)
-
-
-def _class_of(stage: str, name: str) -> type[StepFailedError]:
-    found = getattr(errors, name, Exception)
-    if stage == "expand" and issubclass(found, LLMResponseParseError):
-        return ExpansionFailedError
-    return WorkChangedMeanwhileError if issubclass(found, WorkChangedError) else StepFailedError
+        # It was retried since.
+        return StepSupersededError(asked.query_id)
+    return StepFailedError(asked.query_id, asked.job_id, error.stage, error.type, error.message)
 
 
 def step_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -93,7 +76,7 @@ def step_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 _STARTED: Final[dict[str, Any]] = {
-    "description": "The step is on its way, and goes on whether or not anybody waits",
+    "description": "The step is running, and continues whether or not anybody waits",
     "model": Started,
     "headers": {
         "Location": {"description": "The job of the step", "schema": {"type": "string"}, "example": "/jobs/34"},

@@ -19,8 +19,8 @@ from stack.postgres import PostgresServer
 from stack.processes import worker_command
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import runs
-from store.runs.runs import PendingChain
+from store.runs import pending_chains
+from store.runs.pending_chains import PendingChain
 from tests.acceptance.harness import Installation, StartedProcess
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 from workers.app import make_app
@@ -125,7 +125,7 @@ class BreakableInstallation(Installation):
             database = Database(self.database_url, pool_size=1)
             async with database.connection() as connection:
                 job_ids = [row["id"] for row in await connection.fetch("SELECT id FROM job WHERE run_id = $1", run_id)]
-                found = await runs.pending_chains(connection, job_ids)
+                found = await pending_chains.pending_chains(connection, job_ids)
             await database.close()
             return found
 

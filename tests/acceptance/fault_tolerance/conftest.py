@@ -9,11 +9,11 @@ import pytest
 from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
 from store import migrate
+from tests import run_folder
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
-from tests.conftest import reachable
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 
-TEMPLATE = "survival_template"
+TEMPLATE = "fault_tolerance_template"
 
 _numbers = itertools.count(1)
 
@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """A Postgres and a Valkey that tests may kill, if they start them again."""
     with (
-        PostgresServer(reachable(tmp_path_factory.mktemp("breakable_postgres"))) as postgres,
+        PostgresServer(run_folder.path() / f"breakable_postgres_{run_folder.worker()}") as postgres,
         ValkeyServer(tmp_path_factory.mktemp("breakable_valkey"), durable=True) as valkey,
     ):
         yield Servers(postgres, valkey)
@@ -35,7 +35,7 @@ def embedder(ollama: ScriptedOllama) -> ScriptedModel:
 
 
 @pytest.fixture(scope="session")
-def survival_template(
+def fault_tolerance_template(
     servers: Servers,
     ollama: ScriptedOllama,
     embedder: ScriptedModel,
@@ -58,14 +58,14 @@ def survival_template(
 @pytest.fixture
 def breakable(
     servers: Servers,
-    survival_template: str,
+    fault_tolerance_template: str,
     ollama: ScriptedOllama,
     embedder: ScriptedModel,
     tmp_path: Path,
 ) -> Iterator[BreakableInstallation]:
     """An indexed installation without any worker, on an empty broker."""
-    name = f"survival_{next(_numbers)}"
-    servers.administer(f'CREATE DATABASE "{name}" TEMPLATE "{survival_template}" STRATEGY file_copy')
+    name = f"fault_tolerance_{next(_numbers)}"
+    servers.administer(f'CREATE DATABASE "{name}" TEMPLATE "{fault_tolerance_template}" STRATEGY file_copy')
     servers.empty_broker()
     with BreakableInstallation.on(servers, name, ollama=ollama, embedder=embedder, folder=tmp_path) as installation:
         yield installation

@@ -99,7 +99,7 @@ def test_a_batch_whose_works_were_replaced_before_it_came_says_so(
     assert breakable.value(CONSISTENT)
 
 
-@pytest.mark.parametrize("point", ["after_claim", "before_commit", "after_commit"])
+@pytest.mark.parametrize("point", ["before_commit", "after_commit"])
 def test_killed_workers_cost_a_corpus_nothing_but_time(
     breakable: BreakableInstallation, books: Path, point: str
 ) -> None:

@@ -40,7 +40,7 @@ def test_what_is_computed_for_a_cancelled_job_is_stored_and_nothing_follows(
     retried = breakable.ragq("retry", f"r{run_id}")
 
     assert (retried.exit_code, retried.stdout) == (1, "")
-    assert f"No job of r{run_id} can be retried: none is in a state for it." in retried.stderr
+    assert f"No job of r{run_id} can be retried in its present state." in retried.stderr
     assert breakable.wait_for(run_id) == {"cancelled": 1}
     attempts = breakable.attempts(run_id)
     assert (attempts[0, "validate"], (0, "assemble") in attempts) == (["succeeded"], False)

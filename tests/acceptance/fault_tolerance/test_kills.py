@@ -17,14 +17,9 @@ from tests.stages.participants.score_replies import reply_of
 FEW_SHOT = stages_of("participant", "few_shot")
 INDEX = stages_of("index", "references")
 
-#: What the first attempt of a stage reads when its worker died at a point.
-OUTCOME_AT = {
-    "after_claim": "interrupted",
-    "after_compute": "interrupted",
-    "before_commit": "interrupted",
-    "after_commit": "succeeded",
-    "after_publish": "succeeded",
-}
+#: One point of each class, before the output is stored and after, and what the first attempt of a stage reads then.
+#: tests/workers/test_frame.py holds the other points of the frame.
+OUTCOME_AT = {"before_commit": "interrupted", "after_commit": "succeeded"}
 
 
 @pytest.mark.parametrize("point", OUTCOME_AT)
@@ -44,7 +39,19 @@ def test_a_worker_killed_in_every_stage_costs_nothing_but_time(
     assert set((judge.calls_per_prompt + scorer.calls_per_prompt).values()) == {1}
 
 
-@pytest.mark.parametrize("point", ["before_commit", "after_commit"])
+def test_a_worker_killed_when_it_has_sent_the_next_message_costs_nothing_but_time(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    with breakable.supervised(workers=1, RAGQ_CRASH_AT="after_publish@retrieve#1") as supervisor:
+        run_id = breakable.submit(*evidence({316: 2}), *judged_by(judge.name))
+        attempts = breakable.assert_survived(run_id, jobs=1)
+
+    assert supervisor.deaths == 1
+    assert attempts[0, "retrieve"] == ["succeeded"]
+    assert set(judge.calls_per_prompt.values()) == {1}
+
+
+@pytest.mark.parametrize("point", OUTCOME_AT)
 def test_an_index_is_published_once_however_often_its_workers_die(breakable: BreakableInstallation, point: str) -> None:
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
         built = breakable.ragq("index", "references", "--new", "--no-wait", "--json").json
@@ -57,7 +64,7 @@ def test_an_index_is_published_once_however_often_its_workers_die(breakable: Bre
     assert vectors == index["chunks"]
 
 
-@pytest.mark.parametrize("point", ["after_claim", "before_commit", "after_commit"])
+@pytest.mark.parametrize("point", OUTCOME_AT)
 def test_a_partial_index_is_published_once_whenever_its_worker_dies(
     breakable: BreakableInstallation, tmp_path: Path, point: str
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from schemas.chains import stages_of
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.values.failures import AttemptError
 from schemas.values.participants import (
     AssembledPrompt,
     EmbeddedEvidence,
@@ -23,11 +24,11 @@ from schemas.values.verdicts import Decision
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import ledger, runs, stages
+from store.runs import job_control, ledger, runs, stages
 from store.runs.runs import NewJob, NewRun
-from store.runs.stages import Claim, Failure
+from store.runs.stages import Claim
 from tests.fakes.references import IndexedChunk
-from tests.services.questions.questions import PROMPT, VALIDATED, a_question, carry_out
+from tests.services.questions.questions import PROMPT, VALIDATED, a_question, complete_stages
 from tests.stages.participants.builders import evidence, ranked, reference
 from tests.stages.reports.builders import scores
 from tests.store.reference_indexes import store_index
@@ -37,7 +38,7 @@ CHUNK_TEXTS = ("Participant: sleeping is hard since May.", "Participant: I nap i
 REPLY = '{"decision": "accept"}'
 SAID_BY_MODEL = "Sorry, I would rather not say."
 
-UNUSABLE = Failure(
+UNUSABLE = AttemptError(
     "schemas.errors.LLMResponseParseError",
     "The validator's reply holds no verdict (30 characters, sha256 0a1b2c3d4e5f); `ragq retry` asks again.",
     "validation_parse",
@@ -94,7 +95,7 @@ async def participant_run(
     for stage in few[:4]:
         await _do(connection, failed, stage)
     await _fail(connection, failed, "validate")
-    await runs.retry(connection, job_id=failed)
+    await job_control.retry(connection, job_id=failed)
     await _fail(connection, failed, "validate")
     await _do(connection, running, "extract")
     assert await stages.claim(connection, running, "embed", "worker", 60)
@@ -125,7 +126,7 @@ async def question_run(connection: Connection, text: str = "Why is tea dark?") -
         ValidatedChunks(validator="judge", chunks=chunks[:1], verdicts=verdicts),
         calls=("judge chunk",) * 3,
     )
-    await carry_out(connection, query.job_id, "consolidate", "augment")
+    await complete_stages(connection, query.job_id, "consolidate", "augment")
     answer = Answer(
         origin=Origin.MODEL, model="m", prompt_hash="p", text="Oxygen [S1] [S9].", cited=("S1",), unknown=("S9",)
     )

@@ -7,7 +7,7 @@ import pytest
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
-from store.runs import runs
+from store.runs import jobs
 from tests.api.pages.seeing import see, send, words
 from tests.api.pages.shown_runs import (
     CHUNK_TEXTS,
@@ -133,9 +133,9 @@ async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, ctx: Ap
     assert reply.status_code == 303
     assert reply.headers["location"] == f"/jobs/{shown.failed}?action=retry&jobs=1&sent=true"
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, shown.failed)
+        job = await jobs.job(connection, shown.failed)
     assert job is not None
-    assert job["status"] == JobStatus.WAITING
+    assert job.status is JobStatus.WAITING
 
 
 async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:

@@ -6,12 +6,13 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from services.questions.edits import found
+from schemas.values.failures import AttemptError
+from services.questions.lookup import get_query
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import runs, stages
+from store.runs import jobs, stages
 from tests.api.pages.seeing import HTML, form, forms, see, send, words
-from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, carry_out, chain
+from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, chain, complete_stages
 
 READY = WHOLE[:6]
 
@@ -25,9 +26,9 @@ async def ready(ctx: ApiContext) -> StoredQuery:
 
 async def inputs_of(ctx: ApiContext, query: StoredQuery) -> dict[str, object]:
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return dict(job["inputs"])
+    return dict(job.inputs)
 
 
 async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, ctx: ApiContext) -> None:
@@ -35,7 +36,7 @@ async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, ct
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.Broken", "It <broke>.", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.Broken", "It <broke>.", "unknown", {}), inputs={})
 
     shown = await see(client, f"/rag/{query.id}")
 
@@ -136,7 +137,7 @@ async def test_whoever_awaits_an_answer_is_led_to_it(
     assert '<noscript><meta http-equiv="refresh"' in shown.text
 
     async with ctx.database.connection() as connection:
-        await carry_out(connection, ready.job_id, "augment", "generate")
+        await complete_stages(connection, ready.job_id, "augment", "generate")
         await connection.execute(
             "INSERT INTO results (query_id, response_text, origin, prompt_hash, sources, unknown_citations) "
             "VALUES ($1, 'So.', 'model', 'p', '[]', '[]')",
@@ -214,7 +215,7 @@ async def test_an_empty_question_is_refused_beside_its_field(
     assert reply.status_code == 422
     assert "The question is blank" in reply.text
     async with ctx.database.connection() as connection:
-        assert (await found(connection, ready.id)).original_query == "Why is tea dark?"
+        assert (await get_query(connection, ready.id)).original_query == "Why is tea dark?"
 
 
 async def test_answers_can_be_shown_instead_of_the_prompt(

@@ -1,12 +1,17 @@
 """The list of questions, and what its buttons do."""
 
+import re
+from importlib.resources import files
+
 import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.statuses import QueryStatus
+from schemas.values.failures import AttemptError
 from store.runs import stages
 from tests.api.pages.seeing import form, forms, see, send, words
-from tests.services.questions.questions import WHOLE, a_question, carry_out, chain, job_status
+from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, job_status
 
 
 async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) -> None:
@@ -62,7 +67,7 @@ async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.Async
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        failure = stages.Failure("a.Broken", "The <b>model</b> went away.", "unknown", {})
+        failure = AttemptError("a.Broken", "The <b>model</b> went away.", "unknown", {})
         await stages.fail(connection, claim, failure, inputs={})
     shown = await see(client, "/rag", status="vec_err")
     assert "embedding failed" in words(shown)
@@ -119,9 +124,15 @@ async def test_a_question_that_is_not_there_is_a_page_that_says_so(client: httpx
 async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection, text='<script>alert("1")</script>')
-        await carry_out(connection, query.job_id, "expand")
+        await complete_stages(connection, query.job_id, "expand")
 
     shown = await see(client, "/rag")
 
     assert "<script>alert" not in shown.text
     assert "&lt;script&gt;alert" in shown.text
+
+
+def test_every_status_has_a_badge() -> None:
+    shared = (files("api") / "html/parts/queries.html.j2").read_text()
+
+    assert set(re.findall(r'"(\w+)": \("(?:wait|good|bad)"', shared)) == set(QueryStatus)

@@ -4,12 +4,12 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from services.questions.ask import answer
+from services.questions.answers import answer
 from services.questions.steps import Step, take_step
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
 from tests.api.pages.seeing import see, send, words
-from tests.services.questions.questions import WHOLE, a_question, carry_out
+from tests.services.questions.questions import WHOLE, a_question, complete_stages
 
 ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
 
@@ -133,7 +133,7 @@ async def test_an_answer_of_the_model_tells_the_model(
 ) -> None:
     async with ctx.database.connection() as connection:
         await take_step(connection, ready, Step.ANSWER)
-        await carry_out(connection, ready.job_id, "augment", "generate")
+        await complete_stages(connection, ready.job_id, "augment", "generate")
         await connection.execute(
             "INSERT INTO results (query_id, response_text, origin, model, prompt_hash, sources, unknown_citations) "
             "VALUES ($1, 'So.', 'model', 'tiny:1b', 'p', '[]', '[]')",

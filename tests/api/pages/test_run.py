@@ -5,7 +5,7 @@ import pytest
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
-from store.runs import runs
+from store.runs import job_control, overviews
 from tests.api.pages.seeing import form, forms, see, send, words
 from tests.api.pages.shown_runs import SAID_BY_MODEL, ShownRun, participant_run
 
@@ -104,7 +104,7 @@ async def test_open_jobs_are_held_with_a_note(
 
 async def test_paused_jobs_are_resumed(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:
     async with ctx.database.connection() as connection:
-        await runs.hold(connection, JobStatus.PAUSED, None, run_id=shown.run_id)
+        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=shown.run_id)
     page = await see(client, f"/runs/{shown.run_id}")
     reply = await send(client, page, f"/runs/{shown.run_id}/resume")
     assert reply.headers["location"].endswith("?action=resume&jobs=2&sent=true")
@@ -115,7 +115,7 @@ async def test_only_what_changes_something_is_offered(
     client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
     async with ctx.database.connection() as connection:
-        await runs.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
+        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
         await connection.execute("DELETE FROM job WHERE id = $1", shown.failed)
     page = await see(client, f"/runs/{shown.run_id}")
     assert forms(page) == []
@@ -158,7 +158,7 @@ def _by_urgency(shown: ShownRun) -> list[int]:
 
 async def _states(ctx: ApiContext, shown: ShownRun) -> dict[JobStatus, int]:
     async with ctx.database.connection() as connection:
-        overview = await runs.overview(connection, shown.run_id)
+        overview = await overviews.overview(connection, shown.run_id)
     assert overview is not None
     return overview.states
 

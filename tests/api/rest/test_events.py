@@ -22,8 +22,8 @@ from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import runs
-from store.runs.runs import Stored
+from store.runs import job_control, runs
+from store.runs.runs import StoredRun
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
@@ -66,7 +66,7 @@ def watching(address: str) -> Open:
 
 
 @pytest.fixture
-async def stored(ctx: ApiContext) -> Stored:
+async def stored(ctx: ApiContext) -> StoredRun:
     """A run of one job of two stages."""
     async with ctx.database.connection() as connection:
         return await runs.store(connection, new_run(("316",), stages=("extract", "embed")))
@@ -81,13 +81,13 @@ async def until(events: AsyncIterator[ServerSentEvent], name: str, **wanted: obj
     raise AssertionError("The stream ended.")
 
 
-async def carry_out(database: Database, stored: Stored, stage: str) -> None:
+async def carry_out(database: Database, stored: StoredRun, stage: str) -> None:
     async with database.connection() as connection:
         await take(connection, stored.job_ids[0], stage, committing({"quotes": {}}))
 
 
 async def test_a_commit_of_another_connection_reaches_the_stream(
-    watching: Open, database: Database, stored: Stored
+    watching: Open, database: Database, stored: StoredRun
 ) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         first = await until(events, "changed")
@@ -106,7 +106,7 @@ async def test_a_commit_of_another_connection_reaches_the_stream(
 
 
 async def test_a_run_that_comes_to_rest_says_so_and_a_retry_wakes_the_stream(
-    watching: Open, database: Database, stored: Stored
+    watching: Open, database: Database, stored: StoredRun
 ) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         await until(events, "changed")
@@ -115,7 +115,7 @@ async def test_a_run_that_comes_to_rest_says_so_and_a_retry_wakes_the_stream(
         assert (await until(events, "rest"))["states"] == {"failed": 1}
 
         async with database.connection() as connection:
-            await runs.retry(connection, run_id=stored.run_id)
+            await job_control.retry(connection, run_id=stored.run_id)
         assert (await until(events, "changed", at_rest=False))["states"] == {"waiting": 1}
 
         await carry_out(database, stored, "extract")
@@ -123,7 +123,7 @@ async def test_a_run_that_comes_to_rest_says_so_and_a_retry_wakes_the_stream(
         assert (await until(events, "rest"))["states"] == {"succeeded": 1}
 
 
-async def test_a_run_at_rest_says_so_at_once(watching: Open, database: Database, stored: Stored) -> None:
+async def test_a_run_at_rest_says_so_at_once(watching: Open, database: Database, stored: StoredRun) -> None:
     await carry_out(database, stored, "extract")
     await carry_out(database, stored, "embed")
 
@@ -145,13 +145,13 @@ async def test_a_burst_of_changes_becomes_few_events(watching: Open, database: D
     assert told < 40
 
 
-async def finish_all(database: Database, stored: Stored) -> None:
+async def finish_all(database: Database, stored: StoredRun) -> None:
     async with database.connection() as connection:
         for job_id in stored.job_ids:
             await take(connection, job_id, "extract", committing({"quotes": {}}))
 
 
-async def test_all_runs_are_watched_by_number(watching: Open, database: Database, stored: Stored) -> None:
+async def test_all_runs_are_watched_by_number(watching: Open, database: Database, stored: StoredRun) -> None:
     async with watching("/events") as events:
         assert json.loads((await anext(events)).data) == {"runs": [], "may_be_more": False}
         # The first subscription may have been made before anybody listened.
@@ -161,7 +161,7 @@ async def test_all_runs_are_watched_by_number(watching: Open, database: Database
                 await connection.execute("UPDATE job SET status = 'waiting' WHERE id = $1", stored.job_ids[0])
 
 
-async def test_a_stream_that_nobody_reads_any_more_ends(watching: Open, ctx: ApiContext, stored: Stored) -> None:
+async def test_a_stream_that_nobody_reads_any_more_ends(watching: Open, ctx: ApiContext, stored: StoredRun) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         await anext(events)
         assert ctx.streams.open == 1
@@ -169,7 +169,7 @@ async def test_a_stream_that_nobody_reads_any_more_ends(watching: Open, ctx: Api
 
 
 async def test_many_streams_of_a_run_borrow_one_connection_at_a_time(
-    watching: Open, ctx: ApiContext, stored: Stored
+    watching: Open, ctx: ApiContext, stored: StoredRun
 ) -> None:
     database = Database(ctx.database.url, pool_size=1)
     streams = Streams(database)
@@ -180,7 +180,7 @@ async def test_many_streams_of_a_run_borrow_one_connection_at_a_time(
     assert {state.stages for state in found if state is not None} == {2}
 
 
-async def test_a_state_is_read_after_it_was_asked_for(ctx: ApiContext, stored: Stored) -> None:
+async def test_a_state_is_read_after_it_was_asked_for(ctx: ApiContext, stored: StoredRun) -> None:
     streams = ctx.streams
     early = asyncio.create_task(streams.state(stored.run_id))
     await asyncio.sleep(0)
@@ -197,7 +197,7 @@ async def test_a_run_that_is_not_there_has_no_stream(client: httpx.AsyncClient) 
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")
 
 
-async def test_too_many_streams_are_refused(client: httpx.AsyncClient, ctx: ApiContext, stored: Stored) -> None:
+async def test_too_many_streams_are_refused(client: httpx.AsyncClient, ctx: ApiContext, stored: StoredRun) -> None:
     ctx.streams.open = 256
 
     for path in ("/events", f"/runs/{stored.run_id}/events"):
@@ -206,7 +206,7 @@ async def test_too_many_streams_are_refused(client: httpx.AsyncClient, ctx: ApiC
 
 
 async def test_a_server_that_is_told_to_end_does_not_wait_for_its_streams(
-    database: Database, valkey: ValkeyServer, stored: Stored
+    database: Database, valkey: ValkeyServer, stored: StoredRun
 ) -> None:
     environment = os.environ | {"DATABASE_URL": database.url, "REDIS_URL": valkey.url}
     command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:app", "--port", str(port := free_port()))

@@ -11,7 +11,7 @@ from api.metrics import Metrics
 from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
 from store.runs import ledger, runs, stages, workers
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
@@ -27,7 +27,7 @@ def metrics(ctx: ApiContext) -> Metrics:
 
 
 @pytest.fixture
-async def stored(ctx: ApiContext) -> Stored:
+async def stored(ctx: ApiContext) -> StoredRun:
     """A run of three jobs of two stages."""
     async with ctx.database.connection() as connection:
         return await runs.store(connection, new_run(("1", "2", "3"), stages=("extract", "embed")))
@@ -63,7 +63,7 @@ async def call(connection: Connection, attempt_id: int, *, is_reused: bool) -> N
     await ledger.use(connection, attempt_id, kept.call_id, "score", is_reused=is_reused)
 
 
-async def test_the_depth_and_age_of_queues(ctx: ApiContext, metrics: Metrics, stored: Stored) -> None:
+async def test_the_depth_and_age_of_queues(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
     async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
         await connection.execute(
@@ -80,7 +80,7 @@ async def test_the_depth_and_age_of_queues(ctx: ApiContext, metrics: Metrics, st
 
 
 async def test_a_message_that_was_sent_again_does_not_make_a_stage_younger(
-    ctx: ApiContext, metrics: Metrics, stored: Stored
+    ctx: ApiContext, metrics: Metrics, stored: StoredRun
 ) -> None:
     async with ctx.database.connection() as connection:
         await connection.execute("UPDATE job SET created_at = now() - interval '2 hours'")
@@ -91,14 +91,14 @@ async def test_a_message_that_was_sent_again_does_not_make_a_stage_younger(
     assert age is not None and 7200 <= age < 7260
 
 
-async def test_a_stage_that_may_not_start_yet_is_not_due(ctx: ApiContext, metrics: Metrics, stored: Stored) -> None:
+async def test_a_stage_that_may_not_start_yet_is_not_due(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
     async with ctx.database.connection() as connection:
         await connection.execute("UPDATE stage_run SET not_before = now() + interval '1 hour' WHERE status = 'ready'")
 
     assert figure(parsed(await metrics.text()), "ragq_queue_depth", stage="extract") == 0
 
 
-async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored: Stored) -> None:
+async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
     async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
         await stages.claim(connection, stored.job_ids[1], "extract", "w", 60)
@@ -115,7 +115,7 @@ async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored
     assert figure(figures, "ragq_workers") == 1
 
 
-async def test_seconds_of_stages_by_outcome(ctx: ApiContext, metrics: Metrics, stored: Stored) -> None:
+async def test_seconds_of_stages_by_outcome(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
     await metrics.text()
     async with ctx.database.connection() as connection:
         for job_id, seconds in zip(stored.job_ids[:2], (0.25, 3.5), strict=True):
@@ -138,7 +138,7 @@ async def test_seconds_of_stages_by_outcome(ctx: ApiContext, metrics: Metrics, s
     assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="failed") == 1
 
 
-async def test_calls_and_tokens_that_were_paid(ctx: ApiContext, metrics: Metrics, stored: Stored) -> None:
+async def test_calls_and_tokens_that_were_paid(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
     await metrics.text()
     async with ctx.database.connection() as connection:
         for job_id, is_reused in zip(stored.job_ids[:2], (False, True), strict=True):
@@ -157,7 +157,7 @@ async def test_calls_and_tokens_that_were_paid(ctx: ApiContext, metrics: Metrics
 
 
 async def test_what_was_counted_stays_when_its_rows_are_deleted(
-    ctx: ApiContext, metrics: Metrics, stored: Stored
+    ctx: ApiContext, metrics: Metrics, stored: StoredRun
 ) -> None:
     await metrics.text()
     async with ctx.database.connection() as connection:
@@ -172,7 +172,7 @@ async def test_what_was_counted_stays_when_its_rows_are_deleted(
 
 
 async def test_each_attempt_is_counted_once_however_long_it_takes(
-    ctx: ApiContext, metrics: Metrics, stored: Stored
+    ctx: ApiContext, metrics: Metrics, stored: StoredRun
 ) -> None:
     slow, quick, later = stored.job_ids
     async with ctx.database.connection() as connection:
@@ -197,7 +197,7 @@ async def test_each_attempt_is_counted_once_however_long_it_takes(
 
 
 async def test_what_happened_before_the_first_reading_is_not_counted(
-    ctx: ApiContext, metrics: Metrics, stored: Stored
+    ctx: ApiContext, metrics: Metrics, stored: StoredRun
 ) -> None:
     async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))

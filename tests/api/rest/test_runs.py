@@ -8,18 +8,18 @@ import pytest
 from api.context import ApiContext
 from schemas.statuses import JobStatus
 from store.runs import runs
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
-MakeRun = Callable[..., Awaitable[Stored]]
+MakeRun = Callable[..., Awaitable[StoredRun]]
 
 
 @pytest.fixture
 def make_run(ctx: ApiContext) -> MakeRun:
     """Stores a run of one job per subject, of these stages."""
 
-    async def make(*subjects: str, stages: tuple[str, ...] = ("extract", "embed")) -> Stored:
+    async def make(*subjects: str, stages: tuple[str, ...] = ("extract", "embed")) -> StoredRun:
         async with ctx.database.connection() as connection:
             return await runs.store(connection, new_run(subjects, stages=stages), always_new=True)
 

@@ -1,4 +1,4 @@
-"""Visitors at the doors."""
+"""Clients with and without tokens."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -11,7 +11,7 @@ from api.context import ApiContext
 from store.access import api_tokens
 from store.access.api_tokens import Scope
 
-HERE = "127.0.0.1"
+LOCAL = "127.0.0.1"
 Client = Callable[..., httpx.AsyncClient]
 MakeToken = Callable[..., Awaitable[str]]
 Revoke = Callable[[str], Awaitable[None]]
@@ -19,10 +19,10 @@ Revoke = Callable[[str], Awaitable[None]]
 
 @pytest.fixture
 def visit(app: FastAPI) -> Client:
-    """Makes a client that comes from an address, shows a token if it has one, and asks for a name."""
+    """Makes a client that has an address, sends a token if it is given one, and asks for a host name."""
 
     def made(
-        token: str | None = None, *, address: str = HERE, name: str = HERE, scheme: str = "http", **headers: str
+        token: str | None = None, *, address: str = LOCAL, name: str = LOCAL, scheme: str = "http", **headers: str
     ) -> httpx.AsyncClient:
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
@@ -55,13 +55,13 @@ def revoke(ctx: ApiContext) -> Revoke:
 
 
 @pytest.fixture(autouse=True)
-def rooms(app: FastAPI) -> None:
-    """Something behind the doors: an address to read and one to change."""
+def guarded_routes(app: FastAPI) -> None:
+    """A guarded address to read and one to change."""
 
-    @app.get("/room")
+    @app.get("/guarded")
     async def read() -> dict[str, str]:
         return {"read": "yes"}
 
-    @app.post("/room")
+    @app.post("/guarded")
     async def change() -> dict[str, str]:
         return {"changed": "yes"}

@@ -1,12 +1,12 @@
-"""Forms of ours, and pages of strangers."""
+"""CSRF tokens of forms, and requests from pages of other sites."""
 
 import httpx
 import pytest
 from fastapi import FastAPI, Request
 from starlette.responses import PlainTextResponse
 
-from api.security.csrf import BROWSER_COOKIE, CheckedForm, csrf_field, form_mark
-from tests.api.security.conftest import HERE, Client, MakeToken
+from api.security.csrf import BROWSER_COOKIE, CheckedForm, csrf_field, csrf_token
+from tests.api.security.conftest import LOCAL, Client, MakeToken
 
 
 @pytest.fixture(autouse=True)
@@ -15,36 +15,36 @@ def form(app: FastAPI) -> None:
 
     @app.get("/form")
     async def show(request: Request) -> PlainTextResponse:
-        return PlainTextResponse(form_mark(request))
+        return PlainTextResponse(csrf_token(request))
 
     @app.post("/form")
     async def sent(_form: CheckedForm) -> str:
         return "sent"
 
 
-async def send(client: httpx.AsyncClient, mark: str, **headers: str) -> int:
-    return (await client.post("/form", data={"csrf_token": mark}, headers=headers)).status_code
+async def send(client: httpx.AsyncClient, token: str, **headers: str) -> int:
+    return (await client.post("/form", data={"csrf_token": token}, headers=headers)).status_code
 
 
-async def test_a_form_of_this_browser_is_taken_and_no_other(visit: Client) -> None:
+async def test_the_token_of_this_browser_is_accepted_and_no_other(visit: Client) -> None:
     async with visit() as mine, visit() as other:
         first, again = (await mine.get("/form")).text, (await mine.get("/form")).text
         others = (await other.get("/form")).text
 
         assert first == again != others
         assert await send(mine, first) == 200
-        assert [await send(mine, mark) for mark in (others, "", "\u00e9", first + "x")] == [403] * 4
+        assert [await send(mine, token) for token in (others, "", "\u00e9", first + "x")] == [403] * 4
         assert (await mine.post("/form")).status_code == 403
     async with visit() as without_cookie:
         assert await send(without_cookie, first) == 403
 
 
-async def test_a_script_of_ours_may_say_the_mark_in_a_header(visit: Client) -> None:
+async def test_a_script_may_send_the_token_in_a_header(visit: Client) -> None:
     async with visit() as client:
-        mark = (await client.get("/form")).text
+        token = (await client.get("/form")).text
 
-        assert (await client.post("/form", headers={"X-CSRF-Token": mark})).status_code == 200
-        assert (await client.post("/form", headers={"X-CSRF-Token": mark[1:]})).status_code == 403
+        assert (await client.post("/form", headers={"X-CSRF-Token": token})).status_code == 200
+        assert (await client.post("/form", headers={"X-CSRF-Token": token[1:]})).status_code == 403
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -60,17 +60,17 @@ async def test_the_cookie_of_a_browser_is_out_of_reach_of_scripts_and_sites(visi
 
 async def test_a_page_without_a_form_gives_no_cookie(visit: Client) -> None:
     async with visit() as client:
-        assert "set-cookie" not in (await client.get("/room")).headers
+        assert "set-cookie" not in (await client.get("/guarded")).headers
 
 
-async def test_a_cookie_that_somebody_made_up_is_replaced(visit: Client) -> None:
+async def test_a_made_up_cookie_is_replaced(visit: Client) -> None:
     async with visit() as client:
-        client.cookies.set(BROWSER_COOKIE, "known", domain=HERE)
+        client.cookies.set(BROWSER_COOKIE, "known", domain=LOCAL)
 
         assert f"{BROWSER_COOKIE}=" in (await client.get("/form")).headers["set-cookie"]
 
 
-async def test_whoever_shows_a_token_needs_no_mark(visit: Client, make_token: MakeToken) -> None:
+async def test_a_request_with_an_api_token_needs_no_csrf_token(visit: Client, make_token: MakeToken) -> None:
     async with visit(await make_token()) as client:
         assert (await client.post("/form")).status_code == 200
 
@@ -79,7 +79,7 @@ def test_the_field_is_hidden_and_escaped() -> None:
     request = Request({"type": "http", "headers": [], "method": "GET", "path": "/"})
     field = csrf_field({"request": request})  # type: ignore[arg-type]  # (a mapping is all that is read of it)
 
-    assert field == f'<input type="hidden" name="csrf_token" value="{form_mark(request)}">'
+    assert field == f'<input type="hidden" name="csrf_token" value="{csrf_token(request)}">'
 
 
 async def test_a_page_of_another_origin_changes_nothing(visit: Client) -> None:
@@ -89,22 +89,22 @@ async def test_a_page_of_another_origin_changes_nothing(visit: Client) -> None:
     for headers in foreign:
         async with visit(**headers) as client:
             for method in ("POST", "PUT", "PATCH", "DELETE"):
-                assert (await client.request(method, "/room")).status_code == 403, headers
-            assert (await client.get("/room")).status_code == 200
+                assert (await client.request(method, "/guarded")).status_code == 403, headers
+            assert (await client.get("/guarded")).status_code == 200
 
 
-async def test_our_own_pages_and_clients_that_are_no_browser_do(visit: Client) -> None:
-    ours = {"Origin": f"http://{HERE}", "Sec-Fetch-Site": "same-origin"}
+async def test_own_pages_and_clients_that_are_no_browser_do(visit: Client) -> None:
+    ours = {"Origin": f"http://{LOCAL}", "Sec-Fetch-Site": "same-origin"}
     for headers in ({}, ours, {"Sec-Fetch-Site": "none"}):
         async with visit(**headers) as client:
-            assert (await client.post("/room")).status_code == 200, headers
+            assert (await client.post("/guarded")).status_code == 200, headers
 
 
-async def test_a_token_is_heard_from_everywhere(visit: Client, make_token: MakeToken) -> None:
+async def test_an_api_token_is_accepted_from_every_origin(visit: Client, make_token: MakeToken) -> None:
     async with visit(await make_token(), Origin="https://notes.example") as client:
-        assert (await client.post("/room")).status_code == 200
+        assert (await client.post("/guarded")).status_code == 200
 
 
-async def test_a_strangers_page_cannot_log_its_reader_in(visit: Client) -> None:
+async def test_a_page_of_another_site_cannot_log_its_reader_in(visit: Client) -> None:
     async with visit(Origin="https://evil.example") as client:
         assert (await client.post("/login", data={"token": "ragq_x"})).status_code == 403

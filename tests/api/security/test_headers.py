@@ -1,4 +1,4 @@
-"""What every reply carries, and what no request may bring."""
+"""Security headers of replies, and the limits of requests."""
 
 from collections.abc import AsyncIterator
 
@@ -18,7 +18,7 @@ from tests.api.security.conftest import Client, MakeToken
 
 @pytest.fixture
 def several(app: FastAPI) -> None:
-    """Addresses that fail, that take a body, and that say for themselves what a browser may do."""
+    """Addresses that fail, that take a body, and that set a policy of their own."""
 
     @app.get("/broken")
     async def broken() -> None:
@@ -37,8 +37,8 @@ def several(app: FastAPI) -> None:
         return Response("<svg/>", media_type="image/svg+xml", headers={"Content-Security-Policy": "sandbox"})
 
 
-async def test_every_reply_says_how_little_a_browser_may_do(several: None, visit: Client) -> None:
-    expected = {"/room": 200, "/nowhere": 404, "/broken": 500, "/static/style.css": 200, "/login": 200}
+async def test_every_reply_has_the_security_headers(several: None, visit: Client) -> None:
+    expected = {"/guarded": 200, "/nowhere": 404, "/broken": 500, "/static/style.css": 200, "/login": 200}
     async with visit() as client:
         for path, status in expected.items():
             reply = await client.get(path)
@@ -48,11 +48,16 @@ async def test_every_reply_says_how_little_a_browser_may_do(several: None, visit
             assert reply.headers["cache-control"] == ("no-cache" if path.startswith("/static") else "no-store")
 
 
-async def test_refusals_at_the_door_carry_them_too(visit: Client, make_token: MakeToken) -> None:
+async def test_refused_requests_have_them_too(visit: Client, make_token: MakeToken) -> None:
     await make_token()
     async with visit() as client, visit(name="evil.example") as misled:
-        for reply in (await client.get("/room"), await misled.get("/room")):
+        for reply in (await client.get("/guarded"), await misled.get("/guarded")):
             assert reply.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+
+
+def test_no_site_may_frame_a_page() -> None:
+    assert HEADERS["X-Frame-Options"] == "DENY"
+    assert "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
 
 
 def test_no_script_and_no_style_may_stand_in_a_page() -> None:
@@ -60,7 +65,7 @@ def test_no_script_and_no_style_may_stand_in_a_page() -> None:
     assert CONTENT_SECURITY_POLICY.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
 
 
-async def test_a_reply_may_be_narrower_by_itself(several: None, visit: Client) -> None:
+async def test_a_reply_may_set_a_policy_of_its_own(several: None, visit: Client) -> None:
     async with visit() as client:
         assert (await client.get("/plot/x")).headers["content-security-policy"] == "sandbox"
 
@@ -74,17 +79,17 @@ async def test_no_page_of_documentation_comes_from_elsewhere(visit: Client) -> N
 async def test_the_server_answers_to_addresses_and_localhost(visit: Client, make_token: MakeToken) -> None:
     names = ["127.0.0.1:8420", "localhost:8420", "LOCALHOST", "[::1]:8420", "10.0.0.5"]
     async with visit(await make_token()) as client:
-        found = {name: (await client.get("/room", headers={"Host": name})).status_code for name in names}
+        found = {name: (await client.get("/guarded", headers={"Host": name})).status_code for name in names}
 
     assert found == dict.fromkeys(names, 200)
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/html"])
-async def test_it_answers_to_no_name_that_a_stranger_could_point_here(visit: Client, accept: str) -> None:
+async def test_it_refuses_names_that_another_site_could_rebind(visit: Client, accept: str) -> None:
     misled = ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8420"]
     broken = ["", "a b", "me@127.0.0.1", "127.0.0.1/x", "[::1"]
     async with visit(Accept=accept) as client:
-        replies = {name: await client.get("/room", headers={"Host": name}) for name in (*misled, *broken)}
+        replies = {name: await client.get("/guarded", headers={"Host": name}) for name in (*misled, *broken)}
 
     assert {name: reply.status_code for name, reply in replies.items()} == {
         **dict.fromkeys(misled, 421),
@@ -127,10 +132,10 @@ async def test_a_body_that_is_too_large_is_refused_however_it_comes(several: Non
 async def test_other_origins_may_call_only_when_they_are_listed(ctx: ApiContext, visit: Client) -> None:
     preflight = {"Origin": "https://notes.example", "Access-Control-Request-Method": "POST"}
     async with visit() as client:
-        refused = await client.options("/room", headers=preflight)
+        refused = await client.options("/guarded", headers=preflight)
         assert "access-control-allow-origin" not in refused.headers
 
-    friendly = make_app(
+    with_cors = make_app(
         ApiContext(
             settings=ProcessSettings(ragq_api_cors_origins="https://notes.example"),
             database=ctx.database,
@@ -138,18 +143,18 @@ async def test_other_origins_may_call_only_when_they_are_listed(ctx: ApiContext,
         )
     )
 
-    @friendly.post("/room")
+    @with_cors.post("/guarded")
     async def change() -> None: ...
 
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(friendly), base_url="http://127.0.0.1") as client:
-        assert (await client.options("/room", headers=preflight)).status_code == 200
-        sent = await client.post("/room", headers={"Origin": "https://notes.example"})
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(with_cors), base_url="http://127.0.0.1") as client:
+        assert (await client.options("/guarded", headers=preflight)).status_code == 200
+        sent = await client.post("/guarded", headers={"Origin": "https://notes.example"})
         assert (sent.status_code, sent.headers["access-control-allow-origin"]) == (200, "https://notes.example")
         assert "access-control-allow-credentials" not in sent.headers
         assert (
-            await client.options("/room", headers=preflight | {"Origin": "https://evil.example"})
+            await client.options("/guarded", headers=preflight | {"Origin": "https://evil.example"})
         ).status_code == 400
-        assert (await client.post("/room", headers={"Origin": "https://evil.example"})).status_code == 403
+        assert (await client.post("/guarded", headers={"Origin": "https://evil.example"})).status_code == 403
 
 
 async def test_a_log_line_names_the_route_and_nothing_that_was_sent(

@@ -27,8 +27,8 @@ from schemas.values.queries import (
     Source,
     ValidatedChunks,
 )
-from services.questions.ask import ask, one_question
-from services.questions.edits import found
+from services.questions.ask import ask, single_query
+from services.questions.lookup import get_query
 from services.questions.submission import QueryRequest
 from store.database import Connection
 from store.questions.queries import StoredQuery
@@ -133,7 +133,7 @@ def settings(environment: Mapping[str, str] = NOTHING_SET) -> EffectiveSettings:
 
 def request(text: str = "Why is tea dark?", **wanted: Any) -> QueryRequest:
     """A question to the corpus of these tests."""
-    return QueryRequest(queries=one_question(text), corpus="small", **wanted)
+    return QueryRequest(queries=single_query(text), corpus="small", **wanted)
 
 
 async def store_small_corpus(connection: Connection) -> None:
@@ -151,11 +151,11 @@ async def a_question(
     """A question, asked, with these stages carried out."""
     await store_small_corpus(connection)
     asked = await ask(connection, request(text, **wanted), settings(environment), key=None)
-    await carry_out(connection, asked.job_id, *done)
-    return await found(connection, asked.query_id)
+    await complete_stages(connection, asked.job_id, *done)
+    return await get_query(connection, asked.query_id)
 
 
-async def carry_out(connection: Connection, job_id: int, *names: str) -> None:
+async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:
     """Do stages of a job as a worker does."""
     for name in names:
         claim = await stages.claim(connection, job_id, name, "worker", 60)

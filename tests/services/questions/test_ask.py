@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from schemas.errors import IdempotencyKeyReusedError, PresetMissingError, QueryMissingError, QueryValueError
-from services.questions.ask import Asked, answer, ask, one_question
+from services.questions.answers import answer
+from services.questions.ask import AskResult, ask, single_query
 from store.access.idempotency import RequestKey
 from store.database import Connection, Database
 from store.questions import queries
@@ -34,10 +35,10 @@ async def test_a_question_is_always_a_new_run(database: Database) -> None:
 
 
 async def test_the_same_key_finds_the_question_that_it_made(database: Database) -> None:
-    async def one(connection: Connection) -> Asked:
+    async def one(connection: Connection) -> AskResult:
         return await ask(connection, request(), settings(), key=KEY)
 
-    async def on_its_own() -> Asked:
+    async def on_its_own() -> AskResult:
         async with database.connection() as connection:
             return await one(connection)
 
@@ -84,12 +85,12 @@ async def test_nothing_is_stored_when_the_request_is_refused(database: Database)
 )
 def test_a_text_that_cannot_be_asked_is_refused(text: str, problem: str) -> None:
     with pytest.raises(QueryValueError, match=problem):
-        one_question(text)
+        single_query(text)
 
 
 def test_blanks_around_a_question_are_not_asked() -> None:
-    assert one_question("  Why?\n").queries[0].text == "Why?"
-    assert len(one_question(" " + "a" * 2000).queries[0].text) == 2000
+    assert single_query("  Why?\n").queries[0].text == "Why?"
+    assert len(single_query(" " + "a" * 2000).queries[0].text) == 2000
 
 
 async def test_a_pasted_answer_is_stored_once_under_a_key(database: Database) -> None:

@@ -7,30 +7,30 @@ import pytest
 from schemas.errors import (
     NothingToDoError,
     PresetMissingError,
-    PresetOfSetError,
     QueryMissingError,
+    QuerySetPresetError,
     QueryValueError,
     Refused,
     StageRunningError,
     StepNotReadyError,
 )
 from schemas.settings.preset import Preset
+from schemas.values.failures import AttemptError
 from schemas.values.query_sets import QuerySet, SubmittedQuery
-from services.questions.ask import answer
-from services.questions.edits import run_again
-from services.questions.steps import Step, run_rest, take_step
+from services.new_runs import store_run
+from services.questions.answers import answer
+from services.questions.steps import Step, run_stages, take_step
 from services.questions.submission import QueryRequest, plan_queries
-from services.submit import keep
 from store.database import Connection, Database
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, runs, stages
+from store.runs import attempts, jobs, pending_chains, runs, stages
 from tests.services.questions.questions import (
     PROMPT,
     WHOLE,
     a_question,
-    carry_out,
     chain,
+    complete_stages,
     flaws,
     job_status,
     settings,
@@ -43,15 +43,15 @@ TO_AUGMENT = WHOLE[:7]
 
 
 async def sources_asked_for(connection: Connection, query: StoredQuery) -> object:
-    job = await runs.job(connection, query.job_id)
+    job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return job["inputs"].get("top_n")
+    return job.inputs.get("top_n")
 
 
 async def is_light_model_asked_for(connection: Connection, query: StoredQuery) -> bool:
-    job = await runs.job(connection, query.job_id)
+    job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return "light_model" in job["inputs"]
+    return "light_model" in job.inputs
 
 
 async def preset_wide(connection: Connection) -> None:
@@ -83,18 +83,18 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
         query = await a_question(connection, until=until)
         already = WHOLE if ran_to_its_end else done
         if until is not None and len(already) > 1:
-            await carry_out(connection, query.job_id, "expand")
-            await run_rest(connection, query)
+            await complete_stages(connection, query.job_id, "expand")
+            await run_stages(connection, query)
             already = already[1:]
-        await carry_out(connection, query.job_id, *already)
+        await complete_stages(connection, query.job_id, *already)
 
         assert (await take_step(connection, query, step)).job_id == query.job_id
 
         assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
         assert await job_status(connection, query.job_id) == "waiting"
-        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
         assert tuple(stage.stage for stage in pending.stages) == runs_now
-        await carry_out(connection, query.job_id, *runs_now)
+        await complete_stages(connection, query.job_id, *runs_now)
         assert await job_status(connection, query.job_id) == "succeeded"
         assert await flaws(connection) == []
 
@@ -106,7 +106,7 @@ async def test_several_steps_run_one_after_the_other(database: Database) -> None
         await take_step(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
 
         assert list(await chain(connection, query.job_id)) == list(TO_CONSOLIDATE)
-        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
         assert tuple(stage.stage for stage in pending.stages) == TO_CONSOLIDATE[2:]
 
 
@@ -139,11 +139,11 @@ async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(databa
         query = await a_question(connection, *WHOLE)
 
         await take_step(connection, query, Step.EMBED)
-        await carry_out(connection, query.job_id, "embed")
-        await run_rest(connection, query)
-        await carry_out(connection, query.job_id, *WHOLE[2:])
+        await complete_stages(connection, query.job_id, "embed")
+        await run_stages(connection, query)
+        await complete_stages(connection, query.job_id, *WHOLE[2:])
 
-        numbers = [(row["stage"], row["number"]) for row in await attempts.history(connection, query.job_id)]
+        numbers = [(tried.stage, tried.number) for tried in await attempts.history(connection, query.job_id)]
         assert numbers == [(stage, 1) for stage in WHOLE] + [(stage, 2) for stage in WHOLE[1:]]
         assert await flaws(connection) == []
 
@@ -153,7 +153,7 @@ async def test_a_running_stage_stands_in_the_way(database: Database) -> None:
         query = await a_question(connection, "expand")
         await stages.claim(connection, query.job_id, "embed", "worker", 60)
 
-        for change in (take_step(connection, query, Step.EXPAND), run_rest(connection, query)):
+        for change in (take_step(connection, query, Step.EXPAND), run_stages(connection, query)):
             with pytest.raises(StageRunningError):
                 await change
 
@@ -163,7 +163,7 @@ async def test_a_question_that_is_gone_takes_no_step(database: Database) -> None
         query = await a_question(connection)
         await connection.execute("DELETE FROM queries")
 
-        for change in (take_step(connection, query, Step.EXPAND), run_rest(connection, query)):
+        for change in (take_step(connection, query, Step.EXPAND), run_stages(connection, query)):
             with pytest.raises(QueryMissingError):
                 await change
 
@@ -171,9 +171,9 @@ async def test_a_question_that_is_gone_takes_no_step(database: Database) -> None
 async def test_the_rest_runs_from_the_first_stage_that_is_not_done(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, until="expand")
-        await carry_out(connection, query.job_id, "expand")
+        await complete_stages(connection, query.job_id, "expand")
 
-        await run_rest(connection, query)
+        await run_stages(connection, query)
 
         assert await chain(connection, query.job_id) == {
             "expand": "done",
@@ -187,11 +187,11 @@ async def test_the_rest_takes_up_a_failed_stage(database: Database) -> None:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.B", "broke", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
 
-        await run_rest(connection, query)
+        await run_stages(connection, query)
 
-        await carry_out(connection, query.job_id, *WHOLE[1:])
+        await complete_stages(connection, query.job_id, *WHOLE[1:])
         assert await job_status(connection, query.job_id) == "succeeded"
 
 
@@ -200,7 +200,7 @@ async def test_the_rest_of_a_whole_chain_is_nothing(database: Database) -> None:
         query = await a_question(connection, *WHOLE)
 
         with pytest.raises(NothingToDoError, match="every stage"):
-            await run_rest(connection, query)
+            await run_stages(connection, query)
 
         assert await job_status(connection, query.job_id) == "succeeded"
 
@@ -220,8 +220,8 @@ async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(datab
     "next_step",
     [
         lambda connection, query: take_step(connection, query, Step.ANSWER),
-        run_rest,
-        lambda connection, query: run_again(connection, query, start="generate", until=None),
+        run_stages,
+        lambda connection, query: run_stages(connection, query, first="generate"),
     ],
 )
 async def test_the_light_model_is_asked_for_until_the_next_step(
@@ -230,8 +230,8 @@ async def test_the_light_model_is_asked_for_until_the_next_step(
     async with database.connection() as connection:
         query = await a_question(connection, *TO_CONSOLIDATE)
 
-        await take_step(connection, query, Step.ANSWER, light=True)
-        await carry_out(connection, query.job_id, "augment")
+        await take_step(connection, query, Step.ANSWER, use_light_model=True)
+        await complete_stages(connection, query.job_id, "augment")
         assert await is_light_model_asked_for(connection, query)
 
         await next_step(connection, query)
@@ -242,7 +242,7 @@ async def test_an_answer_again_can_be_by_the_light_model(database: Database) -> 
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
 
-        await run_again(connection, query, start="generate", until=None, light=True)
+        await run_stages(connection, query, first="generate", use_light_model=True)
 
         assert await is_light_model_asked_for(connection, query)
 
@@ -252,7 +252,7 @@ async def test_a_move_to_another_preset_takes_the_light_model_along(database: Da
         query = await a_question(connection, *TO_CONSOLIDATE)
         await preset_wide(connection)
 
-        moved = await take_step(connection, query, Step.ANSWER, preset="Broad", light=True)
+        moved = await take_step(connection, query, Step.ANSWER, preset="Broad", use_light_model=True)
 
         assert await is_light_model_asked_for(connection, moved)
         assert not await is_light_model_asked_for(connection, query)
@@ -273,12 +273,12 @@ async def test_the_prompt_is_made_again_for_another_number_of_sources(
 ) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *TO_CONSOLIDATE)
-        await run_rest(connection, query, top_n=before)
-        await carry_out(connection, query.job_id, "augment")
+        await run_stages(connection, query, top_n=before)
+        await complete_stages(connection, query.job_id, "augment")
 
-        await run_rest(connection, query, top_n=after)
+        await run_stages(connection, query, top_n=after)
 
-        (pending,) = await runs.pending_chains(connection, [query.job_id])
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
         assert pending.stages[0].stage == first
 
 
@@ -321,12 +321,12 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
         vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
         assert vectors[0] == vectors[1] != []
         (carried,) = await attempts.history(connection, moved.job_id, "embed")
-        assert carried["worker_id"] == "by hand"
-        assert carried["inputs"] == {"by": "by hand", "from": {"job": query.job_id, "attempt": 1}}
+        assert carried.worker_id == "manual"
+        assert carried.inputs == {"by": "manual", "from": {"job": query.job_id, "attempt": 1}}
         assert await sources_asked_for(connection, moved) == 2
         assert len(await queries.results(connection, query.id)) == 1
         assert await job_status(connection, query.job_id) == "cancelled"
-        await carry_out(connection, moved.job_id, "retrieve", "rerank", "validate")
+        await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
         assert await job_status(connection, moved.job_id) == "succeeded"
         assert await flaws(connection) == []
 
@@ -336,7 +336,7 @@ async def test_the_rest_of_the_chain_can_run_by_another_preset(database: Databas
         query = await a_question(connection, *TO_AUGMENT)
         await preset_wide(connection)
 
-        moved = await run_rest(connection, query, preset="Broad")
+        moved = await run_stages(connection, query, preset="Broad")
 
         assert list((await chain(connection, moved.job_id)).values()) == ["done"] * 6 + ["ready", "waiting"]
         context = await attempts.output(connection, moved.job_id, "consolidate")
@@ -366,10 +366,51 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Databas
     async with database.connection() as connection:
         await store_small_corpus(connection)
         planned = await plan_queries(connection, QueryRequest(queries=asked, corpus="small"), settings())
-        stored = await keep(connection, planned)
+        stored = await store_run(connection, planned)
         await preset_wide(connection)
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None
 
-        with pytest.raises(PresetOfSetError, match="one of 2"):
+        with pytest.raises(QuerySetPresetError, match="one of 2"):
             await take_step(connection, query, Step.EXPAND, preset="Broad")
+
+
+async def test_chosen_stages_run_and_the_chain_ends_after_the_last(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await run_stages(connection, query, first="rerank", last="consolidate")
+
+        assert list((await chain(connection, query.job_id)).values()) == ["done"] * 3 + ["ready", "waiting", "waiting"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "problem"),
+    [
+        ("dance", None, "'dance' is not one of those up to 'generate'"),
+        ("generate", "retrieve", "'generate' is not one of those up to 'retrieve'"),
+        (None, "dance", "has no stage 'dance'"),
+        ("rerank", None, "not ready for step 'rerank': step 'retrieve' comes first"),
+    ],
+)
+async def test_stages_that_cannot_run_are_refused(
+    database: Database, first: str | None, last: str | None, problem: str
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand", "embed")
+        before = await chain(connection, query.job_id)
+
+        with pytest.raises(Refused, match=problem):
+            await run_stages(connection, query, first=first, last=last)
+
+        assert await chain(connection, query.job_id) == before
+
+
+async def test_a_part_of_the_chain_that_is_done_has_nothing_to_run(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        with pytest.raises(NothingToDoError):
+            await run_stages(connection, query, last="retrieve")
+
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")

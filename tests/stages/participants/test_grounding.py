@@ -80,7 +80,7 @@ def test_with_the_check_off_everything_is_kept() -> None:
 def test_all_rejected_raises_where_asked_without_showing_a_quote() -> None:
     check = GroundingCheck(fail_on_all_rejected=True)
 
-    with pytest.raises(EvidenceGroundingError, match=r"^None of 2 extracted quotes stands in the transcript\.$"):
+    with pytest.raises(EvidenceGroundingError, match=r"^None of 2 extracted quotes is in the transcript\.$"):
         keep_grounded({PHQ8Item.SLEEP: ["invented", "made up"]}, TRANSCRIPT, check)
 
 

@@ -71,7 +71,9 @@ async def test_a_search_that_gives_the_tested_participant_is_caught() -> None:
         ) -> list[tuple[Reference, ...]]:
             return [(reference(chunk_id=exclude_participant),)]
 
-    with pytest.raises(ReferenceLeakError, match="Reference index 7 gave chunks of participant 300, who is under test"):
+    with pytest.raises(
+        ReferenceLeakError, match="Reference index 7 returned chunks of participant 300, who is under test"
+    ):
         await retrieve(Leaky(), PHQ8Item.SLEEP)
 
 

@@ -130,7 +130,7 @@ async def test_repairs_of_the_used_reply_are_recorded() -> None:
 
 
 async def test_a_reply_that_was_cut_off_is_asked_for_again() -> None:
-    with pytest.raises(ScoringRetriesExhausted, match="2 re-asks did not help; the last time it was cut off") as caught:
+    with pytest.raises(ScoringRetriesExhausted, match="2 retries did not help; the last time it was cut off") as caught:
         await score(replying(*[reply_of()] * 3, stop_reason="length"), replace(PLAN, retries=2))
 
     assert isinstance(caught.value.__cause__, LLMResponseParseError)

@@ -99,7 +99,7 @@ def failed(job_id: int, subject: int, *, attempt: int = 1, at: int = 0, **change
             "subject": str(subject),
             "stage": "score",
             "attempt": attempt,
-            "error_type": "schemas.errors.LLMTimeoutError",
+            "type": "schemas.errors.LLMTimeoutError",
             "message": "LLM request timed out after 600s",
             "category": "scoring_llm_timeout",
             "evidence_key": None,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import DuplicateWorkError, WorkChangedError
-from schemas.values.corpora import VectorStatus
+from schemas.statuses import VectorStatus
 from store.corpora import chunks, corpora, works
 from store.corpora.works import ImportOutcome
 from store.database import Connection, Database

@@ -7,22 +7,24 @@ import pytest
 from schemas.errors import QueryMissingError, ResultMissingError, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.values.failures import AttemptError
 from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
-from services.questions.ask import answer, ask
-from services.questions.edits import found
-from services.questions.patch import QueryPatch, patch
+from services.new_runs import store_run
+from services.questions.answers import answer
+from services.questions.ask import ask
+from services.questions.edits import QueryEdit, edit
+from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from services.questions.submission import QueryRequest, plan_queries
-from services.submit import keep
 from store.database import Connection, Database
 from store.questions import deletions, presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, ledger, runs, stages
+from store.runs import attempts, ledger, overviews, stages
 from tests.services.questions.questions import (
     OUTPUTS,
     WHOLE,
     a_question,
-    carry_out,
+    complete_stages,
     flaws,
     request,
     settings,
@@ -75,16 +77,16 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
         settings(),
         key=None,
     )
-    query = await found(connection, asked.query_id)
+    query = await get_query(connection, asked.query_id)
     await take_step(connection, query, Step.EXPAND, through=Step.ANSWER)
     await call_a_model(connection, asked.job_id, "expand", f"What is a {MARK}?")
-    await carry_out(connection, asked.job_id, *WHOLE[1:])
+    await complete_stages(connection, asked.job_id, *WHOLE[1:])
     await answer(connection, query, f"A {MARK}, said by hand.", key=None)
-    await patch(connection, query, QueryPatch(hyde_answer=f"The {MARK} is a bird."))
+    await edit(connection, query, QueryEdit(hyde_answer=f"The {MARK} is a bird."), run=False)
     await take_step(connection, query, Step.EMBED)
     claim = await stages.claim(connection, asked.job_id, "embed", "worker", 60)
     assert claim is not None
-    failure = stages.Failure("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
+    failure = AttemptError("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
     await stages.fail(connection, claim, failure, inputs={})
     await connection.execute("INSERT INTO query_judgement VALUES ($1, $2, 1)", query.id, f"{MARK}.md")
     return query
@@ -110,7 +112,7 @@ async def test_the_runs_that_a_question_moved_away_from_go_with_it(database: Dat
         for name in ("Broad", "Broader"):
             await presets.create(connection, name, Preset())
             query = await take_step(connection, query, Step.EXPAND, preset=name)
-            await carry_out(connection, query.job_id, "expand")
+            await complete_stages(connection, query.job_id, "expand")
         assert await counted(connection, "run", "job") == [3, 3]
 
         await deletions.delete_query(connection, query)
@@ -127,11 +129,11 @@ async def test_a_call_that_another_job_used_too_stays(database: Database) -> Non
         await deletions.delete_query(connection, query)
 
         assert await counted(connection, "llm_call", "llm_call_use", "queries", "run") == [1, 1, 1, 1]
-        await deletions.delete_query(connection, await found(connection, other.query_id))
+        await deletions.delete_query(connection, await get_query(connection, other.query_id))
         assert await counted(connection, "llm_call") == [0]
 
 
-async def test_one_question_of_a_set_can_go_and_the_set_is_asked_whole_again(database: Database) -> None:
+async def test_single_query_of_a_set_can_go_and_the_set_is_asked_whole_again(database: Database) -> None:
     texts = {"q1": f"What is a {MARK}?", "q2": "What is a bridge?"}
     asked = QueryRequest(
         queries=QuerySet(
@@ -143,20 +145,20 @@ async def test_one_question_of_a_set_can_go_and_the_set_is_asked_whole_again(dat
     async with database.connection() as connection:
         await store_small_corpus(connection)
         planned = await plan_queries(connection, asked, settings())
-        stored = await keep(connection, planned)
+        stored = await store_run(connection, planned)
         for job_id in stored.job_ids:
-            await carry_out(connection, job_id, "expand", "embed")
-        assert (await keep(connection, planned)).is_new is False
+            await complete_stages(connection, job_id, "expand", "embed")
+        assert (await store_run(connection, planned)).is_new is False
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None
 
         await deletions.delete_query(connection, query)
 
         assert await marked(connection) == []
-        overview = await runs.overview(connection, stored.run_id)
+        overview = await overviews.overview(connection, stored.run_id)
         assert overview is not None and overview.jobs == 1
         assert (await attempts.audit(connection, stored.run_id)) == (2, [])
-        again = await keep(connection, planned)
+        again = await store_run(connection, planned)
         assert (again.is_new, len(again.job_ids)) == (True, 2)
 
 
@@ -168,7 +170,7 @@ async def test_a_question_whose_stage_runs_stays(database: Database) -> None:
         with pytest.raises(StageRunningError):
             await deletions.delete_query(connection, query)
 
-        assert await found(connection, query.id) == query
+        assert await get_query(connection, query.id) == query
 
 
 async def test_a_worker_that_lost_its_question_stores_nothing(database: Database) -> None:

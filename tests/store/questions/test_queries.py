@@ -5,12 +5,14 @@ import json
 import pytest
 
 from schemas.errors import ResultMissingError
+from schemas.statuses import QueryStatus
+from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import attempts, edits, runs, stages
-from store.runs.runs import NewJob, NewRun, Stored
+from store.runs import attempts, edits, job_control, runs, stages
+from store.runs.runs import NewJob, NewRun, StoredRun
 
 CHAIN = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
 SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
@@ -26,7 +28,7 @@ async def corpus(connection: Connection) -> int:
     return corpus_id
 
 
-async def kept(connection: Connection, *texts: str) -> tuple[Stored, int]:
+async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
     corpus_id = await corpus(connection)
     asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
     jobs = [NewJob(mode="answer", subject=query.external_id, inputs={}, stages=CHAIN) for query in asked]
@@ -109,9 +111,9 @@ async def test_lines_come_by_pages_and_by_status(database: Database) -> None:
         assert [line.original_query for line in (*page, *rest)] == ["fourth", "third", "second", "first"]
         assert await queries.lines(connection, before=rest[-1].id) == []
 
-        waiting = await queries.lines(connection, statuses=["needs_embeddings"], limit=2)
+        waiting = await queries.lines(connection, statuses=[QueryStatus.NEEDS_EMBEDDINGS], limit=2)
         assert [line.original_query for line in waiting] == ["fourth", "third"]
-        (found,) = await queries.lines(connection, statuses=["needs_retrieval", "ready"])
+        (found,) = await queries.lines(connection, statuses=[QueryStatus.NEEDS_RETRIEVAL, QueryStatus.READY])
         assert found.original_query == "second"
 
         await connection.execute("DELETE FROM queries WHERE original_query = 'third'")
@@ -124,11 +126,11 @@ async def test_a_failed_embedding_shows_as_vec_err_and_goes_away_with_a_retry(da
         await carry_out(connection, stored.job_ids[0], "expand")
         claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.B", "broke", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
         (line,) = await queries.lines(connection)
         assert (line.status, line.vector_status) == ("vec_err", "vec_err")
 
-        await runs.retry(connection, run_id=stored.run_id)
+        await job_control.retry(connection, run_id=stored.run_id)
 
         assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
 

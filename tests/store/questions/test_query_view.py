@@ -1,12 +1,12 @@
 """A question with everything that holds for it now."""
 
+from schemas.values.failures import AttemptError
 from store.database import Database
 from store.questions.query_view import query_view
 from store.runs import edits, stages
-from store.runs.stages import Failure
 from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOUND, VALIDATED, WHOLE, a_question
 
-BROKEN = Failure("schemas.errors.WorkChangedError", "Work 7 changed.", "work_changed", {"words": "private"})
+BROKEN = AttemptError("schemas.errors.WorkChangedError", "Work 7 changed.", "work_changed", {"words": "private"})
 
 
 async def test_a_new_question_has_nothing_yet(database: Database) -> None:

@@ -7,19 +7,20 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.statuses import JobStatus
+from schemas.values.failures import AttemptError
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.references.index_runs import Published
 from store.references.references import StoredIndex
-from store.runs import runs, stages
-from store.runs.run_state import run_state
-from store.runs.runs import RunOverview
-from store.runs.stages import Claim, Failure
+from store.runs import job_control, overviews, runs, stages
+from store.runs.overviews import RunOverview
+from store.runs.stages import Claim
+from store.views.run_state import run_state
 from tests.store.reference_indexes import PLAN, index_run
 
 CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
 VECTORS = np.eye(2, dtype=np.float32)
-NAN = Failure("schemas.errors.EmbeddingValidationError", "it is NaN", "embedding_nan", {})
+NAN = AttemptError("schemas.errors.EmbeddingValidationError", "it is NaN", "embedding_nan", {})
 
 
 async def planned(connection: Connection, *participants: int, may_be_partial: bool = True) -> tuple[int, list[int]]:
@@ -138,7 +139,7 @@ async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_th
         await fail(connection, worse)
         await succeed(connection, run_id, good)
         partial = await the_index(connection)
-        await runs.retry(connection, run_id=run_id)
+        await job_control.retry(connection, run_id=run_id)
 
         await embed_and_publish(connection, run_id, bad)
         assert (await the_index(connection)).id == partial.id
@@ -148,7 +149,7 @@ async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_th
 
         fuller = await the_index(connection)
         assert (fuller.participants, (fuller.partial or {})["skipped_participants"]) == (2, [321])
-        await runs.retry(connection, run_id=run_id)
+        await job_control.retry(connection, run_id=run_id)
         assert await embed_and_publish(connection, run_id, worse) == Published(True, 0)
         whole = await the_index(connection)
         assert (whole.participants, whole.partial, whole.run_id) == (3, None, run_id)
@@ -161,7 +162,7 @@ async def test_a_run_that_somebody_cancelled_publishes_nothing(database: Databas
         run_id, (good, bad, cancelled) = await planned(connection, 304, 313, 321)
         await succeed(connection, run_id, good)
         await fail(connection, bad)
-        await runs.hold(connection, JobStatus.CANCELLED, None, job_id=cancelled)
+        await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=cancelled)
 
         assert not await index_runs.is_publication_due(connection, run_id)
         assert await index_runs.publish_again(connection) == []
@@ -216,14 +217,14 @@ async def test_a_run_that_is_only_to_be_published_rests_at_no_moment(
         run_id, (good, bad) = await planned(connection, 304, 313)
         await succeed(connection, run_id, good)
         await fail(connection, bad)
-        overview = runs.overview
+        overview = overviews.overview
 
         async def overtaken(connection: Connection, run_id: int) -> RunOverview | None:
             found = await overview(connection, run_id)
             assert await index_runs.publish_again(reaper) == [good]
             return found
 
-        monkeypatch.setattr(runs, "overview", overtaken)
+        monkeypatch.setattr(overviews, "overview", overtaken)
         state = await run_state(connection, run_id)
 
     assert state is not None

@@ -7,20 +7,21 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.values.failures import AttemptError
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.references.index_runs import Published
 from store.references.references import PostgresReferenceSearch
-from store.runs import runs, stages
-from store.runs.stages import Claim, Failure
+from store.runs import job_control, runs, stages
+from store.runs.stages import Claim
 from tests.fakes.references import IndexedChunk
 from tests.store.reference_indexes import PLAN, index_run, store_index
 
 EAST = np.array([1, 0], dtype=np.float32)
 CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
 VECTORS = np.eye(2, dtype=np.float32)
-BOOM = Failure("builtins.RuntimeError", "it broke", "unknown", {})
+BOOM = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
 
 
 async def planned(connection: Connection, *participants: int) -> tuple[int, list[int]]:
@@ -96,7 +97,7 @@ async def test_while_a_participant_fails_the_older_index_stays(database: Databas
         await stages.fail(connection, await claimed(connection, bad, "chunk"), BOOM, inputs={})
 
         assert [index.run_id for index in await references.current(connection)] == [old_run]
-        await runs.retry(connection, run_id=new_run)
+        await job_control.retry(connection, run_id=new_run)
         await publish(connection, new_run, await embedded(connection, bad))
 
         assert [index.run_id for index in await references.current(connection)] == [new_run]

@@ -5,16 +5,17 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import pytest
 
+from schemas.values.failures import AttemptError
 from store.database import Connection, Database
-from store.runs import attempts, runs, stages
+from store.runs import attempts, job_control, stages
 from store.runs.attempts import Flaw
-from store.runs.runs import Stored
-from store.runs.stages import Claim, Failure
+from store.runs.runs import StoredRun
+from store.runs.stages import Claim
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
-async def told(connection: Connection, store_run: StoreRun) -> Stored:
+async def told(connection: Connection, store_run: StoreRun) -> StoredRun:
     """A run of one job: `extract` failed and was retried, `embed` stored two vectors."""
     stored = await store_run()
 
@@ -23,9 +24,9 @@ async def told(connection: Connection, store_run: StoreRun) -> Stored:
         assert claim is not None
         return claim
 
-    failure = Failure("builtins.RuntimeError", "it broke", "unknown", {})
+    failure = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
     await stages.fail(connection, await claim("extract"), failure, inputs={"transcript": "abc"})
-    await runs.retry(connection, run_id=stored.run_id)
+    await job_control.retry(connection, run_id=stored.run_id)
     await stages.commit(connection, await claim("extract"), inputs={"transcript": "abc"}, output={"quotes": ["one"]})
     vectors = np.array([[0.6, 0.8], [1, 0]], dtype=np.float32)
     await stages.commit(connection, await claim("embed"), inputs={}, output={"items": ["Sleep"]}, vectors=vectors)

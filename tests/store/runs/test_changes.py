@@ -8,11 +8,11 @@ import pytest
 
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import runs, stages
+from store.runs import job_control, stages
 from store.runs.changes import CHANNEL, Change, Changes, Subscription
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 SOON_S = 20.0
 """Far longer than anything here takes."""
@@ -49,7 +49,7 @@ async def test_a_claim_a_commit_and_a_pause_are_told(database: Database, changes
         assert await subscription.next(SOON_S) == this_run
         await stages.commit(connection, held, inputs={}, output={"quote": "up at three"})
         assert await subscription.next(SOON_S) == this_run
-        await runs.hold(connection, JobStatus.PAUSED, "later", job_id=stored.job_ids[0])
+        await job_control.hold(connection, JobStatus.PAUSED, "later", job_id=stored.job_ids[0])
         assert await subscription.next(SOON_S) == this_run
         await store_run()
         assert await subscription.next(SOON_S) == Change(frozenset({stored.run_id + 1}), False)
@@ -142,7 +142,7 @@ async def test_a_notification_holds_ids_alone(
     async with changes.subscribe() as subscription, database.connection() as other:
         await listening(subscription)
         stored = await store_run("316", "319", "330")
-        await runs.hold(other, JobStatus.CANCELLED, "told by nobody", run_id=stored.run_id)
+        await job_control.hold(other, JobStatus.CANCELLED, "told by nobody", run_id=stored.run_id)
         await other.execute(LAST_WORD)
         payloads = []
         while (payload := await heard.get()) != END:

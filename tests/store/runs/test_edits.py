@@ -10,10 +10,10 @@ import pytest
 from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import attempts, edits, runs, stages
-from store.runs.runs import Stored
+from store.runs import attempts, edits, job_control, jobs, pending_chains, stages
+from store.runs.runs import StoredRun
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def carry_out(connection: Connection, job_id: int, *names: str) -> None:
@@ -29,9 +29,9 @@ async def outputs(connection: Connection, job_id: int, *names: str) -> list[obje
 
 
 async def status(connection: Connection, job_id: int) -> str:
-    job = await runs.job(connection, job_id)
+    job = await jobs.job(connection, job_id)
     assert job is not None
-    return str(job["status"])
+    return job.status
 
 
 async def test_a_given_output_takes_the_place_of_the_computed_one_and_later_stages_come_again(
@@ -47,7 +47,7 @@ async def test_a_given_output_takes_the_place_of_the_computed_one_and_later_stag
 
         assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "me"}, None, None]
         assert await status(connection, job_id) == JobStatus.WAITING
-        (chain,) = await runs.pending_chains(connection, [job_id])
+        (chain,) = await pending_chains.pending_chains(connection, [job_id])
         assert [stage.stage for stage in chain.stages] == ["embed", "score"]
         await carry_out(connection, job_id, "embed", "score")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
@@ -64,7 +64,7 @@ async def test_an_edit_with_a_note_pauses_the_job_until_it_is_resumed(database: 
         await edits.set_output(connection, job_id, "extract", {"by": "me"}, pause_note="edited")
 
         assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
-        assert await runs.resume(connection, job_id=job_id) == [job_id]
+        assert await job_control.resume(connection, job_id=job_id) == [job_id]
         await carry_out(connection, job_id, "embed")
 
 
@@ -86,7 +86,7 @@ async def test_a_stage_can_be_done_again(database: Database, store_run: StoreRun
 
         assert await outputs(connection, job_id, "extract", "embed") == [{"by": "extract"}, None]
         await carry_out(connection, job_id, "embed")
-        assert [attempt["number"] for attempt in await attempts.history(connection, job_id, "embed")] == [1, 2]
+        assert [attempt.number for attempt in await attempts.history(connection, job_id, "embed")] == [1, 2]
         with pytest.raises(Refused, match="has no stage 'dance'"):
             await edits.redo(connection, job_id, "dance")
 
@@ -150,8 +150,8 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_what_came_behind_it_s
 
         assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
-        assert await runs.pending_chains(connection, [job_id]) == []
-        assert [attempt["stage"] for attempt in await attempts.history(connection, job_id)] == [
+        assert await pending_chains.pending_chains(connection, [job_id]) == []
+        assert [attempt.stage for attempt in await attempts.history(connection, job_id)] == [
             "extract",
             "embed",
             "score",
@@ -212,7 +212,7 @@ async def test_what_another_job_stored_is_carried_over_with_its_vectors(
         assert copy is not None and copy.value == {"by": "old"}
         assert (await attempts.vectors(connection, copy.attempt_id)).tolist() == vectors.tolist()
         (attempt,) = await attempts.history(connection, new.job_ids[0])
-        assert attempt["inputs"] == {"by": "by hand", "from": {"job": old.job_ids[0], "attempt": 1}}
+        assert attempt.inputs == {"by": "manual", "from": {"job": old.job_ids[0], "attempt": 1}}
         assert (await attempts.audit(connection, new.run_id)).flaws == []
 
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.failures import AttemptError
 from store.database import Database
-from store.runs import ledger, runs, stages
+from store.runs import job_control, jobs, ledger, stages
 from store.runs.failures import run_failures
-from store.runs.stages import Failure
 from tests.stages.reports.builders import scores
 from tests.store.scored import TIMED_OUT, end, store_scored_run
 
@@ -23,7 +23,7 @@ async def test_a_failed_attempt_is_final_until_it_is_retried_and_resolved_when_t
     async with database.connection() as connection:
         run_id = await store_scored_run(connection, {SUBJECT: TIMED_OUT})
         before = await run_failures(connection, run_id)
-        (job_id,) = await runs.retry(connection, run_id=run_id)
+        (job_id,) = await job_control.retry(connection, run_id=run_id)
         waiting = await run_failures(connection, run_id)
         await end(connection, job_id, scores("1"), first="score")
 
@@ -38,7 +38,7 @@ async def test_a_failed_attempt_is_final_until_it_is_retried_and_resolved_when_t
 async def test_a_lost_worker_is_a_failure(database: Database) -> None:
     async with database.connection() as connection:
         run_id = await store_scored_run(connection, {SUBJECT: None})
-        (job_id,) = [row["id"] for row in await runs.grid(connection, run_id) if row["stage"] == "extract"]
+        (job_id,) = await jobs.in_order(connection, run_id, limit=2)
         await stages.claim(connection, job_id, "extract", "worker", 0)
         await stages.expire(connection, max_interruptions=3)
 
@@ -50,10 +50,10 @@ async def test_a_lost_worker_is_a_failure(database: Database) -> None:
 async def test_the_item_of_a_reply_that_could_not_be_used_is_known(database: Database) -> None:
     call = ChatCall(model="m", messages=(), purpose="validate PHQ8_Sleep rank 1")
     reply = ChatReply(text="yes", model="m", digest="d", stop_reason="stop", seconds=1)
-    failure = Failure("x", "not JSON", "validation_json_parse", {})
+    failure = AttemptError("x", "not JSON", "validation_json_parse", {})
     async with database.connection() as connection:
         run_id = await store_scored_run(connection, {SUBJECT: None})
-        (job_id,) = [row["id"] for row in await runs.grid(connection, run_id) if row["stage"] == "extract"]
+        (job_id,) = await jobs.in_order(connection, run_id, limit=2)
         claim = await stages.claim(connection, job_id, "extract", "worker", 60)
         assert claim is not None
         kept = await ledger.keep(connection, "key", call, reply)

@@ -3,13 +3,14 @@
 from collections.abc import Awaitable, Callable
 
 from schemas.statuses import StageStatus
+from schemas.values.failures import AttemptError
 from store.database import Database
 from store.runs import job_progress, stages
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 
 
 async def test_every_job_tells_its_stages_in_the_order_of_the_chain(
-    database: Database, store_run: Callable[..., Awaitable[Stored]]
+    database: Database, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "302")
     first, second = stored.job_ids
@@ -31,13 +32,13 @@ async def test_every_job_tells_its_stages_in_the_order_of_the_chain(
 
 
 async def test_a_failed_job_tells_its_last_error_and_others_tell_none(
-    database: Database, store_run: Callable[..., Awaitable[Stored]]
+    database: Database, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "302")
     async with database.connection() as connection:
         claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.Broken", "broke", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.Broken", "broke", "unknown", {}), inputs={})
 
         found = await job_progress.progress(connection, stored.job_ids)
 

@@ -9,7 +9,7 @@ from schemas.values.reports import Measures
 from schemas.values.scored_runs import CallCount, ScoredJob, ScoredRun, SettingValue
 from stages.reports.report import build_report
 from store.database import Connection, Database
-from store.runs import runs, scored_runs
+from store.runs import job_control, runs, scored_runs
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, end, import_labels, store_scored_run
@@ -85,7 +85,7 @@ async def test_a_retried_run_reports_the_same_but_for_timings(database: Database
         job_ids = [job.job_id for job in (await read(connection, crooked)).jobs]
         for job_id, outcome in zip(reversed(job_ids), reversed(outcomes.values()), strict=True):
             await end(connection, job_id, TIMED_OUT)
-            await runs.retry(connection, job_id=job_id)
+            await job_control.retry(connection, job_id=job_id)
             await end(connection, job_id, outcome, first="score")
         for run_id in (straight, crooked):
             found = build_report(await read(connection, run_id), measures=Measures(bootstrap_resamples=20))

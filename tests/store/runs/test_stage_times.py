@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from store.database import Connection, Database
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
 from store.runs.stage_times import Progress, progress, stage_times
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def test_attempts_are_counted_and_timed_per_stage(database: Database, store_run: StoreRun) -> None:

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.failures import AttemptError
 from store.database import Connection, Database
-from store.runs import attempts, runs, stages
-from store.runs.runs import Stored
-from store.runs.stages import Claim, Committed, Failure
+from store.runs import attempts, job_control, overviews, pending_chains, stages
+from store.runs.runs import StoredRun
+from store.runs.stages import Claim, Committed
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
-FAILURE = Failure("builtins.RuntimeError", "it broke", "unknown", {"words": "private"})
+FAILURE = AttemptError("builtins.RuntimeError", "it broke", "unknown", {"words": "private"})
 
 
 async def claimed(connection: Connection, job_id: int, stage: str = "extract", lease_s: float = 60) -> Claim:
@@ -24,7 +25,7 @@ async def claimed(connection: Connection, job_id: int, stage: str = "extract", l
 
 
 async def job_states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
-    overview = await runs.overview(connection, run_id)
+    overview = await overviews.overview(connection, run_id)
     assert overview is not None
     return overview.states
 
@@ -59,8 +60,8 @@ async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(
             {"a": 1},
             [[0, 1, 2], [3, 4, 5]],
         )
-        assert [chain.stages[0] for chain in await runs.pending_chains(connection, [job_id])] == [
-            runs.PendingStage("embed", 1)
+        assert [chain.stages[0] for chain in await pending_chains.pending_chains(connection, [job_id])] == [
+            pending_chains.PendingStage("embed", 1)
         ]
 
 
@@ -72,7 +73,7 @@ async def test_a_job_succeeds_with_its_last_stage(database: Database, store_run:
             await stages.commit(connection, claim, inputs={}, output={})
 
         assert await job_states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1}
-        assert await runs.pending_chains(connection, stored.job_ids) == []
+        assert await pending_chains.pending_chains(connection, stored.job_ids) == []
 
 
 async def test_a_fenced_off_worker_commits_nothing(database: Database, store_run: StoreRun) -> None:
@@ -89,7 +90,7 @@ async def test_a_fenced_off_worker_commits_nothing(database: Database, store_run
         assert await stages.commit(connection, fresh, inputs={}, output={"who": "fresh"}) == Committed("embed")
 
         history = await attempts.history(connection, job_id, "extract")
-        assert [(row["outcome"], row["output"]) for row in history] == [
+        assert [(attempt.outcome, attempt.output) for attempt in history] == [
             ("interrupted", None),
             ("succeeded", {"who": "fresh"}),
         ]
@@ -127,13 +128,13 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(database:
         await stages.fail(connection, await claimed(connection, job_id, "embed"), FAILURE, inputs={})
         assert await job_states(connection, stored.run_id) == {JobStatus.FAILED: 1}
 
-        assert await runs.retry(connection, run_id=stored.run_id) == [job_id]
+        assert await job_control.retry(connection, run_id=stored.run_id) == [job_id]
 
-        assert [chain.stages for chain in await runs.pending_chains(connection, [job_id])] == [
-            [runs.PendingStage("embed", 2), runs.PendingStage("assemble", 1)]
+        assert [chain.stages for chain in await pending_chains.pending_chains(connection, [job_id])] == [
+            [pending_chains.PendingStage("embed", 2), pending_chains.PendingStage("assemble", 1)]
         ]
         history = await attempts.history(connection, job_id)
-        assert [(row["stage"], row["outcome"], row["error_message"]) for row in history] == [
+        assert [(attempt.stage, attempt.outcome, attempt.error_message) for attempt in history] == [
             ("extract", "succeeded", None),
             ("embed", "failed", "it broke"),
         ]
@@ -164,7 +165,7 @@ async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(database: D
 
         assert seen == [JobStatus.INTERRUPTED, JobStatus.INTERRUPTED, JobStatus.POISONED]
         assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
-        assert await runs.retry(connection, job_id=job_id) == [job_id]
+        assert await job_control.retry(connection, job_id=job_id) == [job_id]
         assert (await claimed(connection, job_id)).attempt == 4
 
 
@@ -206,7 +207,7 @@ async def test_ready_rows_are_counted_where_a_message_is_due(database: Database,
     stored = await store_run("316", "319", "330", "334")
     _waiting, paused, retried, running = stored.job_ids
     async with database.connection() as connection:
-        await runs.hold(connection, JobStatus.PAUSED, None, job_id=paused)
+        await job_control.hold(connection, JobStatus.PAUSED, None, job_id=paused)
         await stages.fail(connection, await claimed(connection, retried), FAILURE, inputs={}, retry_in_s=60)
         await stages.commit(connection, await claimed(connection, running), inputs={}, output={})
 
@@ -267,7 +268,7 @@ async def test_a_held_job_is_not_claimed_and_not_sent(
 ) -> None:
     stored = await store_run()
     async with database.connection() as connection:
-        await runs.hold(connection, status, "why", run_id=stored.run_id)
+        await job_control.hold(connection, status, "why", run_id=stored.run_id)
 
         assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60) is None
         assert await overdue(connection, grace_s=0) == []
@@ -278,11 +279,11 @@ async def test_what_a_worker_computes_for_a_paused_job_is_stored(database: Datab
     stored = await store_run()
     async with database.connection() as connection:
         claim = await claimed(connection, stored.job_ids[0])
-        await runs.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
+        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
 
         assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
         assert await job_states(connection, stored.run_id) == {JobStatus.PAUSED: 1}
-        assert await runs.resume(connection, run_id=stored.run_id) == stored.job_ids
+        assert await job_control.resume(connection, run_id=stored.run_id) == stored.job_ids
         assert (await claimed(connection, stored.job_ids[0], "embed")).fence == 1
 
 
@@ -291,7 +292,7 @@ async def test_looking_at_a_stage_tells_how_it_stands(database: Database, store_
     async with database.connection() as connection:
         await claimed(connection, stored.job_ids[0], lease_s=0)
 
-        assert await stages.look(connection, stored.job_ids[0], "extract") == stages.Look(
+        assert await stages.look(connection, stored.job_ids[0], "extract") == stages.StageLook(
             StageStatus.RUNNING, 1, 0, True, True
         )
         assert await stages.look(connection, 999, "extract") is None

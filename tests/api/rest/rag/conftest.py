@@ -10,20 +10,20 @@ import pytest
 
 from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
+from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin
 from stack.valkey import ValkeyServer
 from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import stages
-from store.runs.stages import Failure
 from tests.services.questions.questions import OUTPUTS, PROMPT, VECTORS, a_question, store_small_corpus
 from workers.app import make_app as make_broker
 
 ANSWER: Final = Answer(
     origin=Origin.MODEL, model="tiny", prompt_hash="p", text="By oxygen [S1][S9].", cited=("S1",), unknown=("S9",)
 )
-NO_FAILURES: Final[Mapping[str, Failure]] = MappingProxyType({})
+NO_FAILURES: Final[Mapping[str, AttemptError]] = MappingProxyType({})
 
 Ask = Callable[..., Awaitable[StoredQuery]]
 Working = Callable[..., AbstractAsyncContextManager[None]]
@@ -74,7 +74,7 @@ def working(ctx: ApiContext) -> Working:
     """A worker that does every stage that is due, with outputs of the right shape. `fails` says what it cannot do."""
 
     @asynccontextmanager
-    async def worker(fails: Mapping[str, Failure] = NO_FAILURES) -> AsyncIterator[None]:
+    async def worker(fails: Mapping[str, AttemptError] = NO_FAILURES) -> AsyncIterator[None]:
         stop = asyncio.Event()
         work = asyncio.create_task(_work(ctx.database, fails, stop))
         yield
@@ -84,7 +84,7 @@ def working(ctx: ApiContext) -> Working:
     return worker
 
 
-async def _work(database: Database, fails: Mapping[str, Failure], stop: asyncio.Event) -> None:
+async def _work(database: Database, fails: Mapping[str, AttemptError], stop: asyncio.Event) -> None:
     while not stop.is_set():
         async with database.connection() as connection:
             due = await connection.fetchrow("SELECT job_id, stage FROM stage_run WHERE status = 'ready' LIMIT 1")
@@ -93,7 +93,7 @@ async def _work(database: Database, fails: Mapping[str, Failure], stop: asyncio.
         await asyncio.sleep(0.01)
 
 
-async def _do(connection: Connection, job_id: int, stage: str, fails: Mapping[str, Failure]) -> None:
+async def _do(connection: Connection, job_id: int, stage: str, fails: Mapping[str, AttemptError]) -> None:
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
     assert claim is not None, stage
     if stage in fails:

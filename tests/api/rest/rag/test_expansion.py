@@ -7,9 +7,9 @@ import pytest
 
 from api.context import ApiContext
 from schemas.settings.preset import Preset
+from schemas.values.failures import AttemptError
 from store.questions import presets
-from store.runs import runs
-from store.runs.stages import Failure
+from store.runs import jobs, runs
 from tests.api.rest.rag.conftest import Working, patient
 from tests.services.questions.questions import chain
 
@@ -96,9 +96,9 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     reply = await client.post(RUN, json=SMALL | body | {"query": QUESTION})
 
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, reply.json()["job_id"])
+        job = await jobs.job(connection, reply.json()["job_id"])
     assert job is not None
-    assert job["inputs"].get("light_model") is light
+    assert job.inputs.get("light_model") is light
 
 
 async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.AsyncClient) -> None:
@@ -114,7 +114,7 @@ async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.A
 async def test_an_expansion_that_cannot_be_used_is_a_400_and_the_question_stays(
     client: httpx.AsyncClient, working: Working, error: str
 ) -> None:
-    unusable = Failure(
+    unusable = AttemptError(
         f"schemas.errors.{error}", "The model's reply cannot be used: no object", "parse", {"raw": "secret"}
     )
     async with working(fails={"expand": unusable}):
@@ -128,7 +128,7 @@ async def test_an_expansion_that_cannot_be_used_is_a_400_and_the_question_stays(
 
 @patient
 async def test_another_failure_of_the_expansion_is_a_500(client: httpx.AsyncClient, working: Working) -> None:
-    late = Failure("schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "llm_timeout", {})
+    late = AttemptError("schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "llm_timeout", {})
     async with working(fails={"expand": late}):
         reply = await client.post(RUN, json=SMALL | {"query": QUESTION})
     assert (reply.status_code, slug(reply)) == (500, "step-failed")

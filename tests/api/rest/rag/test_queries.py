@@ -6,13 +6,13 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.values.failures import AttemptError
 from services.questions import ask as query_asked
-from services.questions.edits import found
+from services.questions.lookup import get_query
 from store.questions.queries import StoredQuery
 from store.runs import stages
-from store.runs.stages import Failure
 from tests.api.rest.rag.conftest import Ask
-from tests.services.questions.questions import CONTEXT, WHOLE, carry_out, chain, request, settings
+from tests.services.questions.questions import CONTEXT, WHOLE, chain, complete_stages, request, settings
 
 TO_CONSOLIDATE = WHOLE[:6]
 QUERIES = "/rag/queries"
@@ -39,8 +39,8 @@ CLEAN_FIELDS = {
 async def another(ctx: ApiContext, *done: str) -> StoredQuery:
     async with ctx.database.connection() as connection:
         asked = await query_asked.ask(connection, request("Another question?"), settings(), key=None)
-        await carry_out(connection, asked.job_id, *done)
-        return await found(connection, asked.query_id)
+        await complete_stages(connection, asked.job_id, *done)
+        return await get_query(connection, asked.query_id)
 
 
 async def read(client: httpx.AsyncClient, query_id: int) -> dict[str, Any]:
@@ -129,13 +129,13 @@ async def test_a_failed_embedding_needs_embeddings_and_says_why(
 ) -> None:
     query = await ask()
     async with ctx.database.connection() as connection:
-        await carry_out(connection, query.job_id, "expand")
+        await complete_stages(connection, query.job_id, "expand")
     reply = await client.post(f"{QUERIES}/{query.id}/embed", headers={"Prefer": "respond-async"})
     assert reply.status_code == 202
     async with ctx.database.connection() as connection:
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        broken = Failure("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
+        broken = AttemptError("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
         await stages.fail(connection, claim, broken, inputs={})
 
     found = await read(client, query.id)

@@ -11,10 +11,10 @@ from fastapi import FastAPI
 
 from api.context import ApiContext
 from schemas.settings.preset import Preset
+from schemas.values.failures import AttemptError
 from store.questions import presets
 from store.questions.queries import StoredQuery
-from store.runs import runs
-from store.runs.stages import Failure
+from store.runs import jobs
 from tests.api.rest.rag.conftest import ANSWER, Ask, Working, patient
 from tests.services.questions.questions import WHOLE, chain, flaws
 from workers.app import make_app as make_broker
@@ -154,9 +154,9 @@ async def test_the_number_of_sources_reaches_the_job(
         assert (await client.post(path(query.id, "augment/run"), params=params, json=body)).status_code == 200
 
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
-    assert job["inputs"].get("top_n") == asked_for
+    assert job.inputs.get("top_n") == asked_for
 
 
 @patient
@@ -184,9 +184,9 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
         assert (await client.post(path(query.id, "augment/run"), json=body)).status_code == 200
 
     async with ctx.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
-    assert job["inputs"].get("light_model") is light
+    assert job.inputs.get("light_model") is light
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,9 @@ async def test_a_stage_that_fails_while_it_is_waited_for_is_a_problem_that_says_
 ) -> None:
     query = await ask(*done)
 
-    async with working(fails={stage: Failure(f"schemas.errors.{error}", "It broke.", "unknown", {"raw": "private"})}):
+    async with working(
+        fails={stage: AttemptError(f"schemas.errors.{error}", "It broke.", "unknown", {"raw": "private"})}
+    ):
         reply = await client.post(path(query.id, step))
 
     assert (reply.status_code, slug(reply)) == (status, kind)
@@ -311,7 +313,7 @@ async def test_a_stage_that_fails_while_it_is_waited_for_is_a_problem_that_says_
 @patient
 async def test_a_failed_step_is_taken_again(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
     query = await ask("expand")
-    async with working(fails={"embed": Failure("schemas.errors.EmbeddingError", "It broke.", "unknown", {})}):
+    async with working(fails={"embed": AttemptError("schemas.errors.EmbeddingError", "It broke.", "unknown", {})}):
         assert (await client.post(path(query.id, "embed"))).status_code == 500
 
     async with working():
@@ -414,7 +416,7 @@ async def test_a_preset_that_is_not_there_is_a_404(
 
 @patient
 @pytest.mark.parametrize(
-    ("meanwhile", "status", "kind"), [("cancelled", 409, "step-overtaken"), ("deleted", 404, "query-missing")]
+    ("meanwhile", "status", "kind"), [("cancelled", 409, "step-superseded"), ("deleted", 404, "query-missing")]
 )
 async def test_what_somebody_else_does_to_the_question_meanwhile_ends_the_wait(
     client: httpx.AsyncClient, ask: Ask, meanwhile: str, status: int, kind: str

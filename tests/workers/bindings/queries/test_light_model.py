@@ -13,7 +13,7 @@ from store.database import Connection, Database
 from store.questions import queries
 from store.runs import runs, stages
 from tests.fakes.chat import ScriptedChat
-from tests.services.questions.questions import WHOLE, a_question, carry_out
+from tests.services.questions.questions import WHOLE, a_question, complete_stages
 from workers.bindings.queries import expand, generate
 from workers.ledger_chat import InFlightCalls
 from workers.work import StageFunction, Work
@@ -70,7 +70,7 @@ async def test_an_expansion_is_by_the_model_that_was_asked_for(
     database: Database, environment: dict[str, str], light: bool, expected: Asked
 ) -> None:
     async with database.connection() as connection:
-        query = await a_question(connection, environment=environment, until="expand", light=light)
+        query = await a_question(connection, environment=environment, until="expand", use_light_model=light)
 
         assert await make(connection, database, query.job_id, "expand") == expected
 
@@ -85,8 +85,8 @@ async def test_an_answer_is_by_the_model_that_was_asked_for_and_names_it(
         query = await a_question(connection, *WHOLE[:6], environment=environment)
         made = []
         for light in (True, False):
-            await take_step(connection, query, Step.ANSWER, light=light)
-            await carry_out(connection, query.job_id, "augment")
+            await take_step(connection, query, Step.ANSWER, use_light_model=light)
+            await complete_stages(connection, query.job_id, "augment")
             made.append(await make(connection, database, query.job_id, "generate"))
 
         assert made == [expected, Asked("own", None)]

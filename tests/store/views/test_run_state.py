@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.runs.run_state import run_state
-from store.runs.runs import Stored
+from store.runs.runs import StoredRun
+from store.views.run_state import run_state
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def test_a_run_counts_stages_and_says_when_it_rests(database: Database, store_run: StoreRun) -> None:

@@ -1,11 +1,11 @@
-"""How a run stands, in a few numbers: what is told again and again while somebody watches."""
+"""The state of a run in a few numbers, as it is sent repeatedly while a run is watched."""
 
 from dataclasses import dataclass
 
 from schemas.statuses import JobStatus
 from store.database import Connection
 from store.references import index_runs
-from store.runs import runs, stage_times
+from store.runs import overviews, stage_times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,16 +17,16 @@ class RunState:
     stages_done: int
     stages: int
     seconds_left: float | None
-    """What its open jobs still need at the pace of the last minutes; None before any stage, and at rest."""
+    """What its open jobs still need at the pace of the last minutes; None before any stage, and when idle."""
     is_idle: bool
-    """Nothing goes on, or will by itself."""
+    """No work is running, and none will start by itself."""
 
 
 async def run_state(connection: Connection, run_id: int) -> RunState | None:
-    """How a run stands; None when there is none of that number."""
-    # All of it at one moment: in the next, a run that only has to be published may have a job that goes on again.
+    """The state of a run; None when there is none of that number."""
+    # All of it from one snapshot: a moment later, a run that only has to be published may have a running job again.
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        overview = await runs.overview(connection, run_id)
+        overview = await overviews.overview(connection, run_id)
         if overview is None:
             return None
         progress = await stage_times.progress(connection, run_id)

@@ -1,4 +1,4 @@
-"""The login page: a browser shows a token once and keeps a cookie."""
+"""`/login` and `/logout`: a session of a browser, opened by an API token."""
 
 import math
 import re
@@ -14,35 +14,35 @@ from limits.strategies import MovingWindowRateLimiter
 from starlette.responses import Response
 
 from api.context import ApiContext, Context
-from api.pages.rendering import page
-from api.security.admission import LOGIN, LOGOUT, SESSION_COOKIE, Admitted
+from api.rendering import page
+from api.security.authentication import LOGIN, LOGOUT, SESSION_COOKIE, CurrentPrincipal
 from api.security.csrf import CheckedForm
 from store.access.api_sessions import end_session, open_session
 
 START: Final = "/rag"
 TRIES: Final = RateLimitItemPerMinute(10)
 
-# A path of ours: browsers take two slashes, and slashes the wrong way, for another site, and leave line ends out.
+# A path on this server: browsers read two slashes, or a backslash, as another site, and drop line ends.
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
 
 
 class LoginLimit:
-    """How often an address may try a token: 10 times in any minute.
+    """Limits the login attempts of an address to 10 in any minute.
 
-    Counted by each process for itself. A token of 256 bits is not found by trying, however often; a count that all
-    processes share would be one more server without which nobody could log in.
+    Each process counts for itself. A token of 256 bits cannot be guessed at any rate, and a count that all processes
+    share would make login depend on one more server.
     """
 
     def __init__(self) -> None:
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
 
     def note(self, address: str) -> None:
-        """Count a try. Raises HTTPException for one too many."""
+        """Count an attempt. Raises HTTPException for one too many."""
         if not self._limiter.hit(TRIES, address):
             opens_at = self._limiter.get_window_stats(TRIES, address).reset_time
             wait_s = max(1, math.ceil(opens_at - time.time()))
             raise HTTPException(
-                429, f"Too many tokens were tried. Try again in {wait_s} s.", headers={"Retry-After": str(wait_s)}
+                429, f"Too many login attempts. Try again in {wait_s} s.", headers={"Retry-After": str(wait_s)}
             )
 
 
@@ -73,7 +73,7 @@ def make_router(limit: LoginLimit) -> APIRouter:
         return reply
 
     @router.post(LOGOUT)
-    async def logout(request: Request, ctx: Context, principal: Admitted, _form: CheckedForm) -> Response:
+    async def logout(request: Request, ctx: Context, principal: CurrentPrincipal, _form: CheckedForm) -> Response:
         if principal.has_session:
             await _forget(ctx, request.cookies[SESSION_COOKIE])
         reply = RedirectResponse(LOGIN, 303)

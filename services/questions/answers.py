@@ -1,4 +1,7 @@
-"""The prompt of a query: made beforehand for whoever wants to see it, and stored before a pasted answer."""
+"""The prompt of a query, previewed or stored, and pasted answers to it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from schemas.chains import stages_of
 from schemas.errors import StepNotReadyError
@@ -6,12 +9,22 @@ from schemas.settings.frozen import thaw
 from schemas.settings.preset import Preset
 from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, ValidatedChunks
 from services.questions.steps import Step
+from stages.queries.generate import pasted_answer
 from stages.queries.templates import TemplateTag
+from store.access.idempotency import RequestKey, once
 from store.database import Connection
 from store.questions import presets, queries, templates
 from store.questions.prompts import make_prompt
 from store.questions.queries import StoredQuery
-from store.runs import attempts, edits, runs
+from store.runs import attempts, edits, jobs, runs
+
+
+class AnswerResult(NamedTuple):
+    """An answer that is stored."""
+
+    result_id: int
+    is_new: bool
+    """False when the key stands for an answer that was given before."""
 
 
 async def preview(
@@ -39,30 +52,58 @@ async def preview(
     )
 
 
-async def keep_prompt(connection: Connection, query: StoredQuery, *, top_n: int | None) -> None:
-    """Store the prompt with `top_n` sources by hand, and end the chain with it, unless it is the one that is stored.
-
-    Without `top_n` any prompt that is stored will do. Raises StepNotReadyError before there is a consolidated context,
-    and StageRunningError.
-    """
+async def stored_prompt(connection: Connection, query: StoredQuery) -> AugmentedPrompt | None:
+    """The prompt that is stored; None before there is one."""
     stored = await attempts.output(connection, query.job_id, "augment")
-    if stored is not None and top_n in (None, AugmentedPrompt.model_validate(stored.value).top_n):
-        return
+    return None if stored is None else AugmentedPrompt.model_validate(stored.value)
+
+
+async def answer(
+    connection: Connection, query: StoredQuery, text: str, *, top_n: int | None = None, key: RequestKey | None
+) -> AnswerResult:
+    """Store a pasted answer beside those there are, unless the key stands for one that was given before.
+
+    It answers the prompt with `top_n` sources; without `top_n`, the prompt that is stored. A prompt that is not
+    stored yet is stored first, as a manual output, and the chain ends with it. Raises StepNotReadyError before there
+    is a consolidated context, StageRunningError, LLMResponseParseError for a blank answer, and
+    IdempotencyKeyReusedError.
+    """
+
+    async def make(connection: Connection) -> Mapping[str, Any]:
+        augmented = await _kept_prompt(connection, query, top_n)
+        result_id = await queries.add_result(
+            connection,
+            query.id,
+            pasted_answer(text, augmented),
+            augmented.sources,
+            attempt_id=None,
+            preset=await queries.preset_name(connection, query.run_id),
+        )
+        return {"result": result_id}
+
+    made, is_new = await once(connection, key, make)
+    return AnswerResult(made["result"], is_new)
+
+
+async def _kept_prompt(connection: Connection, query: StoredQuery, top_n: int | None) -> AugmentedPrompt:
+    stored = await stored_prompt(connection, query)
+    if stored is not None and top_n in (None, stored.top_n):
+        return stored
     if await attempts.output(connection, query.job_id, "consolidate") is None:
         raise StepNotReadyError(query.id, Step.ANSWER, Step.CONSOLIDATE)
     augmented = await preview(connection, query, top_n=top_n)
-    async with connection.transaction():
-        await edits.append_stages(connection, query.job_id, stages_of("query", "answer", until="augment"))
-        await edits.set_output(connection, query.job_id, "augment", augmented.model_dump(mode="json"))
-        await edits.truncate_after(connection, query.job_id, "augment")
+    await edits.append_stages(connection, query.job_id, stages_of("query", "answer", until="augment"))
+    await edits.set_output(connection, query.job_id, "augment", augmented.model_dump(mode="json"))
+    await edits.truncate_after(connection, query.job_id, "augment")
+    return augmented
 
 
 async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, int | None]:
     """The preset, and the version of the template: that of the question's job, or None for the active one."""
-    job = await runs.job(connection, query.job_id)
+    job = await jobs.job(connection, query.job_id)
     own = thaw(await runs.settings(connection, query.run_id)).preset
     assert job is not None and own is not None
-    version: int = job["inputs"]["templates"][TemplateTag.RAG_AUGMENTATION]
+    version: int = job.inputs["templates"][TemplateTag.RAG_AUGMENTATION]
     if name is None:
         return own, version
     chosen = await presets.get(connection, name)

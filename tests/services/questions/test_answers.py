@@ -5,8 +5,7 @@ import pytest
 from schemas.errors import PresetMissingError, StageRunningError, StepNotReadyError
 from schemas.settings.preset import Preset
 from schemas.values.queries import AugmentedPrompt, ContextSource
-from services.questions.ask import answer
-from services.questions.prompt import preview
+from services.questions.answers import answer, preview
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Database
 from store.questions import presets, queries, templates

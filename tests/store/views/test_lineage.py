@@ -5,8 +5,8 @@ from typing import Any
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection, Database
-from store.runs import ledger, runs
-from store.runs.lineage import job_trace
+from store.runs import job_control, ledger
+from store.views.lineage import job_trace
 from tests.store.query_runs import store_corpus, store_query_run
 from tests.store.scored import TIMED_OUT, failing, store_scored_run, take
 
@@ -91,7 +91,7 @@ async def test_more_attempts_take_no_more_statements(database: Database) -> None
         job_id = await _job_of(connection, run_id)
         before = await _statements(connection, job_id)
         for number in range(2, 9):
-            await runs.retry(connection, job_id=job_id)
+            await job_control.retry(connection, job_id=job_id)
             await take(connection, job_id, "score", failing(TIMED_OUT))
             trace = await job_trace(connection, job_id)
             assert trace is not None

@@ -9,7 +9,7 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.values.phq8 import PHQ8Item
-from services.artifacts import Imported, export_artifact, import_artifact, training_splits
+from services.index_files import Imported, export_artifact, import_artifact, training_splits
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.rules import LoadRules
 from store.database import Connection, Database

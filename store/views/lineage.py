@@ -1,17 +1,20 @@
-"""A job as people follow it back: every attempt with its calls, and the words behind the numbers in its outputs."""
+"""The lineage of a job: every attempt with its calls, and the texts behind the ids in its outputs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from schemas.statuses import AttemptOutcome, JobStatus, StageStatus
+from schemas.statuses import JobStatus, StageStatus
 from store.corpora import works
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery, StoredResult
 from store.references import references
-from store.runs import attempts, ledger, runs
+from store.runs import attempts, ledger, stage_runs
+from store.runs.attempts import Attempt
+from store.runs.ledger import CallUse
+from store.runs.stage_runs import StageRun
 
 JOB = """
 SELECT j.id AS job_id, j.run_id, j.kind, j.mode, j.subject, j.status, j.note, j.created_at, j.finished_at,
@@ -22,58 +25,10 @@ WHERE j.id = $1
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallTrace:
-    """A language model call as an attempt made it."""
+class AttemptTrace(Attempt):
+    """One try of one stage, with the calls of language models that it made."""
 
-    call_id: int
-    purpose: str
-    model: str
-    digest: str
-    is_reused: bool
-    is_rejected: bool
-    """No stage could use the reply; it is never given out again."""
-    messages: list[dict[str, str]] = field(repr=False)
-    reply: str = field(repr=False)
-    stop_reason: str
-    prompt_tokens: int | None
-    reply_tokens: int | None
-    seconds: float
-    """Of the one that was paid for."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorTrace:
-    """How an attempt went wrong."""
-
-    type: str
-    message: str
-    category: str
-    details: dict[str, Any] | None = field(repr=False)
-    """What must not be logged."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttemptTrace:
-    """One try of one stage."""
-
-    id: int
-    stage: str
-    number: int
-    outcome: AttemptOutcome
-    worker_id: str
-    host: str | None
-    pid: int | None
-    started_at: datetime
-    ended_at: datetime | None
-    seconds: float
-    """Up to now while it runs."""
-    inputs: dict[str, Any] | None
-    output: dict[str, Any] | None = field(repr=False)
-    output_hash: str | None
-    hash: str | None
-    vectors: int
-    error: ErrorTrace | None
-    calls: list[CallTrace]
+    calls: list[CallUse]
 
     @property
     def paid(self) -> int:
@@ -93,13 +48,9 @@ class AttemptTrace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StageTrace:
-    """Where a stage of the job stands, and the attempt whose output counts."""
+class StageTrace(StageRun):
+    """A stage of the job, and the attempt whose output counts."""
 
-    stage: str
-    status: StageStatus
-    attempts: int
-    seconds: float | None
     current: AttemptTrace | None
     """None while the stage has not stored anything that counts."""
 
@@ -124,7 +75,7 @@ class JobTrace:
     stages: list[StageTrace]
     """In the order of the chain."""
     attempts: list[AttemptTrace]
-    """Oldest first; those of stages that the chain has no more are among them."""
+    """Oldest first, including those of stages that are no longer in the chain."""
     question: StoredQuery | None
     """What a job of kind `query` is about."""
     answers: list[StoredResult] = field(repr=False)
@@ -140,8 +91,8 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace | None:
         job = await connection.fetchrow(JOB, job_id)
         if job is None:
             return None
-        grid = await runs.grid(connection, job["run_id"], job_ids=[job_id])
-        tried = _attempts(await attempts.history(connection, job_id), await ledger.uses_of_job(connection, job_id))
+        (stages,) = (await stage_runs.of_jobs(connection, [job_id])).values()
+        tried = await attempt_traces(connection, job_id)
         outputs = [attempt.output for attempt in tried if attempt.output is not None]
         question = await queries.of_job(connection, job_id) if job["kind"] == "query" else None
         answers = [] if question is None else await queries.results(connection, question.id)
@@ -153,7 +104,7 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace | None:
     of_stage = {(attempt.stage, attempt.number): attempt for attempt in tried}
     return JobTrace(
         **{**job, "status": JobStatus(job["status"])},
-        stages=[_stage(row, of_stage.get((row["stage"], row["attempts"]))) for row in grid],
+        stages=[_stage(stage, of_stage.get((stage.stage, stage.attempts))) for stage in stages],
         attempts=tried,
         question=question,
         answers=answers,
@@ -162,68 +113,19 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace | None:
     )
 
 
-def _stage(row: Mapping[str, Any], last: AttemptTrace | None) -> StageTrace:
-    status = StageStatus(row["status"])
-    return StageTrace(
-        stage=row["stage"],
-        status=status,
-        attempts=row["attempts"],
-        seconds=row["seconds"],
-        current=last if status is StageStatus.DONE else None,
-    )
+async def attempt_traces(connection: Connection, job_id: int, stage: str | None = None) -> list[AttemptTrace]:
+    """Every attempt of a job, or of one of its stages, oldest first."""
+    tried = await attempts.history(connection, job_id, stage)
+    calls = await ledger.uses(connection, [attempt.id for attempt in tried])
+    return [AttemptTrace(**vars(attempt), calls=calls[attempt.id]) for attempt in tried]
 
 
-def _attempts(rows: list[dict[str, Any]], uses: list[dict[str, Any]]) -> list[AttemptTrace]:
-    calls: dict[int, list[CallTrace]] = {}
-    for use in uses:
-        calls.setdefault(use["attempt_id"], []).append(_call(use))
-    return [
-        AttemptTrace(
-            **{name: row[name] for name in _KEPT},
-            outcome=AttemptOutcome(row["outcome"]),
-            error=_error(row),
-            calls=calls.get(row["id"], []),
-        )
-        for row in rows
-    ]
-
-
-_KEPT = (
-    *("id", "stage", "number", "worker_id", "host", "pid", "started_at", "ended_at", "seconds"),
-    *("inputs", "output", "output_hash", "hash", "vectors"),
-)
-
-
-def _error(row: Mapping[str, Any]) -> ErrorTrace | None:
-    if row["error_type"] is None:
-        return None
-    return ErrorTrace(
-        type=row["error_type"],
-        message=row["error_message"],
-        category=row["error_category"],
-        details=row["error_details"],
-    )
-
-
-def _call(use: Mapping[str, Any]) -> CallTrace:
-    return CallTrace(
-        call_id=use["call_id"],
-        purpose=use["purpose"],
-        model=use["model"],
-        digest=use["digest"],
-        is_reused=use["is_reused"],
-        is_rejected=use["rejected_at"] is not None,
-        messages=use["request"]["messages"],
-        reply=use["reply"],
-        stop_reason=use["stop_reason"],
-        prompt_tokens=use["prompt_tokens"],
-        reply_tokens=use["reply_tokens"],
-        seconds=use["seconds"],
-    )
+def _stage(stage: StageRun, last: AttemptTrace | None) -> StageTrace:
+    return StageTrace(**vars(stage), current=last if stage.status is StageStatus.DONE else None)
 
 
 def _numbers(value: Any, name: str) -> Iterator[int]:
-    """Every whole number that stands under a name anywhere in an output."""
+    """Every whole number under a name anywhere in an output."""
     if isinstance(value, Mapping):
         found = value.get(name)
         if isinstance(found, int):

@@ -1,6 +1,6 @@
-"""Who may come in: whoever shows a token or has a session, or, on loopback while there is no token, everybody.
+"""Authentication: by an API token, by the session of a browser, or by neither on loopback while no token exists.
 
-A middleware decides, before anything of a request is read and for every address, those that do not exist included.
+A middleware checks every request before its body is read, for every address, those that do not exist included.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.routes import wants_html
 from api.security.hosts import host_name
-from api.security.origins import is_foreign
+from api.security.origins import is_cross_origin
 from schemas.errors import StackError
 from schemas.settings.process import ProcessSettings
 from stack.addresses import is_loopback, literal
@@ -31,52 +31,52 @@ LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-FOR_STRANGERS: Final = frozenset({"/healthz", "/readyz"})
-#: A stranger's question is not worth a longer wait.
-_PATIENCE_SECONDS: Final = 2.0
+PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz"})
+#: Public paths answer without the principal after this long.
+_TIMEOUT_SECONDS: Final = 2.0
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="ragq"'}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Principal:
-    """Who asks."""
+    """Who sent a request."""
 
     name: str
-    """`token:7`, for its sessions too; `open` where nobody has to say who they are."""
+    """`token:7`, for its sessions too; `open` where no authentication is needed."""
     can_write: bool
     token_in_request: bool = False
-    """The request itself shows the token, which no browser does by itself."""
+    """The request carries the token in a header, which no browser adds by itself."""
     has_session: bool = False
 
 
-class Doors(NamedTuple):
-    """What it takes to recognise somebody."""
+class Authenticator(NamedTuple):
+    """Finds the principal of a request."""
 
     database: Database
     on_loopback: bool
-    """The server listens where nobody else can reach it."""
+    """The server listens on loopback alone."""
 
-    async def recognise(self, connection: HTTPConnection) -> Principal | None:
-        """Who asks; None for a stranger. One statement at most. Raises StackError for a database without our tables."""
+    async def authenticate(self, connection: HTTPConnection) -> Principal | None:
+        """The principal; None without one. At most one SQL statement. Raises StackError where tables are missing."""
         if (shown := connection.headers.get("authorization")) is not None:
-            return await self._holder_of(shown)
+            return await self._bearer(shown)
         session = connection.cookies.get(SESSION_COOKIE)
-        may_be_open = self.on_loopback and _is_from_here(connection)
+        may_be_open = self.on_loopback and _is_local(connection)
         if session is None and not may_be_open:
             return None
-        holder, any_live = await self._ask(lambda lent: api_sessions.recognise(lent, session))
+        holder, any_live = await self._query(lambda lent: api_sessions.recognise(lent, session))
         if holder is not None:
             return _principal(holder, has_session=True)
         return Principal(name="open", can_write=True) if may_be_open and not any_live else None
 
-    async def _holder_of(self, authorization: str) -> Principal | None:
+    async def _bearer(self, authorization: str) -> Principal | None:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer":
             return None
-        holder = await self._ask(lambda lent: api_tokens.holder_of_token(lent, token.strip()))
+        holder = await self._query(lambda lent: api_tokens.holder_of_token(lent, token.strip()))
         return None if holder is None else _principal(holder, token_in_request=True)
 
-    async def _ask(self, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
+    async def _query(self, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
         try:
             async with self.database.connection() as lent:
                 return await question(lent)
@@ -84,13 +84,13 @@ class Doors(NamedTuple):
             raise StackError("The database has no tables of ragq's API yet. `ragq migrate` makes them.") from None
 
 
-class Admission:
-    """Turns strangers away, and readers who want to change something."""
+class Authentication:
+    """Refuses requests without a principal, changes with a read-only token, and changes from other sites."""
 
-    def __init__(self, app: ASGIApp, *, doors: Doors, settings: ProcessSettings) -> None:
+    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, settings: ProcessSettings) -> None:
         self.app = app
-        self.doors = doors
-        self.friends = frozenset(settings.cors_origins)
+        self.authenticator = authenticator
+        self.allowed_origins = frozenset(settings.cors_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As an ASGI application. Raises HTTPException where a problem is the answer."""
@@ -99,41 +99,44 @@ class Admission:
             return
         request = Request(scope)
         changes = request.method not in SAFE_METHODS
-        if changes and "authorization" not in request.headers and is_foreign(request.headers, self.friends):
-            raise HTTPException(403, "The request comes from a page of another site. Show a token to call the API.")
-        if not _is_for_strangers(request):
-            principal = await self.doors.recognise(request)
+        may_be_forged = changes and "authorization" not in request.headers
+        if may_be_forged and is_cross_origin(request.headers, self.allowed_origins):
+            raise HTTPException(
+                403, "The request comes from a page of another site. Calls from there need an API token."
+            )
+        if not _is_public(request):
+            principal = await self.authenticator.authenticate(request)
             if principal is None:
-                if (to_login := _login_instead(request)) is not None:
-                    await to_login(scope, receive, send)
+                if (redirect := _redirect_to_login(request)) is not None:
+                    await redirect(scope, receive, send)
                     return
-                raise _stranger(request)
+                raise _unauthenticated(request)
             if changes and not principal.can_write and request.scope["path"] != LOGOUT:
-                raise HTTPException(403, "The token is for reading. `ragq token create NAME` makes one that writes.")
+                raise HTTPException(403, "The token is read-only. `ragq token create NAME` makes one that can write.")
             request.state.principal = principal
         await self.app(scope, receive, send)
 
 
-async def admit(request: Request) -> Principal:
-    """Who asks. Not for the addresses that strangers may use."""
+async def current_principal(request: Request) -> Principal:
+    """Who sent the request. Not for public paths."""
     principal: Principal = request.state.principal
     return principal
 
 
-async def visitor(request: Request) -> Principal | None:
-    """Who asks at a door that is open for strangers; None for a stranger, and while the database cannot tell."""
-    doors: Doors = request.app.state.doors
+async def optional_principal(request: Request) -> Principal | None:
+    """Who sent a request to a public path; None without authentication, and while the database is unavailable."""
+    authenticator: Authenticator = request.app.state.authenticator
     try:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            return await doors.recognise(request)
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            return await authenticator.authenticate(request)
     except StackError:
         return None
     except DATABASE_ERRORS:
         return None
 
 
-Admitted = Annotated[Principal, Depends(admit)]
-Visitor = Annotated[Principal | None, Depends(visitor)]
+CurrentPrincipal = Annotated[Principal, Depends(current_principal)]
+OptionalPrincipal = Annotated[Principal | None, Depends(optional_principal)]
 
 
 def _principal(holder: api_tokens.Holder, *, token_in_request: bool = False, has_session: bool = False) -> Principal:
@@ -145,8 +148,8 @@ def _principal(holder: api_tokens.Holder, *, token_in_request: bool = False, has
     )
 
 
-def _is_from_here(connection: HTTPConnection) -> bool:
-    """The client is on this machine and says so in the address it asked for: a proxy would say another name."""
+def _is_local(connection: HTTPConnection) -> bool:
+    """Both the client's address and the Host are of this machine: a proxy would send another Host."""
     client = connection.client
     address = None if client is None else literal(client.host)
     name = host_name(connection.headers.get("host", ""))
@@ -157,20 +160,20 @@ def _is_loopback_name(name: str) -> bool:
     return name == "localhost" or (literal(name) is not None and is_loopback(name))
 
 
-def _is_for_strangers(request: Request) -> bool:
+def _is_public(request: Request) -> bool:
     path = request.scope["path"]
-    return path == LOGIN or path.startswith("/static/") or (path in FOR_STRANGERS and request.method in SAFE_METHODS)
+    return path == LOGIN or path.startswith("/static/") or (path in PUBLIC_PATHS and request.method in SAFE_METHODS)
 
 
-def _login_instead(request: Request) -> RedirectResponse | None:
-    """The way to the login page, for a browser that shows no token; None for everybody else."""
+def _redirect_to_login(request: Request) -> RedirectResponse | None:
+    """A redirect to the login page for a browser without a token; None for other clients."""
     if not wants_html(request.headers) or "authorization" in request.headers or "hx-request" in request.headers:
         return None
-    # A form that was sent cannot be sent again after the login; the query of an address may hold words of a question.
+    # A form cannot be sent again after the login, and the query of an address may hold text of a question.
     return RedirectResponse(_login_address(request.scope["path"] if request.method in SAFE_METHODS else None), 303)
 
 
-def _stranger(request: Request) -> HTTPException:
+def _unauthenticated(request: Request) -> HTTPException:
     headers = dict(_CHALLENGE)
     if "hx-request" in request.headers:
         headers["HX-Redirect"] = _login_address(urlsplit(request.headers.get("hx-current-url", "")).path or None)

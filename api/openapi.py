@@ -1,17 +1,17 @@
-"""What the description of the API says of its doors."""
+"""Authentication in the OpenAPI description."""
 
 from typing import Any, Final
 
 from fastapi import FastAPI
 
 from api.problems import problem_responses
-from api.security.admission import FOR_STRANGERS, SAFE_METHODS
+from api.security.authentication import PUBLIC_PATHS, SAFE_METHODS
 
 SCHEME: Final = "token"
 
 
-def describe(app: FastAPI) -> None:
-    """Tell in OpenAPI how a token is shown, and how the doors answer whoever shows none."""
+def describe_security(app: FastAPI) -> None:
+    """Describe how a token is sent, and the replies to requests without one."""
     described = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -20,13 +20,13 @@ def describe(app: FastAPI) -> None:
         schemes[SCHEME] = {
             "type": "http",
             "scheme": "bearer",
-            "description": "A token of `ragq token create NAME`. While there is none, none is needed on loopback.",
+            "description": "A token of `ragq token create NAME`. While none exists, requests on loopback need none.",
         }
-        # Without a token, too: on loopback, while there is none.
+        # `{}` means no token: on loopback, while none exists.
         schema["security"] = [{SCHEME: []}, {}]
         for path, item in schema["paths"].items():
             for method, operation in item.items():
-                if path in FOR_STRANGERS:
+                if path in PUBLIC_PATHS:
                     operation["security"] = []
                     continue
                 changes = method.upper() not in SAFE_METHODS

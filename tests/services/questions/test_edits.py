@@ -1,18 +1,24 @@
-"""A question changed in place: what the change made stale is gone from the chain, and nothing runs by itself."""
+"""A query edited: what the change made stale leaves the chain, or runs again."""
 
 from typing import Any
 
 import pytest
 
-from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRunningError
+from schemas.errors import (
+    LLMResponseParseError,
+    QueryMissingError,
+    QueryValueError,
+    StageRunningError,
+    StepNotReadyError,
+)
 from schemas.values.queries import Expansion, Intent, Origin
-from services.questions.edits import found
-from services.questions.patch import QueryPatch, patch
+from services.questions.edits import QueryEdit, edit
+from services.questions.lookup import get_query
 from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, runs, stages
-from tests.services.questions.questions import EXPANSION, WHOLE, a_question, chain, flaws, job_status
+from store.runs import attempts, pending_chains, stages
+from tests.services.questions.questions import EXPANSION, WHOLE, a_question, chain, complete_stages, flaws, job_status
 
 TO_CONSOLIDATE = WHOLE[:6]
 
@@ -54,7 +60,7 @@ async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
 
-        await patch(connection, query, QueryPatch(**change))
+        await edit(connection, query, QueryEdit(**change), run=False)
 
         assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
         assert await chain(connection, query.job_id) == {"expand": "done"}
@@ -62,7 +68,7 @@ async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
             "succeeded",
             "needs_embeddings",
         )
-        assert await runs.pending_chains(connection, [query.job_id]) == []
+        assert await pending_chains.pending_chains(connection, [query.job_id]) == []
         assert await flaws(connection) == []
 
 
@@ -73,9 +79,11 @@ async def test_another_text_keeps_the_expansion_there_is_and_needs_vectors(
     async with database.connection() as connection:
         query = await a_question(connection, *done)
 
-        await patch(connection, query, QueryPatch(original_query=" Why is tea brown? ", hyde_answer="Because."))
+        await edit(
+            connection, query, QueryEdit(original_query=" Why is tea brown? ", hyde_answer="Because."), run=False
+        )
 
-        assert (await found(connection, query.id)).original_query == "Why is tea brown?"
+        assert (await get_query(connection, query.id)).original_query == "Why is tea brown?"
         old = EXPANSION if done else Expansion(origin=Origin.NONE)
         assert await expansion(connection, query) == old.model_copy(
             update={"origin": Origin.EDITED, "hyde_answer": "Because."}
@@ -88,7 +96,7 @@ async def test_chosen_passages_are_kept_in_their_order_and_wait_for_a_prompt(dat
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
 
-        await patch(connection, query, QueryPatch(context=[3, 1]))
+        await edit(connection, query, QueryEdit(context=[3, 1]), run=False)
 
         assert await places(connection, query) == [3, 1]
         assert list(await chain(connection, query.job_id)) == list(TO_CONSOLIDATE)
@@ -110,11 +118,11 @@ async def test_values_that_are_there_already_change_nothing(database: Database, 
         query = await a_question(connection, *WHOLE)
         before = await attempts.history(connection, query.job_id)
 
-        await patch(connection, query, QueryPatch(**change))
+        await edit(connection, query, QueryEdit(**change), run=False)
 
         assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
         assert len(await attempts.history(connection, query.job_id)) == len(before)
-        assert await found(connection, query.id) == query
+        assert await get_query(connection, query.id) == query
 
 
 @pytest.mark.parametrize(
@@ -143,20 +151,103 @@ async def test_a_value_that_cannot_be_taken_changes_nothing_at_all(
         also: dict[str, Any] = {} if "context" in change else {"original_query": "Another?"}
 
         with pytest.raises(QueryValueError, match=problem):
-            await patch(connection, query, QueryPatch(**also | change))
+            await edit(connection, query, QueryEdit(**also | change), run=False)
 
-        assert await found(connection, query.id) == query
+        assert await get_query(connection, query.id) == query
         assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
 
 
-async def test_a_patch_of_what_runs_or_is_not_there_is_refused(database: Database) -> None:
+async def test_an_edit_of_what_runs_or_is_not_there_is_refused(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand")
-        with pytest.raises(Refused, match="no consolidated context"):
-            await patch(connection, query, QueryPatch(context=[1]))
+        with pytest.raises(StepNotReadyError, match="step 'consolidate' comes first"):
+            await edit(connection, query, QueryEdit(context=[1]), run=False)
         await stages.claim(connection, query.job_id, "embed", "worker", 60)
         with pytest.raises(StageRunningError):
-            await patch(connection, query, QueryPatch(intent="CRITIQUE"))
+            await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
         await connection.execute("DELETE FROM queries")
         with pytest.raises(QueryMissingError):
-            await patch(connection, query, QueryPatch(intent="CRITIQUE"))
+            await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
+
+
+PASTED = '{"queries": ["tannin"], "hyde_answer": "Air.", "intent": "CRITIQUE", "entities": ["leaf"]}'
+
+
+async def test_a_pasted_reply_replaces_the_expansion_and_parts_given_with_it_replace_its_own(
+    database: Database,
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await edit(connection, query, QueryEdit(expansion_reply=PASTED), run=False)
+        pasted = await expansion(connection, query)
+        await edit(connection, query, QueryEdit(expansion_reply=PASTED, hyde_answer="Light."), run=False)
+
+        expected = Expansion(
+            origin=Origin.PASTED, queries=("tannin",), hyde_answer="Air.", intent=Intent.CRITIQUE, entities=("leaf",)
+        )
+        assert pasted == expected
+        assert await expansion(connection, query) == expected.model_copy(
+            update={"origin": Origin.EDITED, "hyde_answer": "Light."}
+        )
+
+
+async def test_a_pasted_reply_that_cannot_be_used_changes_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        with pytest.raises(LLMResponseParseError):
+            await edit(connection, query, QueryEdit(original_query="Another?", expansion_reply="Gladly!"), run=True)
+
+        assert await get_query(connection, query.id) == query
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
+
+
+@pytest.mark.parametrize(
+    ("changes", "stale_from"),
+    [
+        (QueryEdit(original_query="Why is tea brown?"), 1),
+        (QueryEdit(intent="CRITIQUE"), 1),
+        (QueryEdit(expansion_reply=PASTED), 1),
+        (QueryEdit(context=[2, 1]), 6),
+    ],
+)
+@pytest.mark.parametrize("last", [7, 8])
+async def test_with_run_what_is_stale_runs_again_up_to_the_end_of_the_chain(
+    database: Database, changes: QueryEdit, stale_from: int, last: int
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:last], until=WHOLE[last - 1])
+
+        assert await edit(connection, query, changes, run=True)
+
+        states = ["done"] * stale_from + ["ready"] + ["waiting"] * (last - stale_from - 1)
+        assert list((await chain(connection, query.job_id)).values()) == states
+        assert await job_status(connection, query.job_id) == "waiting"
+        await complete_stages(connection, query.job_id, *WHOLE[stale_from:last])
+        assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
+
+
+@pytest.mark.parametrize("changes", [QueryEdit(), QueryEdit(intent="MECHANISM"), QueryEdit(context=[1, 2, 3])])
+@pytest.mark.parametrize("run", [False, True])
+async def test_nothing_is_due_after_an_edit_that_changes_nothing(
+    database: Database, changes: QueryEdit, run: bool
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        assert not await edit(connection, query, changes, run=run)
+
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
+
+
+async def test_nothing_is_due_where_the_chain_ends_with_the_edit(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand", until="expand")
+
+        assert not await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=True)
+
+        assert (await job_status(connection, query.job_id), await needs(connection, query)) == (
+            "succeeded",
+            "needs_embeddings",
+        )

@@ -1,0 +1,74 @@
+"""The folder that the processes of one run of the tests share, and what is made in it once for all of them."""
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import psutil
+from filelock import FileLock
+
+from stack.endings import end, kill_tree
+
+#: Every process that a test starts has it from the moment it is executed, whatever its environment is made later.
+VARIABLE: Final = "FOLDER_OF_THESE_TESTS"
+
+
+def make() -> None:
+    """Make the folder and tell every process that is started from now on. Everybody may enter it: Postgres has to.
+
+    It is no folder of pytest's: those are closed whenever root starts pytest once more.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="ragq-tests-"))
+    folder.chmod(0o755)
+    os.environ[VARIABLE] = str(folder)
+
+
+def path() -> Path:
+    """The folder."""
+    return Path(os.environ[VARIABLE])
+
+
+def worker() -> str:
+    """The name of this process among those that share the tests; `main` when it does them alone."""
+    return os.environ.get("PYTEST_XDIST_WORKER", "main")
+
+
+def once(name: str, make: Callable[[], str]) -> str:
+    """What `make` gave to the first process that asked for `name`; the others wait for it."""
+    kept = path() / name
+    with FileLock(path() / f"{name}.lock"):
+        if not kept.exists():
+            kept.write_text(make())
+        return kept.read_text()
+
+
+def end_all() -> None:
+    """End every process that the tests left running, and remove the folder."""
+    while left := list(_started_by_tests()):
+        for process in left:
+            if _is_postgres(process):
+                # Killed, it would leave shared memory behind.
+                end(process.pid, signal.SIGINT)
+            else:
+                kill_tree(process.pid)
+    shutil.rmtree(path())
+
+
+def _started_by_tests() -> Iterator[psutil.Process]:
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get(VARIABLE) == str(path()):
+                yield process
+        except psutil.Error:
+            continue
+
+
+def _is_postgres(process: psutil.Process) -> bool:
+    try:
+        return process.name() == "postgres"
+    except psutil.Error:
+        return False
