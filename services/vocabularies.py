@@ -71,7 +71,7 @@ def plan_vocabulary(
         kind="index",
         profile=settings.profile,
         settings=settings.snapshot(),
-        # No setting has a say in the models.
+        # The models depend on no setting.
         settings_hash=content_hash([]),
         request={
             "vocabulary": vocabulary.name,

@@ -244,7 +244,7 @@ UNFIT: tuple[tuple[list[dict[str, Any]], str], ...] = (
     ([{}], "identifies no passage"),
     ([{"place": 1, "content": "Something else."}], "changes content"),
     ([{"place": 1, "heading_chain": ["Other"]}], "changes heading_chain"),
-    ([{"place": 1}, {"place": 1}], "name each that is to stay once"),
+    ([{"place": 1}, {"place": 1}], "name each passage to keep once"),
 )
 
 
