@@ -55,7 +55,7 @@ def end_all() -> None:
                 end(process.pid, signal.SIGINT)
             else:
                 kill_tree(process.pid)
-    shutil.rmtree(path())
+    shutil.rmtree(path(), ignore_errors=True)
 
 
 def _started_by_tests() -> Iterator[psutil.Process]:
