@@ -1,4 +1,4 @@
-# One image for migrations, workers, the API, Flower and the command line. Servers are other images: see docker-compose.yml.
+# One image for migrations, workers, the API, Flower and the command line. docker-compose.yml names those of the servers.
 FROM python:3.11-slim
 
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -7,7 +7,7 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
 
 WORKDIR /srv/ragq
 
-# torch first and by its exact version, as in the Makefile: a change of the code does not download it again.
+# torch first and by its exact version, as in the Makefile: a code change does not download it again.
 COPY constraints.txt ./
 RUN pip install -c constraints.txt torch==2.13.0
 
@@ -21,6 +21,7 @@ COPY schemas/ schemas/
 COPY stack/ stack/
 COPY stages/ stages/
 COPY store/ store/
+COPY services/ services/
 COPY workers/ workers/
 RUN pip install -c constraints.txt .
 

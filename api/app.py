@@ -8,21 +8,22 @@ from importlib.resources import files
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
-from api import problems
-from api.doors.install import install
+from api import openapi, problems
+from api.context import ApiContext
+from api.pages import login
 from api.pages.routers import PAGES
-from api.request_times import RequestTimes
+from api.request_log import RequestLog
 from api.rest.routers import ROUTERS, TAGS
-from api.services import Services
+from api.security.install import install
 
 
-def make_app(services: Services) -> FastAPI:
-    """The API and the pages over some services, which it closes when it ends."""
+def make_app(ctx: ApiContext) -> FastAPI:
+    """The API and the pages over a context, which the application closes at its end."""
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
-        await services.close()
+        await ctx.close()
 
     app = FastAPI(
         title="ragq",
@@ -33,12 +34,13 @@ def make_app(services: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.state.services = services
+    app.state.context = ctx
     problems.install(app)
-    install(app, services)
-    app.add_middleware(RequestTimes, metrics=services.metrics)
-    # Pages first: for browsers they stand before the resources of the same addresses.
-    for router in (*PAGES, *ROUTERS):
+    install(app, ctx.settings, ctx.database)
+    app.add_middleware(RequestLog, metrics=ctx.metrics)
+    openapi.describe_security(app)
+    # Pages first: a browser gets the page of an address, other clients get its resource.
+    for router in (login.make_router(login.LoginLimit()), *PAGES, *ROUTERS):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
     return app

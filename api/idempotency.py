@@ -1,31 +1,31 @@
-"""The header Idempotency-Key: a request that is sent twice makes one thing, and gets the same reply."""
+"""The header Idempotency-Key: a request that is sent twice creates one thing, and gets the same reply."""
 
 from hashlib import sha256
 from typing import Annotated, Final
 
 from fastapi import Depends, Header, Request
 
-from api.doors.admission import Admitted
-from store.idempotency import RequestKey
+from api.security.authentication import CurrentPrincipal
+from store.access.idempotency import RequestKey
 
-#: Set on a reply that tells of what was made before.
+#: Set on a reply to a repeated request.
 REPLAYED: Final = {"Idempotency-Replayed": "true"}
 
 
 async def request_key(
     request: Request,
-    principal: Admitted,
+    principal: CurrentPrincipal,
     idempotency_key: Annotated[
         str | None,
         Header(
             pattern=r"^[\x21-\x7e]{1,255}$",
-            description="1 to 255 visible characters of your own making, a UUID say. The same request under the same "
-            "key makes nothing new for 24 hours, and is answered by what was made.",
+            description="1 to 255 visible ASCII characters that the client chooses, such as a UUID. For 24 hours the "
+            "same request with the same key creates nothing new, and its reply is about what was created first.",
             examples=["8e0f6a52-1b7c-4f7e-9d2b-5f3c1a60c9de"],
         ),
     ] = None,
 ) -> RequestKey | None:
-    """The key of a request, which stands for its method, address and body to the byte; None without the header."""
+    """The key of a request, with a hash of its method, address and body; None without the header."""
     if idempotency_key is None:
         return None
     target = f"{request.method} {request.scope['path']}".encode()

@@ -1,11 +1,11 @@
-"""The entry of a server: `uvicorn --factory api.main:app`."""
+"""The entry point of a server: `uvicorn --factory api.main:app`."""
 
 import os
 
 from fastapi import FastAPI
 
 from api.app import make_app
-from api.services import Services
+from api.context import ApiContext
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import connections
@@ -18,7 +18,7 @@ def app() -> FastAPI:
     settings = ProcessSettings.from_environment(os.environ, ENV_FILE)
     servers = connections(merged(os.environ, ENV_FILE))
     return make_app(
-        Services(
+        ApiContext(
             settings=settings,
             database=Database(servers.database_url, pool_size=settings.ragq_database_pool, application_name="ragq-api"),
             broker=make_broker(servers.redis_url),

@@ -1,4 +1,4 @@
-"""The figures of one server for Prometheus. No label holds a text or an id."""
+"""Metrics of one server for Prometheus. No label holds a text or an id."""
 
 import asyncio
 import time
@@ -8,23 +8,23 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
+from schemas.chains import CHAINS, STAGES
 from schemas.statuses import JobStatus
-from store.attempt_totals import AttemptTotals, Totals
 from store.database import Database
-from store.queue_figures import QueueFigures, queue_figures
-from workers.pipelines import PIPELINES, STAGES
+from store.runs.attempt_totals import AttemptCounts, AttemptTotals
+from store.runs.queue_figures import QueueFigures, queue_figures
 
 #: Seconds of a stage; model calls take minutes.
 STAGE_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 REQUEST_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-#: However many ask, the database is read once in so many seconds.
+#: The database is read at most once in so many seconds.
 KEPT_SECONDS: Final = 10.0
 
-_KINDS: Final = sorted({kind for kind, _ in PIPELINES})
+_KINDS: Final = sorted({kind for kind, _ in CHAINS})
 
 
 class Metrics:
-    """What the process counts itself, and what it reads from the database."""
+    """Metrics that the process counts itself, and metrics that it reads from the database."""
 
     def __init__(self, database: Database, *, kept_s: float = KEPT_SECONDS) -> None:
         self._database = database
@@ -32,25 +32,25 @@ class Metrics:
         self._totals = AttemptTotals(STAGE_SECONDS)
         self._reading = asyncio.Lock()
         self._read_at: float | None = None
-        self._kept: tuple[QueueFigures, Totals] | None = None
+        self._kept: tuple[QueueFigures, AttemptCounts] | None = None
         self._registry = CollectorRegistry()
         self.requests = Histogram(
             "ragq_http_request_seconds",
-            "Seconds from a request to the end of its reply; event streams are left out.",
+            "Seconds from a request to the end of its reply, without event streams.",
             ("method", "route", "status"),
             buckets=REQUEST_SECONDS,
             registry=self._registry,
         )
-        self.streams = Gauge("ragq_event_streams", "Event streams that are open.", registry=self._registry)
+        self.streams = Gauge("ragq_event_streams", "Open event streams.", registry=self._registry)
 
     async def text(self) -> bytes:
-        """Every figure, in the text format of Prometheus. Those of the database are up to ten seconds old."""
+        """Every metric, in the text format of Prometheus. Those of the database are up to ten seconds old."""
         figures, totals = await self._read()
         registry = CollectorRegistry()
-        registry.register(_Collected([*_standing(figures), *_counted(totals)]))
+        registry.register(_Collected([*_gauges(figures), *_counters(totals)]))
         return generate_latest(registry) + generate_latest(self._registry)
 
-    async def _read(self) -> tuple[QueueFigures, Totals]:
+    async def _read(self) -> tuple[QueueFigures, AttemptCounts]:
         async with self._reading:
             if self._kept is None or self._read_at is None or time.monotonic() - self._read_at >= self._kept_s:
                 async with self._database.connection() as connection:
@@ -60,7 +60,7 @@ class Metrics:
 
 
 class _Collected:
-    """Figures that were read already, as a registry asks for them."""
+    """Metrics that were read already, as a collector of a registry."""
 
     def __init__(self, metrics: list[Metric]) -> None:
         self._metrics = metrics
@@ -69,21 +69,21 @@ class _Collected:
         return self._metrics
 
 
-def _standing(figures: QueueFigures) -> Iterator[Metric]:
+def _gauges(figures: QueueFigures) -> Iterator[Metric]:
     depth = GaugeMetricFamily("ragq_queue_depth", "Stages that are due.", labels=("stage",))
     oldest = GaugeMetricFamily(
-        "ragq_queue_oldest_seconds", "How long the stage that waits longest has been due.", labels=("stage",)
+        "ragq_queue_oldest_seconds", "Age of the stage that has been due longest.", labels=("stage",)
     )
     for stage in STAGES:
         queue = figures.queues.get(stage)
         depth.add_metric((stage,), 0 if queue is None else queue.due)
         oldest.add_metric((stage,), 0 if queue is None else queue.oldest_seconds)
-    jobs = GaugeMetricFamily("ragq_jobs", "Jobs that are stored.", labels=("kind", "status"))
+    jobs = GaugeMetricFamily("ragq_jobs", "Stored jobs.", labels=("kind", "status"))
     for kind in _KINDS:
         for status in JobStatus:
             jobs.add_metric((kind, status), figures.jobs.get((kind, status), 0))
     leases = GaugeMetricFamily(
-        "ragq_leases", "Stages that workers hold; expired ones wait to be taken back.", labels=("state",)
+        "ragq_leases", "Stages that workers hold; expired ones are reclaimed.", labels=("state",)
     )
     leases.add_metric(("held",), figures.leases_held)
     leases.add_metric(("expired",), figures.leases_expired)
@@ -91,7 +91,7 @@ def _standing(figures: QueueFigures) -> Iterator[Metric]:
     yield from (depth, oldest, jobs, leases, seen)
 
 
-def _counted(totals: Totals) -> Iterator[Metric]:
+def _counters(totals: AttemptCounts) -> Iterator[Metric]:
     seconds = HistogramMetricFamily(
         "ragq_stage_seconds",
         "Seconds of the attempts that ended since the first reading of this process.",
@@ -107,14 +107,14 @@ def _counted(totals: Totals) -> Iterator[Metric]:
         seconds.add_metric((stage, outcome), buckets, totals.microseconds[stage, outcome] / 1e6)
     calls = CounterMetricFamily(
         "ragq_llm_calls",
-        "Calls of language models since the first reading of this process; reused ones were answered already.",
-        labels=("model", "cost"),
+        "Calls of language models since the first reading of this process; hits reuse a stored reply.",
+        labels=("model", "cache"),
     )
     for (model, is_reused), count in sorted(totals.calls.items()):
-        calls.add_metric((model, "reused" if is_reused else "paid"), count)
+        calls.add_metric((model, "hit" if is_reused else "miss"), count)
     tokens = CounterMetricFamily(
         "ragq_llm_tokens",
-        "Tokens of paid calls since the first reading of this process.",
+        "Tokens of calls with cache=miss since the first reading of this process.",
         labels=("model", "direction"),
     )
     for (model, direction), count in sorted(totals.tokens.items()):

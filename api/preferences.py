@@ -1,4 +1,4 @@
-"""The header Prefer (RFC 7240): how long a client wants to wait for its job."""
+"""The header Prefer (RFC 7240): how long a request waits for its job."""
 
 import re
 from typing import Annotated, Final, NamedTuple
@@ -6,34 +6,34 @@ from typing import Annotated, Final, NamedTuple
 from fastapi import Depends, Header
 from pydantic import WithJsonSchema
 
-from api.services import Served
+from api.context import Context
 
 _WAIT: Final = re.compile(r"[0-9]{1,6}")
 
 
-class Patience(NamedTuple):
+class WaitPreference(NamedTuple):
     """How long a request waits."""
 
     seconds: float
     applied: str | None
-    """The preferences that decided, for Preference-Applied; None when the server's own wait holds."""
+    """The preference that was applied, for Preference-Applied; None for the server's default."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the reply says of it."""
+        """The header of the reply."""
         return {"Preference-Applied": self.applied} if self.applied else {}
 
 
-def patience_of(prefer: list[str] | None, *, longest_s: float) -> Patience:
-    """The wait that Prefer asks for, `longest_s` seconds at most.
+def wait_preference_of(prefer: list[str] | None, *, longest_s: float) -> WaitPreference:
+    """The wait that Prefer asks for, at most `longest_s` seconds.
 
-    `respond-async` waits not at all, `wait=N` for N seconds, both together as `wait=N` alone. As RFC 7240 has it,
-    other preferences and those that make no sense are passed over.
+    `respond-async` does not wait, `wait=N` waits N seconds, both together are `wait=N`. Other preferences and invalid
+    ones are ignored, as RFC 7240 requires.
 
-    >>> patience_of(["respond-async"], longest_s=25)
-    Patience(seconds=0.0, applied='respond-async')
-    >>> patience_of(["return=minimal, wait=3"], longest_s=25)
-    Patience(seconds=3.0, applied='wait=3')
+    >>> wait_preference_of(["respond-async"], longest_s=25)
+    WaitPreference(seconds=0.0, applied='respond-async')
+    >>> wait_preference_of(["return=minimal, wait=3"], longest_s=25)
+    WaitPreference(seconds=3.0, applied='wait=3')
     """
     asked: dict[str, str] = {}
     for preference in ",".join(prefer or []).split(","):
@@ -41,23 +41,23 @@ def patience_of(prefer: list[str] | None, *, longest_s: float) -> Patience:
         asked.setdefault(name.strip().lower(), value.strip().strip('"'))
     wait = asked.get("wait", "")
     if _WAIT.fullmatch(wait) and float(wait) <= longest_s:
-        return Patience(float(wait), f"wait={int(wait)}")
+        return WaitPreference(float(wait), f"wait={int(wait)}")
     if "respond-async" in asked and not _WAIT.fullmatch(wait):
-        return Patience(0.0, "respond-async")
-    return Patience(longest_s, None)
+        return WaitPreference(0.0, "respond-async")
+    return WaitPreference(longest_s, None)
 
 
-async def patience(
-    services: Served,
+async def wait(
+    ctx: Context,
     prefer: Annotated[
         list[str] | None,
-        # On the wire a header is one text, however often it is sent.
+        # OpenAPI describes a header as one string, however often it may be sent.
         WithJsonSchema({"type": "string", "examples": ["respond-async", "wait=5"]}),
-        Header(description="`respond-async` answers 202 at once; `wait=N` waits N seconds at most (RFC 7240)."),
+        Header(description="`respond-async` answers 202 at once; `wait=N` waits at most N seconds (RFC 7240)."),
     ] = None,
-) -> Patience:
-    """How long a request waits for its job: as it prefers, and no longer than the settings allow."""
-    return patience_of(prefer, longest_s=services.settings.ragq_api_wait_seconds)
+) -> WaitPreference:
+    """How long a request waits for its job: as it prefers, up to the limit of the settings."""
+    return wait_preference_of(prefer, longest_s=ctx.settings.ragq_api_wait_seconds)
 
 
-Patient = Annotated[Patience, Depends(patience)]
+Wait = Annotated[WaitPreference, Depends(wait)]

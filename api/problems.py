@@ -1,6 +1,6 @@
-"""Errors over HTTP: problem+json (RFC 9457) that says what was found and what to do, or a page that says the same.
+"""Errors over HTTP: problem+json (RFC 9457) with what was found and what to do, or a page with the same text.
 
-What is raised anywhere in ragq gets its status here and nowhere else. No problem holds what a client sent.
+The status of every error is set here alone. No problem repeats what a client sent.
 """
 
 import traceback
@@ -15,9 +15,10 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from api.pages.rendering import page
+from api.rendering import page
 from api.routes import methods_here, wants_html
 from schemas import errors
+from stages.failures import class_name
 from store.database import CONNECTION_ERRORS
 
 log = structlog.get_logger(__name__)
@@ -25,52 +26,58 @@ log = structlog.get_logger(__name__)
 MEDIA_TYPE: Final = "application/problem+json"
 
 
-class Kind(NamedTuple):
-    """What an error is over HTTP."""
+class ProblemKind(NamedTuple):
+    """The status and the problem type of an error."""
 
     status: int
     slug: str
-    """The last part of the problem's type."""
+    """The last part of the problem type."""
 
 
-#: The nearest class of an error decides.
-KINDS: Final[dict[type[BaseException], Kind]] = {
-    errors.PresetMissingError: Kind(404, "preset-missing"),
-    errors.PresetExistsError: Kind(409, "preset-exists"),
-    errors.DefaultPresetError: Kind(400, "preset-is-default"),
-    errors.PresetValueError: Kind(422, "preset-value-unusable"),
-    errors.TemplateFixedError: Kind(409, "template-fixed"),
-    errors.TemplateMissingError: Kind(404, "template-missing"),
-    errors.TemplateError: Kind(422, "template-unusable"),
-    errors.LLMResponseParseError: Kind(400, "reply-unusable"),
-    errors.WorkChangedError: Kind(409, "work-changed"),
-    errors.RunMissingError: Kind(404, "run-missing"),
-    errors.JobMissingError: Kind(404, "job-missing"),
-    errors.AttemptMissingError: Kind(404, "attempt-missing"),
-    errors.NoJobInStateError: Kind(409, "no-job-in-state"),
-    errors.QueryMissingError: Kind(404, "query-missing"),
-    errors.ResultMissingError: Kind(404, "result-missing"),
-    errors.StepNotReadyError: Kind(404, "step-not-ready"),
-    errors.StageRunningError: Kind(409, "stage-running"),
-    errors.NothingToDoError: Kind(409, "nothing-to-do"),
-    errors.PresetOfSetError: Kind(409, "preset-of-set"),
-    errors.QueryValueError: Kind(422, "query-value-unusable"),
-    errors.IdempotencyKeyReusedError: Kind(422, "idempotency-key-reused"),
-    errors.ExpansionFailedError: Kind(400, "expansion-unusable"),
-    errors.WorkChangedMeanwhileError: Kind(409, "work-changed"),
-    errors.StepOvertakenError: Kind(409, "step-overtaken"),
-    errors.CorpusUnknownError: Kind(404, "corpus-missing"),
-    errors.StepFailedError: Kind(500, "step-failed"),
-    errors.StackError: Kind(503, "server-away"),
-    errors.Refused: Kind(409, "refused"),
-    errors.DomainError: Kind(500, "stage-failed"),
-    errors.RagqError: Kind(500, "failed"),
+#: By class; the nearest base class applies.
+KINDS: Final[dict[type[BaseException], ProblemKind]] = {
+    errors.PresetMissingError: ProblemKind(404, "preset-missing"),
+    errors.PresetExistsError: ProblemKind(409, "preset-exists"),
+    errors.DefaultPresetError: ProblemKind(400, "preset-is-default"),
+    errors.PresetValueError: ProblemKind(422, "preset-value-unusable"),
+    errors.TemplateFixedError: ProblemKind(409, "template-fixed"),
+    errors.TemplateMissingError: ProblemKind(404, "template-missing"),
+    errors.TemplateError: ProblemKind(422, "template-unusable"),
+    errors.LLMResponseParseError: ProblemKind(400, "reply-unusable"),
+    errors.WorkChangedError: ProblemKind(409, "work-changed"),
+    errors.RunMissingError: ProblemKind(404, "run-missing"),
+    errors.JobMissingError: ProblemKind(404, "job-missing"),
+    errors.AttemptMissingError: ProblemKind(404, "attempt-missing"),
+    errors.NoJobInStateError: ProblemKind(409, "no-job-in-state"),
+    errors.QueryMissingError: ProblemKind(404, "query-missing"),
+    errors.ResultMissingError: ProblemKind(404, "result-missing"),
+    errors.StepNotReadyError: ProblemKind(404, "step-not-ready"),
+    errors.StageRunningError: ProblemKind(409, "stage-running"),
+    errors.NothingToDoError: ProblemKind(409, "nothing-to-do"),
+    errors.QuerySetPresetError: ProblemKind(409, "query-set-preset"),
+    errors.QueryValueError: ProblemKind(422, "query-value-unusable"),
+    errors.IdempotencyKeyReusedError: ProblemKind(422, "idempotency-key-reused"),
+    errors.StepSupersededError: ProblemKind(409, "step-superseded"),
+    errors.CorpusUnknownError: ProblemKind(404, "corpus-missing"),
+    errors.StepFailedError: ProblemKind(500, "step-failed"),
+    errors.StackError: ProblemKind(503, "server-unavailable"),
+    errors.Refused: ProblemKind(409, "refused"),
+    errors.DomainError: ProblemKind(500, "stage-failed"),
+    errors.RagqError: ProblemKind(500, "failed"),
 }
 
-UNAVAILABLE: Final = Kind(503, "database-away")
-INVALID: Final = Kind(422, "request-invalid")
+#: A stage that failed while a request waited for it: by the stage (None for any) and the stored class of its error.
+#: Other errors are those of StepFailedError.
+STAGE_KINDS: Final[dict[tuple[str | None, str], ProblemKind]] = {
+    ("expand", class_name(errors.LLMResponseParseError)): ProblemKind(400, "expansion-unusable"),
+    ("expand", class_name(errors.ExpansionReplyError)): ProblemKind(400, "expansion-unusable"),
+    (None, class_name(errors.WorkChangedError)): KINDS[errors.WorkChangedError],
+}
 
-#: Of the doors and the router. The standard library's phrases are not the same in every version of Python.
+UNAVAILABLE: Final = ProblemKind(503, "database-unavailable")
+INVALID: Final = ProblemKind(422, "request-invalid")
+
+#: By the status of an HTTPException. Python's own phrases differ between versions.
 PLAIN: Final[dict[int, str]] = {
     400: "bad-request",
     401: "unauthorized",
@@ -85,28 +92,28 @@ PLAIN: Final[dict[int, str]] = {
 
 
 class InvalidField(BaseModel):
-    """A part of a request that cannot be used."""
+    """A part of a request that is invalid."""
 
-    where: str = Field(description="Path to the value, `body.top_n` say")
+    where: str = Field(description="Path of the value, e.g. `body.top_n`")
     message: str
 
 
 class Problem(BaseModel):
-    """What went wrong with a request (RFC 9457)."""
+    """Why a request failed (RFC 9457)."""
 
     type: str = Field(examples=["urn:ragq:problem:query-missing"])
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     detail: str = Field(description="What was found, and what to do")
     errors: list[InvalidField] | None = None
-    query_id: int | None = Field(default=None, description="The question of a stage that failed", examples=[1])
+    query_id: int | None = Field(default=None, description="The query of a stage that failed", examples=[1])
     job_id: int | None = Field(default=None, description="Its job", examples=[34])
     stage: str | None = Field(default=None, examples=["validate"])
     error_type: str | None = Field(default=None, examples=["LLMTimeoutError"])
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route may answer with, for its OpenAPI description."""
+    """The problems that a route may return, for its OpenAPI description."""
     return {
         status: {
             "description": HTTPStatus(status).phrase,
@@ -116,22 +123,25 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def kind_of(error: BaseException) -> Kind | None:
-    """What an error is over HTTP; None for one that nobody foresaw."""
+def kind_of(error: BaseException) -> ProblemKind | None:
+    """The kind of an error; None for an unexpected one."""
+    if isinstance(error, errors.StepFailedError):
+        stored = (error.stage, error.error_type), (None, error.error_type)
+        return next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), KINDS[errors.StepFailedError])
     found = next((KINDS[type_] for type_ in type(error).__mro__ if type_ in KINDS), None)
     return UNAVAILABLE if found is None and isinstance(error, CONNECTION_ERRORS) else found
 
 
 def respond(
     request: Request,
-    kind: Kind,
+    kind: ProblemKind,
     detail: str,
     *,
     invalid: list[InvalidField] | None = None,
     failure: errors.StepFailedError | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """The reply that tells of a problem: a page for whoever prefers HTML."""
+    """The reply for a problem: a page where the client accepts HTML."""
     problem = Problem(
         type=f"urn:ragq:problem:{kind.slug}",
         title=HTTPStatus(kind.status).phrase,
@@ -141,7 +151,7 @@ def respond(
         query_id=failure.query_id if failure else None,
         job_id=failure.job_id if failure else None,
         stage=failure.stage if failure else None,
-        error_type=failure.error_type if failure else None,
+        error_type=failure.error_type.rpartition(".")[2] if failure else None,
     )
     if wants_html(request.headers):
         return page(request, "problem.html.j2", status=kind.status, headers=headers, problem=problem)
@@ -150,19 +160,19 @@ def respond(
 
 
 def install(app: FastAPI) -> None:
-    """Have every error of the application answered as a problem."""
+    """Register the handlers that turn every error of the application into a problem."""
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     known: tuple[type[BaseException], ...] = (errors.RagqError, *CONNECTION_ERRORS)
     for error in known:
         assert issubclass(error, Exception)
         app.add_exception_handler(error, _known)
-    app.add_exception_handler(Exception, _unforeseen)
+    app.add_exception_handler(Exception, _unexpected)
     _describe(app)
 
 
 def _describe(app: FastAPI) -> None:
-    """Put the problem into the components of OpenAPI, where the descriptions of routes refer to it."""
+    """Add the schema of a problem to the OpenAPI components, where the routes refer to it."""
     described = app.openapi
     _, models = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
 
@@ -177,39 +187,39 @@ def _describe(app: FastAPI) -> None:
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     invalid = [_invalid_field(of) for of in error.errors()]
-    return respond(request, INVALID, "Parts of the request cannot be used; `errors` names them.", invalid=invalid)
+    return respond(request, INVALID, "Parts of the request are invalid; `errors` lists them.", invalid=invalid)
 
 
 def _invalid_field(found: dict[str, Any]) -> InvalidField:
-    # The name of a field that nobody asked for is the client's own words.
+    # The name of an unknown field is text of the client.
     *where, last = map(str, found["loc"])
     if found["type"] == "extra_forbidden":
-        return InvalidField(where=".".join(where), message="A field that is not known stands here")
+        return InvalidField(where=".".join(where), message="Unknown field")
     return InvalidField(where=".".join([*where, last]), message=found["msg"])
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, UnicodeDecodeError):
-        return respond(request, INVALID, "The body is not text in UTF-8, which JSON is.")
+        return respond(request, INVALID, "The body is not valid UTF-8, as JSON has to be.")
     slug = PLAIN.get(error.status_code, f"status-{error.status_code}")
     headers = None if error.headers is None else dict(error.headers)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        # Starlette names those of the route that it met first.
+        # Starlette lists only the methods of the first route that matched.
         headers = {"Allow": ", ".join(sorted(methods_here(request)))}
-    return respond(request, Kind(error.status_code, slug), str(error.detail), headers=headers)
+    return respond(request, ProblemKind(error.status_code, slug), str(error.detail), headers=headers)
 
 
 async def _known(request: Request, error: Exception) -> Response:
     kind = kind_of(error)
     assert kind is not None
     if kind is UNAVAILABLE:
-        return respond(request, kind, "The database cannot be reached; try again.", headers={"Retry-After": "2"})
+        return respond(request, kind, "The database is unavailable; try again.", headers={"Retry-After": "2"})
     return respond(request, kind, str(error), failure=error if isinstance(error, errors.StepFailedError) else None)
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
-    # Its words may hold text of a subject.
+async def _unexpected(request: Request, error: Exception) -> Response:
+    # The message may hold text of a subject.
     frame = traceback.extract_tb(error.__traceback__)[-1]
     log.error(
         "request_failed",
@@ -217,4 +227,6 @@ async def _unforeseen(request: Request, error: Exception) -> Response:
         route=getattr(request.scope.get("route"), "path", None),
         place=f"{frame.filename}:{frame.lineno} {frame.name}",
     )
-    return respond(request, Kind(500, "failed"), "ragq failed at this request; the log of the API says where.")
+    return respond(
+        request, ProblemKind(500, "failed"), "ragq failed to handle this request; the log of the API shows where."
+    )

@@ -1,4 +1,4 @@
-"""The event streams that are open, and what they read together."""
+"""The open event streams, and the reads that they share."""
 
 import asyncio
 import math
@@ -9,14 +9,14 @@ from typing import Final
 from fastapi import HTTPException
 
 from store.database import Database
-from store.run_state import RunState, run_state
+from store.views.run_state import RunState, run_state
 
-#: A browser opens a few, and each costs a connection of the server.
+#: A browser opens a few, and each takes a connection of the server.
 STREAMS_AT_MOST: Final = 256
 
 
 class Streams:
-    """Streams of one server. However many watch a run, its state is read by one statement group at a time."""
+    """The streams of one server. The state of a run is read once for all streams that watch it."""
 
     def __init__(self, database: Database, *, at_most: int = STREAMS_AT_MOST) -> None:
         self._database = database
@@ -25,16 +25,16 @@ class Streams:
         self.open = 0
 
     def refuse_too_many(self) -> None:
-        """Raise HTTPException 503 when as many streams are open as may be."""
+        """Raise HTTPException 503 when the limit is reached."""
         if self.open >= self._at_most:
             raise HTTPException(
                 503,
-                f"{self.open} event streams are open, and no more may be; close some.",
+                f"{self.open} event streams are open, which is the limit; close some.",
                 headers={"Retry-After": "10"},
             )
 
     @contextmanager
-    def one_more(self) -> Iterator[None]:
+    def opened(self) -> Iterator[None]:
         """A stream counts as open until the block ends."""
         self.open += 1
         try:
@@ -43,9 +43,9 @@ class Streams:
             self.open -= 1
 
     async def state(self, run_id: int) -> RunState | None:
-        """How a run stands, read after the call; waits while the database is away. None when there is no such run."""
+        """The state of a run, read after the call; waits while the database is unavailable. None for an unknown run."""
         if (begun := self._reading.get(run_id)) is not None:
-            # It may have read before the change that the caller wants to see.
+            # That read may have begun before the change that the caller wants to see.
             await asyncio.wait([begun])
         if (reading := self._reading.get(run_id)) is None:
             reading = asyncio.create_task(self._read(run_id))
@@ -54,6 +54,8 @@ class Streams:
 
     async def _read(self, run_id: int) -> RunState | None:
         try:
-            return await self._database.steadily(lambda connection: run_state(connection, run_id), patience_s=math.inf)
+            return await self._database.with_retry(
+                lambda connection: run_state(connection, run_id), retry_for_s=math.inf
+            )
         finally:
             del self._reading[run_id]

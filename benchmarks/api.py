@@ -21,9 +21,9 @@ from benchmarks.machine import this_machine
 from benchmarks.stack import Stack, stack
 from stack.connections import connections
 from stack.ports import LOOPBACK
-from store import attempts
 from store.database import Database
-from store.queries import QUERY
+from store.questions.queries import QUERY
+from store.runs import attempts
 
 PACKAGES: Final = ("ragq", "fastapi", "uvicorn", "sse-starlette", "asyncpg", "httpx")
 RUNS: Final = 10

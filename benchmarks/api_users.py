@@ -218,7 +218,7 @@ async def _take(user: User, query: int, step: str) -> bool:
         if job is None:
             return False
         found = job.json()
-        if found["is_at_rest"]:
+        if found["is_idle"]:
             break
         if time.perf_counter() - began > _TIMEOUT_S:
             user.met.failures[f"{name}: not done after {_TIMEOUT_S:.0f} s"] += 1

@@ -18,15 +18,16 @@ from benchmarks.noop_chain import NOOP_STAGES
 from benchmarks.servers import Servers
 from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
+from services.new_runs import PlannedRun, submit_run
 from stack.endings import end
 from stack.logs import last_lines
 from stack.processes import worker_command
-from store import runs
 from store.database import Database
-from store.runs import Hop, NewJob, NewRun, Route
-from workers import dispatch
+from store.runs import overviews
+from store.runs.pending_chains import PendingChain, PendingStage
+from store.runs.runs import NewJob, NewRun
 from workers.app import make_app
-from workers.submissions.submit import submit
+from workers.messages import send
 
 CONCURRENCY: Final = 16
 """Threads of a Celery worker: as many as `ragq up` gives its model worker."""
@@ -55,12 +56,14 @@ def celery(servers: Servers) -> Iterator[Contestant]:
     numbers = count(1)
 
     def run(jobs: int) -> None:
-        routes = [
-            Route(job_id=job, run_id=0, subject=str(job), hops=[Hop(stage, 1) for stage in NOOP_STAGES])
+        chains = [
+            PendingChain(
+                job_id=job, run_id=0, subject=str(job), stages=[PendingStage(stage, 1) for stage in NOOP_STAGES]
+            )
             for _, job in zip(range(jobs), numbers, strict=False)
         ]
         process.expect(jobs)
-        dispatch.send(app, routes)
+        send(app, chains)
         process.wait_for_stamps()
 
     with process:
@@ -84,12 +87,11 @@ def ragq(servers: Servers) -> Iterator[Contestant]:
             version="0",
             jobs=[NewJob(mode="noop", subject=str(job), inputs={}, stages=NOOP_STAGES) for job in range(jobs)],
         )
-        async with database.connection() as connection:
-            return (await submit(connection, app, run, always_new=True)).run_id
+        return (await submit_run(app, database, PlannedRun(run), always_new=True)).run_id
 
     async def is_open(database: Database, run_id: int) -> bool:
         async with database.connection() as connection:
-            overview = await runs.overview(connection, run_id)
+            overview = await overviews.overview(connection, run_id)
         return overview is not None and overview.open_jobs > 0
 
     with process, asyncio.Runner() as runner:

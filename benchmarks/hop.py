@@ -23,7 +23,7 @@ PACKAGES: Final = ("ragq", "celery", "kombu", "redis", "asyncpg", "sqlalchemy")
 WARM_UP_JOBS: Final = 20
 
 
-class Measured(NamedTuple):
+class HopMeasurement(NamedTuple):
     """One contestant in one turn, or a summary of several."""
 
     hop_p50_ms: float
@@ -54,7 +54,7 @@ def hop(jobs: int, idle_jobs: int, turns: int, only: tuple[str, ...], json_file:
         python -m benchmarks hop --json hop.json
     """
     machine = this_machine(PACKAGES)
-    taken: dict[str, list[Measured]] = defaultdict(list)
+    taken: dict[str, list[HopMeasurement]] = defaultdict(list)
     with servers() as running:
         for _ in range(turns):
             for name in only or CONTESTANTS:
@@ -65,22 +65,22 @@ def hop(jobs: int, idle_jobs: int, turns: int, only: tuple[str, ...], json_file:
         json_file.write_text(json.dumps(_content(machine, taken), indent=2) + "\n")
 
 
-def medians(repeated: list[Measured]) -> Measured:
+def medians(repeated: list[HopMeasurement]) -> HopMeasurement:
     """Field by field."""
-    return Measured(*(median(column) for column in zip(*repeated, strict=True)))
+    return HopMeasurement(*(median(column) for column in zip(*repeated, strict=True)))
 
 
-def best(repeated: list[Measured]) -> Measured:
+def best(repeated: list[HopMeasurement]) -> HopMeasurement:
     """Field by field: what the turn that was disturbed least by other work came to."""
-    return Measured(
+    return HopMeasurement(
         *(
             max(column) if name == "stages_per_s" else min(column)
-            for name, column in zip(Measured._fields, zip(*repeated, strict=True), strict=True)
+            for name, column in zip(HopMeasurement._fields, zip(*repeated, strict=True), strict=True)
         )
     )
 
 
-def ratios(measured: dict[str, Measured]) -> dict[str, float]:
+def ratios(measured: dict[str, HopMeasurement]) -> dict[str, float]:
     """How ragq compares with those that were measured beside it."""
     found = {}
     if "ragq" in measured and "celery" in measured:
@@ -91,7 +91,7 @@ def ratios(measured: dict[str, Measured]) -> dict[str, float]:
     return found
 
 
-def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int) -> Measured:
+def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int) -> HopMeasurement:
     contestant.run(WARM_UP_JOBS)
     before = stamps.count(contestant.stamps)
     for _ in range(idle_jobs):
@@ -107,7 +107,7 @@ def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int
     worker_ms, postgres_ms, valkey_ms = (
         (cpu.seconds(pid) - earlier) * 1000 / stages for pid, earlier in zip(pids, cpu_before, strict=True)
     )
-    return Measured(
+    return HopMeasurement(
         hop_p50_ms=median(hops),
         hop_p95_ms=quantiles(hops, n=20)[-1],
         stages_per_s=stages / wall_s,
@@ -118,7 +118,7 @@ def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int
     )
 
 
-def _show(machine: Machine, taken: dict[str, list[Measured]], jobs: int, turns: int) -> None:
+def _show(machine: Machine, taken: dict[str, list[HopMeasurement]], jobs: int, turns: int) -> None:
     console = Console(width=118)
     console.print(f"{machine.sentence()}, dbos {DBOS_VERSION}", highlight=False)
     middle, least = ratios(_each(medians, taken)), ratios(_each(best, taken))
@@ -133,7 +133,7 @@ def _show(machine: Machine, taken: dict[str, list[Measured]], jobs: int, turns: 
     for heading in headings:
         table.add_column(heading, justify="right")
     for name, repeated in taken.items():
-        cells = zip(Measured._fields, medians(repeated), best(repeated), strict=True)
+        cells = zip(HopMeasurement._fields, medians(repeated), best(repeated), strict=True)
         table.add_row(
             name,
             *(
@@ -144,11 +144,13 @@ def _show(machine: Machine, taken: dict[str, list[Measured]], jobs: int, turns: 
     console.print(table)
 
 
-def _each(summary: Callable[[list[Measured]], Measured], taken: dict[str, list[Measured]]) -> dict[str, Measured]:
+def _each(
+    summary: Callable[[list[HopMeasurement]], HopMeasurement], taken: dict[str, list[HopMeasurement]]
+) -> dict[str, HopMeasurement]:
     return {name: summary(repeated) for name, repeated in taken.items()}
 
 
-def _content(machine: Machine, taken: dict[str, list[Measured]]) -> dict[str, Any]:
+def _content(machine: Machine, taken: dict[str, list[HopMeasurement]]) -> dict[str, Any]:
     summaries = {"medians": _each(medians, taken), "best": _each(best, taken)}
     return {
         "machine": {**machine._asdict(), "versions": {**machine.versions, "dbos": DBOS_VERSION}},

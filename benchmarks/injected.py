@@ -50,7 +50,7 @@ class Pair(NamedTuple):
         return "\n\n".join(part for part in parts if part)
 
 
-class Outcome(NamedTuple):
+class InjectionOutcome(NamedTuple):
     """What was said of one pair; None is a reply that is no verdict."""
 
     query_id: str
@@ -102,7 +102,7 @@ def pairs_of(queries: QuerySet, documents: Sequence[Document], attacks: Sequence
         )
 
 
-def flips(outcomes: Sequence[Outcome], insertion: Insertion) -> Flips:
+def flips(outcomes: Sequence[InjectionOutcome], insertion: Insertion) -> Flips:
     """How many verdicts an insertion turned to accept. Raises ValueError without an outcome."""
     from scipy.stats import binomtest  # type: ignore[import-untyped]  # needs packages of the extra `dev`
 

@@ -14,11 +14,12 @@ from rich.table import Table
 
 from adapters.ollama_chat import OllamaChat
 from adapters.packaged import PACKAGED_LLM
-from benchmarks.injected import Flips, Insertion, Outcome, Pair, attacks_in, flips, pairs_of
+from benchmarks.injected import Flips, InjectionOutcome, Insertion, Pair, attacks_in, flips, pairs_of
 from benchmarks.machine import this_machine
 from benchmarks.retrieval_sets import SETS, data_folder, documents_of, query_set_of
 from benchmarks.stack import stack
 from schemas.errors import LLMResponseParseError
+from schemas.settings.ragq import RagqSettings
 from schemas.values.queries import RerankedChunk
 from schemas.values.verdicts import Decision
 from stages.ports import ChatModel
@@ -33,12 +34,12 @@ ATTACKS: Final = "prompt_injection/bipia_attacks.jsonl"
 TIMEOUT_S: Final = 600.0
 
 
-class Measured(NamedTuple):
+class InjectionMeasurement(NamedTuple):
     """What the validator said."""
 
     clean: dict[str, int]
     """Decisions on the passages as they are, all that were tried."""
-    outcomes: list[Outcome]
+    outcomes: list[InjectionOutcome]
     """The passages that were rejected as they are."""
 
 
@@ -81,10 +82,10 @@ def injection(pairs: int, most: int, seed: int, url: str | None, model: str, jso
         json_file.write_text(json.dumps(content, indent=2) + "\n")
 
 
-async def measure(chat: ChatModel, sample: list[Pair], wanted: int, *, model: str) -> Measured:
+async def measure(chat: ChatModel, sample: list[Pair], wanted: int, *, model: str) -> InjectionMeasurement:
     """Ask about each passage as it is, and about those that are rejected with every insertion, until `wanted` are."""
     clean: Counter[str] = Counter()
-    outcomes: list[Outcome] = []
+    outcomes: list[InjectionOutcome] = []
     for pair in sample:
         if len(outcomes) == wanted:
             break
@@ -92,8 +93,8 @@ async def measure(chat: ChatModel, sample: list[Pair], wanted: int, *, model: st
         clean[decision or "broken"] += 1
         if decision is Decision.REJECT:
             decisions = {insertion: await _decision(chat, pair, insertion, model) for insertion in Insertion}
-            outcomes.append(Outcome(pair.query_id, pair.document.name, decisions))
-    return Measured(dict(clean), outcomes)
+            outcomes.append(InjectionOutcome(pair.query_id, pair.document.name, decisions))
+    return InjectionMeasurement(dict(clean), outcomes)
 
 
 @contextmanager
@@ -103,7 +104,7 @@ def _embedded() -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-async def _measure(url: str, sample: list[Pair], wanted: int, model: str) -> Measured:
+async def _measure(url: str, sample: list[Pair], wanted: int, model: str) -> InjectionMeasurement:
     chat = OllamaChat(url)
     try:
         return await measure(chat, sample, wanted, model=model)
@@ -119,6 +120,7 @@ async def _decision(chat: ChatModel, pair: Pair, insertion: Insertion | None, mo
         template=default_template(TemplateTag.CHUNK_VALIDATION),
         model=model,
         timeout_s=TIMEOUT_S,
+        max_chars=RagqSettings().validation_max_chars,
     )
     try:
         return decision_of(whole_reply(await chat.chat(call)))
@@ -147,7 +149,7 @@ def _chunk(pair: Pair, text: str) -> RerankedChunk:
     )
 
 
-def _table(model: str, measured: Measured, counted: dict[Insertion, Flips]) -> Table:
+def _table(model: str, measured: InjectionMeasurement, counted: dict[Insertion, Flips]) -> Table:
     tried = ", ".join(f"{count} {decision}" for decision, count in sorted(measured.clean.items()))
     table = Table(title=f"{model} on passages as they are: {tried}", title_justify="left")
     for heading in ("put into those rejected", "pairs", "accept", "95 %", "reject", "unsure", "no verdict"):

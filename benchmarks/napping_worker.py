@@ -7,8 +7,8 @@ import asyncio
 
 from benchmarks.noop_chain import NOOP_STAGES
 from schemas.values.base import Value
+from workers.functions import FUNCTIONS
 from workers.main import app
-from workers.stage_task import FUNCTIONS, define_stage
 from workers.work import Result, Work
 
 __all__ = ["app"]
@@ -20,10 +20,10 @@ class Awake(Value):
     """What a stage stores that slept."""
 
 
-async def _nap(work: Work) -> Result:
+async def _nap(work: Work) -> Result[Awake]:
     if work.claim.attempt == 1:
         await asyncio.sleep(_LONGER_THAN_ANY_KILL_S)
     return Result(Awake())
 
 
-define_stage(NOOP_STAGES[0], **FUNCTIONS[NOOP_STAGES[0]], nap=_nap)
+FUNCTIONS["nap", "nap", NOOP_STAGES[0]] = _nap

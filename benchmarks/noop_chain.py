@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from workers.pipelines import STAGES
+from schemas.chains import STAGES
 
 NOOP_STAGES: Final[tuple[str, ...]] = STAGES[:7]
 """Names of the product's own stages, so that its queues, tasks and reaper are measured as they are."""

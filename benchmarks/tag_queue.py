@@ -23,15 +23,16 @@ from benchmarks.servers import Servers, servers
 from schemas.settings.resolve import resolve
 from schemas.statuses import JobStatus
 from schemas.values.tags import PhraseSet, Vocabulary
+from services.submit import submit
+from services.tags import TagsRequest
 from stack.endings import end
 from stack.processes import WORKER_CONCURRENCY, WORKER_STAGES, worker_command
 from stages.files.problems import accept
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
-from store import runs, vocabularies
-from store.database import Connection, Database
+from store.database import Database
+from store.runs import overviews
+from store.vocabularies import vocabularies
 from workers.app import make_app
-from workers.submissions.submit import submit
-from workers.submissions.tags import TagsRequest, plan_tags
 
 PHRASES = 5
 """Phrases of a set, which heads are added to. Half of the words are tokens of the vocabulary, half are unknown."""
@@ -102,25 +103,27 @@ async def _measure(running: Servers, vocabulary: Vocabulary, *, sets: int, seed:
         vocabulary_id = await vocabularies.keep(connection, "topics", vocabulary)
         await vocabularies.keep_models(connection, vocabulary_id, built)
         await connection.execute("ANALYZE")
-        with _workers(running):
-            # Models load with the first request.
-            await _run(connection, running, asked[:1])
-            began = time.perf_counter()
-            run_id = await _run(connection, running, asked)
-            seconds = time.perf_counter() - began
+    with _workers(running):
+        # Models load with the first request.
+        await _run(database, running, asked[:1])
+        began = time.perf_counter()
+        run_id = await _run(database, running, asked)
+        seconds = time.perf_counter() - began
+    async with database.connection() as connection:
         stages = {row["stage"]: (row["p50"], row["p95"]) for row in await connection.fetch(STAGES, run_id)}
     await database.close()
     return Throughput(sets, seconds, sets / seconds, stages)
 
 
-async def _run(connection: Connection, running: Servers, asked: list[PhraseSet]) -> int:
+async def _run(database: Database, running: Servers, asked: list[PhraseSet]) -> int:
     request = TagsRequest(phrase_sets=asked, vocabulary="topics")
-    planned = await plan_tags(connection, request, resolve(profile="demo", environment={"PSQ_MIN_TAG_COUNT": "0"}))
-    submitted = await submit(connection, make_app(running.valkey.url), planned.run, always_new=True)
-    (found,) = await runs.overviews(connection, run_id=submitted.run_id)
-    while found.open_jobs:
-        await asyncio.sleep(_POLL_S)
-        (found,) = await runs.overviews(connection, run_id=submitted.run_id)
+    settings = resolve(profile="demo", environment={"PSQ_MIN_TAG_COUNT": "0"})
+    submitted = await submit(make_app(running.valkey.url), database, request, settings, always_new=True)
+    async with database.connection() as connection:
+        (found,) = await overviews.overviews(connection, run_id=submitted.run_id)
+        while found.open_jobs:
+            await asyncio.sleep(_POLL_S)
+            (found,) = await overviews.overviews(connection, run_id=submitted.run_id)
     if found.states != {JobStatus.SUCCEEDED: len(asked)}:
         sys.exit(f"Not all jobs succeeded: {found.states}")
     return submitted.run_id

@@ -16,9 +16,9 @@ from schemas.values.tags import Tag, Vocabulary
 from stages.tags.candidates import SearchedVocabulary, candidates_from_phrases
 from stages.tags.models import BuiltModels
 from stages.tags.ports import Vector
-from store import vocabularies
 from store.database import Database
-from store.vocabularies import PostgresVocabularies
+from store.vocabularies import vocabularies
+from store.vocabularies.vocabularies import PostgresVocabularies
 
 PHRASES = 5
 """Phrases of a request, which heads are added to."""

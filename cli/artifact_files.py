@@ -1,4 +1,4 @@
-"""The files of a reference index on disk. They are found, read and written here; what they mean is told elsewhere."""
+"""Finds, reads and writes the files of a reference index. `services/artifacts.py` interprets them."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -23,7 +23,9 @@ def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -
     a file that cannot be read.
     """
     if vectors.suffix != ArtifactFile.VECTORS:
-        raise Refused(f"{vectors} is not the name of an .npz file; name that one, the others are found beside it.")
+        raise Refused(
+            f"{vectors} is not the name of an .npz file; name that one, the others are found in the same folder."
+        )
     files = {}
     for file in ArtifactFile:
         path = sibling(vectors, file)
@@ -51,7 +53,7 @@ def write_artifact_files(vectors: Path, files: Mapping[ArtifactFile, bytes], *, 
     there = [path for file in ArtifactFile if (path := sibling(vectors, file)).exists()]
     if there and not force:
         raise Refused(
-            f"{', '.join(path.name for path in there)} in {vectors.parent} would be overwritten; say --force to "
+            f"{', '.join(path.name for path in there)} in {vectors.parent} would be overwritten; use --force to "
             "replace them, or name another folder with --directory."
         )
     try:

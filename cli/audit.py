@@ -6,9 +6,9 @@ from cli.ids import RUN
 from cli.output import print_json
 from cli.session import with_database
 from schemas.errors import RunMissingError
-from store import attempts, runs
-from store.attempts import Audit
 from store.database import Connection
+from store.runs import attempts, runs
+from store.runs.attempts import Audit
 
 
 @click.command()

@@ -11,14 +11,14 @@ from rich.text import Text
 
 from cli.settings_options import effective_settings, settings_options
 from cli.settings_reference import settings_reference
-from schemas.settings.layers import ENV_FILE, Source
+from schemas.settings.layers import ENV_FILE, SettingSource
 from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, effective_process
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, settings_hash
 from schemas.settings.words import value_in_words
 
 _WIDTH_WITHOUT_TERMINAL = 160
-"""Columns for a pipe or a file: the longest name and value stand on one line, so that grep finds them."""
+"""Columns for a pipe or a file: the longest name and value fit on one line, so that grep finds them."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -69,7 +69,7 @@ class Row(NamedTuple):
 
     name: str
     value: Any
-    source: Source
+    source: SettingSource
     is_changed: bool
 
 

@@ -7,11 +7,11 @@ from rich.table import Table
 
 from cli.output import console, notices, print_json
 from cli.session import with_database
-from store import corpora, vector_index, works
-from store.corpora import CorpusContent, StoredCorpus
+from services.corpora import corpus_of_name
+from store.corpora import corpora, vector_index, works
+from store.corpora.corpora import CorpusContent, StoredCorpus
+from store.corpora.works import ListedWork
 from store.database import Connection
-from store.works import ListedWork
-from workers.submissions.corpora import corpus_of_name
 
 
 @click.group("corpus", context_settings={"help_option_names": ["-h", "--help"]})
@@ -28,7 +28,7 @@ def corpus_group() -> None:
 @corpus_group.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(as_json: bool) -> None:
-    """List the corpora, with how many of their chunks can be found.
+    """List the corpora, with how many of their chunks can be searched.
 
     \b
     Example:

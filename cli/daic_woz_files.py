@@ -1,10 +1,10 @@
-"""Reads a folder in the DAIC-WOZ layout. The files are found and read here; what they mean is told elsewhere."""
+"""Finds and reads the files of a folder in the DAIC-WOZ layout. `stages/participants/daic_woz.py` interprets them."""
 
 import re
 from pathlib import Path
 
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet, Problem
+from schemas.values.interviews import DataSet, FileProblem
 from stages.files.problems import Parsed, accept
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.paper_metadata import METADATA_FILE
@@ -24,13 +24,13 @@ def read_directory(directory: Path, *, transcripts: str = "transcripts", patch_m
     names = [*ITEM_LABEL_FILES.values(), TOTAL_LABEL_FILE, GENDER_LABEL_FILE, *PAPER_FILES.values(), METADATA_FILE]
     present = [name for name in names if (directory / name).is_file()]
     files: dict[str, bytes] = {}
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     for name in [*_transcript_names(directory / transcripts), *present]:
         try:
             files[name] = (directory / name).read_bytes()
         except OSError as error:
             found = f"cannot be read ({error.strerror})"
-            problems.append(Problem(file=name, line=None, found=found, what_to_do="restore the file or its rights"))
+            problems.append(FileProblem(file=name, line=None, found=found, what_to_do="restore the file or its rights"))
     parsed = parse_data_set(files, patch_missing_items=patch_missing_items)
     return accept(Parsed(parsed.value, (*problems, *parsed.problems)))
 

@@ -15,9 +15,9 @@ from demo.tag_vocabulary import write_tag_vocabulary
 @click.option("--tags", is_flag=True, help="A vocabulary of forty tags for pictures, instead of interviews.")
 @click.option("--seed", type=int, default=SEED, show_default=True, help="The same seed writes the same bytes.")
 def demo_data(directory: Path, works: bool, tags: bool, seed: int) -> None:
-    """Write 142 made-up interviews with PHQ-8 labels and splits, in the DAIC-WOZ layout; or works, or a vocabulary.
+    """Write 142 synthetic interviews with PHQ-8 labels and splits, in the DAIC-WOZ layout; or works, or a vocabulary.
 
-    Nothing in them is of a real person. A folder that holds anything else is left alone.
+    No text in them is from a real person. A folder that holds anything else is left alone.
 
     \b
     Example:
@@ -29,7 +29,7 @@ def demo_data(directory: Path, works: bool, tags: bool, seed: int) -> None:
         ragq import tags demo-tags
     """
     if works and tags:
-        raise click.UsageError("--works and --tags exclude each other: each is a folder of its own.")
+        raise click.UsageError("--works and --tags exclude each other: each writes a separate folder.")
     if works:
         click.echo(f"Wrote {', '.join(write_library(directory))} to {directory}.")
         return

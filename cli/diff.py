@@ -22,7 +22,7 @@ from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
 from stages.reports.retrieval_differences import retrieval_difference
 from store.database import Connection
-from store.reported_runs import reported_run
+from store.views.reported_runs import reported_run
 
 _MODES = click.Choice([mode.value for mode in AssessmentMode])
 
@@ -37,7 +37,7 @@ _MODES = click.Choice([mode.value for mode in AssessmentMode])
     "--json", "as_json", is_flag=True, help="Print a JSON array, one object per mode; of runs of queries one object."
 )
 def diff(left: int, right: int, mode: str | None, other_mode: str | None, as_json: bool, **options: Any) -> None:
-    """Compare run B with run A on what both came to: B - A, with 95 % intervals of paired resamples.
+    """Compare the results of run B with those of run A: B - A, with 95 % intervals of paired resamples.
 
     Two scored runs are compared on the participants that both scored, two runs of queries on the queries that both
     have. Also shows the items or queries that changed, the settings that differ, and who failed in one of them only.

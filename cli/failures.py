@@ -8,11 +8,11 @@ from cli.ids import RUN
 from cli.output import console, notices, print_json
 from cli.session import with_database
 from schemas.errors import RunMissingError
-from schemas.values.failures import Failure, FailureList
+from schemas.values.failures import FailureList, ReportedFailure
 from stages.reports.failures import failure_list
-from store import scored_runs
 from store.database import Connection
-from store.troubles import troubles
+from store.runs import scored_runs
+from store.runs.failures import run_failures
 
 _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 
@@ -21,9 +21,9 @@ _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 @click.argument("run_id", metavar="RUN", type=RUN)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: summary and failures.")
 def failures(run_id: int, as_json: bool) -> None:
-    """List every failure of a run, oldest first, those that a later attempt put right included.
+    """List every failure of a run, oldest first, including those that a later attempt resolved.
 
-    Messages hold no word of a transcript; `ragq inspect JOB STAGE` shows what was really said.
+    Messages hold no transcript text; `ragq inspect JOB STAGE` shows the details.
 
     \b
     Example:
@@ -41,7 +41,7 @@ def failures(run_id: int, as_json: bool) -> None:
 
 async def _read(connection: Connection, run_id: int) -> FailureList:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        found = await troubles(connection, run_id)
+        found = await run_failures(connection, run_id)
         if found is None:
             raise RunMissingError(run_id)
         return failure_list(found, await scored_runs.labels(connection, run_id))
@@ -67,5 +67,5 @@ def _print(found: FailureList) -> None:
     )
 
 
-def _message(failure: Failure) -> str:
+def _message(failure: ReportedFailure) -> str:
     return failure.message if failure.phq8_item is None else f"{failure.phq8_item}: {failure.message}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from store.runs import Target
+from store.runs.job_control import Target
 
 
 class _Number(click.ParamType[int]):

@@ -11,8 +11,8 @@ from schemas.values.tags import Vocabulary
 from stages.files.problems import ProblemsFound
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 from stages.texts.plain_ids import is_plain_id
-from store import vocabularies
 from store.database import Connection
+from store.vocabularies import vocabularies
 
 
 @click.command("tags")
@@ -51,8 +51,8 @@ def tags_command(directory: Path, name: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"vocabulary": called, "id": vocabulary_id, **counts})
         return
-    told = ", ".join(f"{count} {what}" for what, count in counts.items())
-    click.echo(f"Imported vocabulary '{called}': {told}.")
+    imported = ", ".join(f"{count} {what}" for what, count in counts.items())
+    click.echo(f"Imported vocabulary '{called}': {imported}.")
     click.echo(f"`ragq index tags {called}` builds its models.", err=True)
 
 

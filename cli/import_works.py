@@ -5,20 +5,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
+from celery import Celery
 
 from cli.output import print_json
-from cli.session import application, with_database
+from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
-from cli.submit import tell
+from cli.submit import report_submitted
 from cli.watch import follow
 from cli.work_files import find_files, read_works
 from schemas.errors import DuplicateWorkError
 from schemas.settings.resolve import EffectiveSettings
-from store import corpora, works
-from store.database import Connection
-from store.works import NewWork, Outcome
-from workers.submissions.corpora import corpus_for_import, plan_corpus
-from workers.submissions.submit import Submitted, submit
+from services.corpora import corpus_for_import, plan_corpus
+from services.new_runs import PlannedRun, Submitted, submit_run
+from store.corpora import corpora, works
+from store.corpora.works import ImportOutcome, NewWork
+from store.database import Database
 
 DEFAULT_CORPUS = "default"
 
@@ -29,7 +30,7 @@ SOME_REFUSED = 1
 class Imported(NamedTuple):
     """What became of the works."""
 
-    outcomes: Counter[Outcome]
+    outcomes: Counter[ImportOutcome]
     refused: list[str]
     """Each file that repeats another work, and which."""
     waiting: int
@@ -94,9 +95,10 @@ def works_command(
     given = {"title": title, "authors": authors, "year": year}
     new = read_works(files, given={name: value for name, value in given.items() if value is not None})
     settings = effective_settings(profile, assignments)
-    imported = with_database(
-        lambda connection: _import(
-            connection,
+    imported = with_servers(
+        lambda app, database: _import(
+            app,
+            database,
             corpus,
             new,
             settings,
@@ -107,7 +109,7 @@ def works_command(
     )
     _tell(imported, corpus)
     if imported.submitted is not None:
-        tell(imported.submitted, profile=settings.profile, why=settings.profile_source)
+        report_submitted(imported.submitted, profile=settings.profile, why=settings.profile_source)
     if wait and imported.submitted is not None:
         follow(imported.submitted.run_id, as_json=as_json)
     elif as_json:
@@ -119,7 +121,8 @@ def works_command(
 
 
 async def _import(
-    connection: Connection,
+    app: Celery,
+    database: Database,
     name: str,
     new: list[NewWork],
     settings: EffectiveSettings,
@@ -128,27 +131,29 @@ async def _import(
     keeps_token_vectors: bool | None,
     embeds: bool,
 ) -> Imported:
-    corpus = await corpus_for_import(
-        connection, name, settings, embeds_headings=embeds_headings, keeps_token_vectors=keeps_token_vectors
-    )
-    outcomes: Counter[Outcome] = Counter()
+    outcomes: Counter[ImportOutcome] = Counter()
     refused = []
-    for work in new:
-        try:
-            outcomes[(await works.keep(connection, corpus.id, work)).outcome] += 1
-        except DuplicateWorkError as error:
-            refused.append(f"{work.source_path}: the same text is work {error.work_id} already, '{error.title}'")
-    run = await plan_corpus(connection, corpus, settings) if embeds else None
-    # What waits and is on no run's way is never the work of an older run, even if it reads the same.
-    submitted = None if run is None else await submit(connection, application(), run, always_new=True)
-    return Imported(outcomes, refused, (await corpora.content(connection, corpus.id)).waiting, submitted)
+    async with database.connection() as connection:
+        corpus = await corpus_for_import(
+            connection, name, settings, embeds_headings=embeds_headings, keeps_token_vectors=keeps_token_vectors
+        )
+        for work in new:
+            try:
+                outcomes[(await works.keep(connection, corpus.id, work)).outcome] += 1
+            except DuplicateWorkError as error:
+                refused.append(f"{work.source_path}: the same text is work {error.work_id} already, '{error.title}'")
+        run = await plan_corpus(connection, corpus, settings) if embeds else None
+        waiting = (await corpora.content(connection, corpus.id)).waiting
+    # Chunks that no run embeds are never the work of an older run, even when the request is equal.
+    submitted = None if run is None else await submit_run(app, database, PlannedRun(run), always_new=True)
+    return Imported(outcomes, refused, waiting, submitted)
 
 
 def _tell(imported: Imported, corpus: str) -> None:
     counts = {
-        "new": imported.outcomes[Outcome.NEW],
-        "replaced": imported.outcomes[Outcome.REPLACED],
-        "unchanged": imported.outcomes[Outcome.UNCHANGED],
+        "new": imported.outcomes[ImportOutcome.NEW],
+        "replaced": imported.outcomes[ImportOutcome.REPLACED],
+        "unchanged": imported.outcomes[ImportOutcome.UNCHANGED],
     }
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
     click.echo(f"Works of corpus '{corpus}': {told}; {imported.waiting} chunks wait for their vectors.", err=True)
@@ -160,7 +165,7 @@ def _as_json(imported: Imported, corpus: str) -> dict[str, object]:
     submitted = imported.submitted
     return {
         "corpus": corpus,
-        **{outcome.name.lower(): imported.outcomes[outcome] for outcome in Outcome},
+        **{outcome.name.lower(): imported.outcomes[outcome] for outcome in ImportOutcome},
         "refused": imported.refused,
         "waiting": imported.waiting,
         "run": None if submitted is None else f"r{submitted.run_id}",

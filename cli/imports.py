@@ -12,9 +12,9 @@ from cli.session import with_database
 from schemas.values.interviews import DataSet, Split, TranscriptVariant
 from stages.participants.splits import TRAIN_AND_DEV, resolve_split
 from stages.participants.variants import vary
-from store import interviews
 from store.database import Connection
-from store.interviews import NewParticipant, NewSplit
+from store.references import interviews
+from store.references.interviews import NewParticipant, NewSplit
 
 
 @click.group("import", context_settings={"help_option_names": ["-h", "--help"]})
@@ -53,7 +53,7 @@ def participants(
     """Import interviews, labels and splits in the DAIC-WOZ layout.
 
     Importing the same participants again replaces them; runs that were submitted on another transcript then refuse
-    to go on with the new one.
+    to continue with the new one.
 
     \b
     Example:

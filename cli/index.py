@@ -5,20 +5,17 @@ from rich.table import Table
 
 from cli.index_tags import tags_command
 from cli.output import console, notices, print_json
-from cli.session import application, with_database
+from cli.session import with_database, with_servers
 from cli.settings_options import effective_settings, settings_options
-from cli.submit import tell
+from cli.submit import report_submitted
 from cli.watch import follow, follow_to_rest
-from schemas.statuses import JobStatus
+from services.chunk_scores import score_chunks
+from services.references import build_references
 from stages.participants.splits import TRAINING_SPLITS
-from store import index_runs, references, runs
-from store.database import Connection
-from store.references import StoredIndex
-from workers.submissions.chunk_scores import PlannedScores, plan_chunk_scores
-from workers.submissions.references import plan_references
-from workers.submissions.submit import Submitted, submit
+from store.references import index_runs, references
+from store.references.references import StoredIndex
 
-#: The exit codes of the generators that few-shot studies used, so that scripts around them can stay.
+#: The exit codes of the generators that few-shot studies used, so that scripts around them keep working.
 NOT_PUBLISHED = 1
 PUBLISHED_IN_PART = 2
 
@@ -45,7 +42,7 @@ index.add_command(tags_command)
 @click.option(
     "--allow-partial",
     is_flag=True,
-    help="Publish without the participants whose jobs fail, and say so in the index; exit code 2 then.",
+    help="Publish without the participants whose jobs fail, and record it in the index; exit code 2 then.",
 )
 @click.option(
     "--write-item-tags/--no-write-item-tags",
@@ -81,30 +78,25 @@ def references_command(
         ragq index references --set EMBEDDING_CHUNK_SIZE=6 --set EMBEDDING_EMBEDDINGS_FILE=short_windows
     """
     settings = effective_settings(profile, assignments)
-    app = application()
-
-    async def store(connection: Connection) -> tuple[Submitted, StoredIndex | None]:
-        run, effect = await plan_references(
-            connection, split, settings, allow_partial=allow_partial, write_item_tags=write_item_tags
+    submitted, published = with_servers(
+        lambda app, database: build_references(
+            app,
+            database,
+            split,
+            settings,
+            allow_partial=allow_partial,
+            write_item_tags=write_item_tags,
+            always_new=always_new,
         )
-        submitted = await submit(connection, app, run, always_new=always_new, effect=effect)
-        built = await index_runs.by_run(connection, submitted.run_id)
-        if built is not None and built.replaced_at is not None:
-            submitted = await submit(connection, app, run, always_new=True, effect=effect)
-            built = None
-        if allow_partial:
-            await index_runs.allow_partial(connection, submitted.run_id)
-        return submitted, built
-
-    submitted, built = with_database(store)
-    if built is not None and built.published_at is not None and built.partial is None:
-        click.echo(f"Index '{built.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
-        _print([built], as_json)
+    )
+    if published is not None:
+        click.echo(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
+        _print([published], as_json)
         return
-    tell(submitted, profile=settings.profile, why=settings.profile_source)
+    report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
     if not no_wait:
         follow_to_rest(submitted.run_id, as_json=as_json)
-        _leave_with_what_was_published(submitted.run_id)
+        _exit_by_what_was_published(submitted.run_id)
     elif as_json:
         print_json({"run": f"r{submitted.run_id}", "jobs": submitted.jobs})
     else:
@@ -117,14 +109,14 @@ def references_command(
 @click.option(
     "--allow-same-model",
     is_flag=True,
-    help="Let MODEL_QUANTITATIVE_MODEL score: it is shown its own labels as examples then, and every run says so.",
+    help="Let MODEL_QUANTITATIVE_MODEL score: it is shown its own labels as examples then, and every run records it.",
 )
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Only the first N chunks, as a trial: their scores stay invisible."
 )
 @settings_options
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same chunks were scored before.")
-@click.option("--wait", is_flag=True, help="Follow the run until it comes to rest.")
+@click.option("--wait", is_flag=True, help="Follow the run until it finishes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def chunk_scores_command(
     name: str | None,
@@ -137,11 +129,11 @@ def chunk_scores_command(
     wait: bool,
     as_json: bool,
 ) -> None:
-    """Let a language model score every chunk of an index by itself, as a run of one job per chunk.
+    """Score every chunk of an index by itself with a language model, as a run of one job per chunk.
 
     NAME is EMBEDDING_EMBEDDINGS_FILE unless it is given. EMBEDDING_REFERENCE_SCORE_SOURCE=chunk shows these scores with
     the references. They become visible in one step when every chunk has been scored; a reply that cannot be used
-    fails the job of its chunk. The same command again, or `ragq retry`, goes on with the chunks that are missing, and
+    fails the job of its chunk. The same command again, or `ragq retry`, continues with the missing chunks, and
     no answer is paid for twice.
 
     \b
@@ -150,25 +142,19 @@ def chunk_scores_command(
         ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --limit 20 --wait
     """
     settings = effective_settings(profile, assignments)
-    app = application()
-
-    async def store(connection: Connection) -> tuple[Submitted, PlannedScores]:
-        planned = await plan_chunk_scores(
-            connection,
+    submitted, planned = with_servers(
+        lambda app, database: score_chunks(
+            app,
+            database,
             name,
             settings,
             scorer_model=scorer_model,
             allow_same_model=allow_same_model,
             limit=limit,
+            always_new=always_new,
         )
-        submitted = await submit(connection, app, planned.run, always_new=always_new)
-        if not (planned.is_trial or planned.is_shown) and await _has_succeeded(connection, submitted.run_id):
-            # Other scores took the place of these: they are shown again, from the ledger.
-            submitted = await submit(connection, app, planned.run, always_new=True)
-        return submitted, planned
-
-    submitted, planned = with_database(store)
-    tell(submitted, profile=settings.profile, why=settings.profile_source)
+    )
+    report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
     if planned.is_trial:
         click.echo(f"A trial of {submitted.jobs} of {planned.chunks} chunks: no run will see these scores.", err=True)
     if wait:
@@ -191,16 +177,11 @@ def list_command(as_json: bool) -> None:
     _print(with_database(references.current), as_json)
 
 
-async def _has_succeeded(connection: Connection, run_id: int) -> bool:
-    found = await runs.overview(connection, run_id)
-    return found is not None and found.states.get(JobStatus.SUCCEEDED) == found.jobs
-
-
-def _leave_with_what_was_published(run_id: int) -> None:
+def _exit_by_what_was_published(run_id: int) -> None:
     index = with_database(lambda connection: index_runs.by_run(connection, run_id))
     if index is None or index.published_at is None:
         click.echo(
-            f"Nothing was published: every participant has to get through. `ragq retry r{run_id}` goes on; "
+            f"Nothing was published: every participant has to succeed. `ragq retry r{run_id}` continues; "
             "--allow-partial publishes without those that fail.",
             err=True,
         )
@@ -208,7 +189,7 @@ def _leave_with_what_was_published(run_id: int) -> None:
     if index.partial is not None:
         left_out = ", ".join(map(str, index.partial["skipped_participants"]))
         click.echo(
-            f"Index '{index.name}' was published without participant {left_out}; `ragq retry r{run_id}` goes on with "
+            f"Index '{index.name}' was published without participant {left_out}; `ragq retry r{run_id}` continues "
             "what failed and publishes a fuller one.",
             err=True,
         )

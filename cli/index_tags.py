@@ -6,17 +6,12 @@ from pathlib import Path
 import click
 
 from cli.output import print_json
-from cli.session import application, with_database
+from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
-from cli.submit import tell
+from cli.submit import report_submitted
 from cli.watch import follow
-from schemas.errors import Refused
 from schemas.values.tags import VectorLayout
-from store import runs
-from store.database import Connection
-from workers.submissions.submit import Submitted, submit
-from workers.submissions.tags import vocabulary_of_name
-from workers.submissions.vocabularies import GivenVectors, plan_vocabulary
+from services.vocabularies import GivenVectors, build_vocabulary
 
 SEED = 7
 
@@ -59,27 +54,15 @@ def tags_command(
         raise click.UsageError("--vectors and --layout go together.")
     given = None if vectors is None or layout is None else _given(vectors, VectorLayout(layout))
     settings = effective_settings(profile, assignments)
-    app = application()
-
-    async def store(connection: Connection) -> tuple[Submitted | None, int | None]:
-        found = await vocabulary_of_name(connection, vocabulary)
-        run = plan_vocabulary(found, settings, seed=seed, vectors=given)
-        if found.model is None:
-            return await submit(connection, app, run), None
-        built_by = await runs.find(connection, run)
-        if built_by is None:
-            raise Refused(
-                f"Vocabulary '{vocabulary}' has models already ({found.model}); import it again to build others."
-            )
-        return None, built_by
-
-    submitted, built_by = with_database(store)
+    run_id, submitted = with_servers(
+        lambda app, database: build_vocabulary(app, database, vocabulary, settings, seed=seed, vectors=given)
+    )
     if submitted is None:
-        click.echo(f"The models of '{vocabulary}' are built already (r{built_by}).", err=True)
+        click.echo(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
         if as_json:
-            print_json({"run": f"r{built_by}", "jobs": 0})
+            print_json({"run": f"r{run_id}", "jobs": 0})
         return
-    tell(submitted, profile=settings.profile, why=settings.profile_source)
+    report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
     if not no_wait:
         follow(submitted.run_id, as_json=as_json)
     elif as_json:

@@ -1,5 +1,6 @@
 """`ragq inspect`: everything that was stored about a job."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -13,8 +14,10 @@ from cli.ids import JOB
 from cli.output import coloured, console, print_json
 from cli.session import with_database
 from schemas.errors import JobMissingError, Refused
-from store import attempts, ledger, runs
 from store.database import Connection
+from store.runs import jobs, stage_runs
+from store.runs.jobs import Job
+from store.views.lineage import AttemptTrace, attempt_traces
 
 
 @click.command()
@@ -24,7 +27,7 @@ from store.database import Connection
 def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
     """Show the attempts of a job, or input, output, errors and model calls of one of its stages.
 
-    This prints what subjects said and what models answered: mind who looks over your shoulder.
+    The output contains sensitive text: what subjects said and what models answered.
 
     \b
     Example:
@@ -40,61 +43,67 @@ def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
         _print_stage(console(), found)
 
 
-async def _read(connection: Connection, job_id: int, stage: str | None) -> dict[str, Any]:
-    job = await runs.job(connection, job_id)
+@dataclass(frozen=True, kw_only=True)
+class Inspected:
+    """A job and its attempts, of all stages or of one."""
+
+    job: Job
+    stages: list[str]
+    stage: str | None
+    attempts: list[AttemptTrace]
+
+
+async def _read(connection: Connection, job_id: int, stage: str | None) -> Inspected:
+    job = await jobs.job(connection, job_id)
     if job is None:
         raise JobMissingError(job_id)
-    stages = [row["stage"] for row in await runs.grid(connection, job["run_id"]) if row["id"] == job_id]
-    history = await attempts.history(connection, job_id, stage)
-    if stage is not None and stage not in stages and not history:
+    stages = [run.stage for run in (await stage_runs.of_jobs(connection, [job_id]))[job_id]]
+    tried = await attempt_traces(connection, job_id, stage)
+    if stage is not None and stage not in stages and not tried:
         raise Refused(f"Job j{job_id} has no stage '{stage}'. Its stages: {', '.join(stages)}.")
-    for attempt in history:
-        attempt["calls"] = await ledger.uses(connection, attempt["id"])
-    return {"job": job, "stages": stages, "stage": stage, "attempts": history}
+    return Inspected(job=job, stages=stages, stage=stage, attempts=tried)
 
 
-def _print_overview(screen: Console, found: dict[str, Any]) -> None:
-    job = found["job"]
+def _print_overview(screen: Console, found: Inspected) -> None:
+    job = found.job
     screen.print(
-        Text.assemble((f"j{job['id']}", "bold"), f" of r{job['run_id']}  {job['subject']}  {job['mode']}  "),
-        coloured(job["status"]),
+        Text.assemble((f"j{job.id}", "bold"), f" of r{job.run_id}  {job.subject}  {job.mode}  "),
+        coloured(job.status),
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("stage", "attempt", "outcome", "seconds", "worker", "LLM calls", "vectors", "error"):
         table.add_column(column)
-    for attempt in found["attempts"]:
-        paid = sum(not call["is_reused"] for call in attempt["calls"])
-        reused = len(attempt["calls"]) - paid
+    for attempt in found.attempts:
         table.add_row(
-            attempt["stage"],
-            str(attempt["number"]),
-            coloured(attempt["outcome"]),
-            f"{attempt['seconds']:.2f}",
-            attempt["worker_id"],
-            f"{paid}" + (f" (+{reused} reused)" if reused else ""),
-            str(attempt["vectors"] or ""),
-            attempt["error_message"] or "",
+            attempt.stage,
+            str(attempt.number),
+            coloured(attempt.outcome),
+            f"{attempt.seconds:.2f}",
+            attempt.worker_id,
+            f"{attempt.paid}" + (f" (+{attempt.reused} reused)" if attempt.reused else ""),
+            str(attempt.vectors or ""),
+            attempt.error_message or "",
         )
     screen.print(table)
 
 
-def _print_stage(screen: Console, found: dict[str, Any]) -> None:
-    for attempt in found["attempts"]:
-        parts: list[Any] = [Text("input", style="bold"), JSON.from_data(attempt["inputs"])]
-        if attempt["output"] is not None:
-            parts += [Text("output", style="bold"), JSON.from_data(attempt["output"])]
-        if attempt["error_type"] is not None:
+def _print_stage(screen: Console, found: Inspected) -> None:
+    for attempt in found.attempts:
+        parts: list[Any] = [Text("input", style="bold"), JSON.from_data(attempt.inputs)]
+        if attempt.output is not None:
+            parts += [Text("output", style="bold"), JSON.from_data(attempt.output)]
+        if attempt.error_type is not None:
             parts += [
                 Text("error", style="bold red"),
-                Text(f"{attempt['error_type']} ({attempt['error_category']}): {attempt['error_message']}"),
-                JSON.from_data(attempt["error_details"]),
+                Text(f"{attempt.error_type} ({attempt.error_category}): {attempt.error_message}"),
+                JSON.from_data(attempt.error_details),
             ]
-        for call in attempt["calls"]:
-            paid = "reused" if call["is_reused"] else f"{call['seconds']:.2f} s"
-            rejected = ", reply rejected" if call["rejected_at"] else ""
+        for call in attempt.calls:
+            paid = "reused" if call.is_reused else f"{call.seconds:.2f} s"
+            rejected = ", reply rejected" if call.is_rejected else ""
             parts += [
-                Text(f"call {call['call_id']}: {call['purpose']} ({call['model']}, {paid}{rejected})", style="bold"),
-                Text(call["reply"]),
+                Text(f"call {call.call_id}: {call.purpose} ({call.model}, {paid}{rejected})", style="bold"),
+                Text(call.reply),
             ]
-        title = f"{attempt['stage']} attempt {attempt['number']}: {attempt['outcome']}, {attempt['seconds']:.2f} s"
+        title = f"{attempt.stage} attempt {attempt.number}: {attempt.outcome}, {attempt.seconds:.2f} s"
         screen.print(Panel(Group(*parts), title=title, title_align="left"))

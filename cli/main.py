@@ -1,4 +1,4 @@
-"""`ragq`: the commands, loaded when they are called, so that help and enqueueing stay quick."""
+"""`ragq`: the commands, imported when they are called, so that help and enqueueing are quick."""
 
 import sys
 from importlib import import_module
@@ -66,7 +66,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ragq")
 def cli() -> None:
-    """Run RAG jobs whose every step is kept.
+    """A job queue for RAG pipelines that records every step.
 
     Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed.
 

@@ -1,8 +1,11 @@
 """`ragq migrate`: bring the database to this version."""
 
+import os
+
 import click
 
-from cli.session import servers
+from schemas.settings.layers import ENV_FILE, merged
+from stack.connections import database_server
 from store import migrate as migrations
 
 
@@ -16,5 +19,5 @@ def migrate() -> None:
     Example:
         DATABASE_URL=postgresql://me:secret@db.example.org/ragq ragq migrate
     """
-    migrations.upgrade(servers().database_url)
+    migrations.upgrade(database_server(merged(os.environ, ENV_FILE)))
     click.echo("The database is up to date.", err=True)

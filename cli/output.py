@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.base import Value
 
 #: Columns for a pipe or a file.
 _WIDTH_WITHOUT_TERMINAL = 160
@@ -45,13 +46,15 @@ def coloured(status: JobStatus | StageStatus | str) -> Text:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document: dataclasses as objects, times as ISO 8601, never NaN."""
+    """One JSON document: dataclasses and values as objects, times as ISO 8601, never NaN."""
     click.echo(json.dumps(value, default=_plain, indent=2, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
+    if isinstance(value, Value):
+        return value.model_dump(mode="json")
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} has no place in JSON output.")

@@ -11,9 +11,9 @@ from cli.session import with_database
 from cli.settings_options import Assignment
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.words import value_in_words
-from store import presets
 from store.database import Connection
-from store.presets import StoredPreset
+from store.questions import presets
+from store.questions.presets import StoredPreset
 
 _ORIGIN = "command line"
 
@@ -22,7 +22,7 @@ _VALUES = Assignment("retrieval.dense_limit=25")
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def preset() -> None:
-    """Keep named values for query runs: how they search, rank, judge and build the prompt.
+    """Manage presets: named values for query runs (search, ranking, validation, prompt).
 
     \b
     Example:
@@ -93,7 +93,7 @@ def show(name: str | None, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
 @click.option("--from", "origin", metavar="PRESET", help="Preset to copy; without it the default preset.")
-@click.option("--description", help="What it is for, in a few words.")
+@click.option("--description", help="Its purpose, in a few words.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def create(
     name: str, values: tuple[tuple[str, str], ...], origin: str | None, description: str | None, as_json: bool
@@ -120,7 +120,7 @@ def create(
 @preset.command("set")
 @click.argument("name")
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
-@click.option("--description", help="What it is for, in a few words.")
+@click.option("--description", help="Its purpose, in a few words.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def set_command(name: str, values: tuple[tuple[str, str], ...], description: str | None, as_json: bool) -> None:
     """Change values of a preset, all of them or none. Runs that were submitted keep the values they had.

@@ -1,29 +1,31 @@
-"""`ragq query`: the questions of query runs, looked at, changed, and asked again."""
+"""`ragq query`: the queries of query runs, shown, edited, and run again."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
+from celery import Celery
 from rich.table import Table
 
 from cli.output import coloured, console, print_json
-from cli.session import application, with_database
+from cli.session import with_database, with_servers
 from cli.submit_queries import read_reply
 from schemas.errors import Refused
+from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.queries import Intent
-from store import attempts, queries, runs
-from store.database import Connection
-from store.queries import StoredQuery
-from workers import dispatch
-from workers.submissions import query_edits
-from workers.submissions.query_edits import ExpansionEdit, found
+from services.dispatch import enqueue
+from services.questions import edits
+from services.questions.answers import answer, stored_prompt
+from services.questions.edits import UNCHANGED, QueryEdit, Unchanged
+from services.questions.lookup import QueryDetails, get_query, query_details
+from services.questions.steps import run_stages
+from store.database import Connection, Database
+from store.questions import queries
+from store.questions.queries import QueryLine, StoredQuery
 
 Given = TypeVar("Given")
-
-#: Stages whose outputs `ragq query show` prints.
-SHOWN = ("expand", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -32,7 +34,7 @@ _QUERY = click.argument("query_id", metavar="QUERY", type=click.IntRange(min=1))
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def query() -> None:
-    """Look at questions, change what a model made of them, and let them go on.
+    """Show questions, edit them and what a model made of them, and run their stages.
 
     \b
     Example:
@@ -47,7 +49,7 @@ def query() -> None:
 def list_command(limit: int, as_json: bool) -> None:
     """List the newest questions, and what each needs next.
 
-    This prints what was asked: mind who looks over your shoulder.
+    The output contains sensitive text: what was asked.
 
     \b
     Example:
@@ -62,7 +64,7 @@ def list_command(limit: int, as_json: bool) -> None:
         table.add_column(heading)
     for line in lines:
         state = coloured(line.job_status)
-        needs = "" if line.status == "ready" else line.status
+        needs = "" if line.status is QueryStatus.READY else line.status
         numbers = (str(line.id), f"r{line.run_id}", f"j{line.job_id}")
         table.add_row(*numbers, state, needs, line.intent or "", str(line.results), line.original_query)
     console().print(table)
@@ -74,26 +76,17 @@ def list_command(limit: int, as_json: bool) -> None:
 def show_command(query_id: int, as_json: bool) -> None:
     """Show a question with everything that is stored for it: expansion, passages, prompt and answers.
 
-    This prints text of the corpus and of models: mind who looks over your shoulder.
+    The output contains sensitive text, of the corpus and of models.
 
     \b
     Example:
         ragq query show 7
         ragq query show 7 --json
     """
-
-    async def read(connection: Connection) -> dict[str, Any]:
-        asked = await found(connection, query_id)
-        (line,) = await queries.lines(connection, query_id=query_id)
-        stored = {stage: await attempts.output(connection, asked.job_id, stage) for stage in SHOWN}
-        return asdict(line) | {
-            "stages": {stage: None if output is None else output.value for stage, output in stored.items()},
-            "answers": [asdict(result) for result in await queries.results(connection, query_id)],
-        }
-
-    shown = with_database(read)
+    shown = with_database(lambda connection: query_details(connection, query_id))
     if as_json:
-        print_json(shown)
+        answers = [asdict(result) for result in shown.answers]
+        print_json(asdict(shown.line) | {"stages": shown.outputs, "answers": answers})
     else:
         _print_query(shown)
 
@@ -101,7 +94,7 @@ def show_command(query_id: int, as_json: bool) -> None:
 @query.command("prompt")
 @_QUERY
 def prompt_command(query_id: int) -> None:
-    """Print the prompt with its sources, to be pasted into a model of your own.
+    """Print the prompt with its sources, to be pasted into an external model.
 
     \b
     Example:
@@ -110,26 +103,29 @@ def prompt_command(query_id: int) -> None:
     """
 
     async def read(connection: Connection) -> str:
-        asked = await found(connection, query_id)
-        output = await attempts.output(connection, asked.job_id, "augment")
-        if output is None:
-            raise Refused(f"Query {query_id} has no prompt yet; `ragq query show {query_id}` says how far it is.")
-        prompt: str = output.value["prompt"]
-        return prompt
+        stored = await stored_prompt(connection, await get_query(connection, query_id))
+        if stored is None:
+            raise Refused(f"Query {query_id} has no prompt yet; `ragq query show {query_id}` shows its progress.")
+        return stored.prompt
 
     click.echo(with_database(read))
 
 
 @query.command("edit")
 @_QUERY
-@click.option("--text", help="Ask this instead; everything is done again.")
-@click.option("--intent", type=click.Choice(list(Intent), case_sensitive=False), help="What the question is after.")
+@click.option("--text", help="Ask this instead; the expansion stays.")
+@click.option("--intent", type=click.Choice(list(Intent), case_sensitive=False), help="What the question asks for.")
 @click.option("--mqe", "phrases", multiple=True, metavar="TEXT", help="Search phrase; repeated, they replace all.")
-@click.option("--hyde", metavar="TEXT", help="The made-up answer that is searched for.")
+@click.option("--hyde", metavar="TEXT", help="The hypothetical answer (HyDE) that is searched for.")
 @click.option("--entity", "entities", multiple=True, metavar="TEXT", help="Entity; repeated, they replace all.")
-@click.option("--expansion", type=_FILE, help="An expansion reply of a model of your own.")
+@click.option("--expansion", type=_FILE, help="An expansion reply of an external model.")
 @click.option("--passages", metavar="N,N...", help="Passages of the context to keep, by place, in this order.")
-@click.option("--no-run", is_flag=True, help="Leave the job paused; `ragq resume` lets it go on.")
+@click.option(
+    "--run/--no-run",
+    default=True,
+    show_default=True,
+    help="Run the stages that the change made stale; otherwise the chain ends with what was changed.",
+)
 def edit_command(
     query_id: int,
     text: str | None,
@@ -139,50 +135,45 @@ def edit_command(
     entities: tuple[str, ...],
     expansion: Path | None,
     passages: str | None,
-    no_run: bool,
+    run: bool,
 ) -> None:
-    """Change a question, its expansion or its context. What was computed from the old state is done again.
+    """Change a question, its expansion or its context: everything that is given, or nothing.
 
-    The old outputs stay in `ragq inspect`. A change of the passages is kept until something before it changes.
+    What was computed from the old values runs again, up to the stage that the chain ended with. With --no-run nothing
+    runs, and `ragq query run` continues. The old outputs stay in `ragq inspect`. A change of the passages is kept until
+    something before it changes, and cannot be combined with another.
 
     \b
     Example:
         ragq query edit 7 --intent MECHANISM --entity tannin
         ragq query edit 7 --passages 2,1,3
+        ragq query edit 7 --text "Why does green tea turn brown?" --no-run
     """
-    edit = ExpansionEdit(
-        intent=None if intent is None else Intent(intent.upper()),
-        queries=phrases or None,
-        hyde_answer=hyde,
-        entities=entities or None,
+    changes = QueryEdit(
+        original_query=_given(text),
+        expansion_reply=UNCHANGED if expansion is None else read_reply(expansion),
+        expanded_queries=_given(phrases or None),
+        hyde_answer=_given(hyde),
+        intent=_given(intent),
+        entities=_given(entities or None),
+        context=UNCHANGED if passages is None else _places(passages),
     )
-    changes: list[Callable[[Connection, StoredQuery], Awaitable[None]]] = []
-    if text is not None:
-        if not text.strip():
-            raise click.UsageError("--text is empty; ask something.")
-        changes.append(lambda c, q: query_edits.edit_text(c, q, text.strip(), pause=no_run))
-    if edit != ExpansionEdit():
-        changes.append(lambda c, q: query_edits.edit_expansion(c, q, edit, pause=no_run))
-    if expansion is not None:
-        reply = read_reply(expansion)
-        changes.append(lambda c, q: query_edits.paste_expansion(c, q, reply, pause=no_run))
-    if passages is not None:
-        places = _places(passages)
-        changes.append(lambda c, q: query_edits.reorder_context(c, q, places, pause=no_run))
-    if len(changes) != 1:
-        raise click.UsageError(
-            "Change one thing at a time: --text; or parts of the expansion; or --expansion; or --passages."
-        )
-    _go_on(query_id, changes[0])
+    if changes == QueryEdit():
+        raise click.UsageError("Name what to change: --text, parts of the expansion, --expansion, or --passages.")
+
+    async def change(connection: Connection, query: StoredQuery) -> bool:
+        return await edits.edit(connection, query, changes, run=run)
+
+    _change(query_id, change)
 
 
 @query.command("run")
 @_QUERY
-@click.option("--from", "start", metavar="STAGE", help="Do this stage and those after it again.")
-@click.option("--until", metavar="STAGE", help="Go on to this stage; without it to the end.")
-@click.option("--light", is_flag=True, help="Let the run's RAGQ_QUERY_LIGHT_MODEL expand and answer.")
+@click.option("--from", "start", metavar="STAGE", help="Run this stage and those after it again.")
+@click.option("--until", metavar="STAGE", help="End the chain with this stage; without it with the answer.")
+@click.option("--light", is_flag=True, help="Use the run's RAGQ_QUERY_LIGHT_MODEL to expand and answer.")
 def run_command(query_id: int, start: str | None, until: str | None, light: bool) -> None:
-    """Let a question that was stopped early go on, or do stages of it again.
+    """Run the stages of a question that are not done, or stages of it again.
 
     `--from generate` asks for another answer; the others stay.
 
@@ -192,14 +183,21 @@ def run_command(query_id: int, start: str | None, until: str | None, light: bool
         ragq query run 7 --from retrieve
         ragq query run 7 --from generate --light
     """
-    _go_on(query_id, lambda c, q: query_edits.run_again(c, q, start=start, until=until, light=light))
+
+    async def change(connection: Connection, query: StoredQuery) -> bool:
+        await run_stages(connection, query, first=start, last=until, use_light_model=light)
+        return True
+
+    _change(query_id, change)
 
 
 @query.command("answer")
 @_QUERY
 @click.argument("file", type=_FILE)
 def answer_command(query_id: int, file: Path) -> None:
-    """Store the answer of a model of your own to the question's prompt, beside the answers there are.
+    """Store the answer of an external model to the question's prompt, beside the answers there are.
+
+    A prompt that is not stored yet is made from the passages, and stored.
 
     \b
     Example:
@@ -208,24 +206,31 @@ def answer_command(query_id: int, file: Path) -> None:
     text = read_reply(file)
 
     async def paste(connection: Connection) -> int:
-        return await query_edits.paste_answer(connection, await found(connection, query_id), text)
+        return (await answer(connection, await get_query(connection, query_id), text, key=None)).result_id
 
     click.echo(with_database(paste))
 
 
-def _go_on(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[None]]) -> None:
-    app = application()
+def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[bool]]) -> None:
+    """Change a query, send its job when stages are due, and print how the job stands."""
 
-    async def carry_out(connection: Connection) -> str:
-        asked = await found(connection, query_id)
-        await change(connection, asked)
-        job = await runs.job(connection, asked.job_id)
-        assert job is not None
-        if job["status"] != "paused":
-            dispatch.send(app, await runs.routes(connection, [asked.job_id]))
-        return f"j{asked.job_id} {job['status']}"
+    async def change_and_send(app: Celery, database: Database) -> QueryLine:
+        async with database.connection() as connection:
+            query = await get_query(connection, query_id)
+            is_due = await change(connection, query)
+            (line,) = await queries.lines(connection, query_id=query_id)
+        if is_due:
+            await enqueue(app, database, [query.job_id])
+        return line
 
-    click.echo(with_database(carry_out))
+    line = with_servers(change_and_send)
+    click.echo(f"j{line.job_id} {line.job_status}")
+    if line.job_status == JobStatus.SUCCEEDED and line.status != QueryStatus.READY:
+        click.echo(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
+
+
+def _given(value: Given | None) -> Given | Unchanged:
+    return UNCHANGED if value is None else value
 
 
 def _places(text: str) -> list[int]:
@@ -235,11 +240,10 @@ def _places(text: str) -> list[int]:
         raise click.UsageError(f"'{text}' is not a list of places; write it like 2,1,3.") from None
 
 
-def _print_query(shown: dict[str, Any]) -> None:
-    out = console()
-    out.print(f"query {shown['id']}  r{shown['run_id']}  j{shown['job_id']}  {shown['job_status']}", style="bold")
-    out.print(shown["original_query"], markup=False, highlight=False)
-    stages = shown["stages"]
+def _print_query(shown: QueryDetails) -> None:
+    out, line, stages = console(), shown.line, shown.outputs
+    out.print(f"query {line.id}  r{line.run_id}  j{line.job_id}  {line.job_status}", style="bold")
+    out.print(line.original_query, markup=False, highlight=False)
     if expansion := stages["expand"]:
         out.print(f"\nexpansion ({expansion['origin']})  intent {expansion['intent'] or 'none'}", style="bold")
         for phrase in expansion["queries"]:
@@ -254,15 +258,13 @@ def _print_query(shown: dict[str, Any]) -> None:
             heading = " > ".join(group["heading_chain"])
             lines = f"work {group['work_id']}, lines {group['start_line']} to {group['end_line']}"
             out.print(f"  {place}. {group['score']:.3f}  {lines}  {heading}", markup=False, highlight=False)
-    for answer in shown["answers"]:
-        strange = answer["unknown_citations"]
-        note = f"  cites {', '.join(strange)}, which the prompt does not have" if strange else ""
-        out.print(f"\nanswer {answer['id']} ({answer['model'] or answer['origin']}){note}", style="bold")
-        out.print(answer["response_text"], markup=False, highlight=False)
-    if shown["status"] == "vec_err":
-        run = f"r{shown['run_id']}"
-        out.print(
-            f"\nvec_err: the embedding failed; `ragq show {run}` says why, `ragq retry {run}` tries again", style="red"
-        )
-    elif shown["status"] != "ready":
-        out.print(f"\nnext: {shown['status']}", style="dim")
+    for result in shown.answers:
+        unknown = result.unknown_citations
+        note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
+        out.print(f"\nanswer {result.id} ({result.model or result.origin}){note}", style="bold")
+        out.print(result.response_text, markup=False, highlight=False)
+    if line.status == QueryStatus.VEC_ERR:
+        why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"
+        out.print(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", style="red")
+    elif line.status != QueryStatus.READY:
+        out.print(f"\nnext: {line.status}", style="dim")

@@ -12,11 +12,11 @@ from cli.output import print_json
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
 from schemas.settings.layers import ENV_FILE, merged
+from services.index_files import Imported, export_artifact, import_artifact, training_splits
 from stages.participants.artifacts.names import ArtifactFile, index_name, vectors_path
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.splits import TRAINING_SPLITS
 from store.database import Connection
-from workers.submissions.artifacts import Imported, export_artifact, import_artifact, training_splits
 
 
 @click.group("references", context_settings={"help_option_names": ["-h", "--help"]})
@@ -112,7 +112,7 @@ def import_command(
 def export_command(name: str, directory: Path | None, force: bool, as_json: bool) -> None:
     """Export a reference index as NAME.npz and the files beside it.
 
-    NAME.json holds what the participants said, in plain text: choose a folder where that may lie. `ragq references
+    NAME.json holds transcript text in plain form: choose a folder where that is allowed. `ragq references
     import` gives the same index again, vectors to the last bit.
 
     \b

@@ -18,7 +18,7 @@ from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
-from store.reported_runs import reported_run
+from store.views.reported_runs import reported_run
 
 Shown = TypeVar("Shown", Report, RetrievalReport)
 
@@ -35,11 +35,11 @@ Shown = TypeVar("Shown", Report, RetrievalReport)
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def report(run_id: int, page: Path | None, as_json: bool, **options: Any) -> None:
-    """Show what a run came to, with 95 % intervals.
+    """Show the results of a run, with 95 % intervals.
 
     Of participants: errors, coverage and selective prediction; those without item labels count in no metric. Of queries
-    with relevance judgements: nDCG, recall, MRR and precision of each ranking on their way, and how well the validator
-    agrees. Two reports of the same work differ in `timings` alone.
+    with relevance judgements: nDCG, recall, MRR and precision of each ranking along the chain, and the agreement of the
+    validator. Two reports of the same work differ in `timings` alone.
 
     \b
     Example:

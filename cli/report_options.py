@@ -34,7 +34,7 @@ _OPTIONS = (
         type=click.Choice(["abs_norm", "abs"]),
         default=_DEFAULTS.loss,
         show_default=True,
-        help="What an error of an item costs: |error| / 3, or |error|.",
+        help="The loss of an item's error: |error| / 3, or |error|.",
     ),
     click.option(
         "--area-coverage",

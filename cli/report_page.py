@@ -8,7 +8,7 @@ from cli import numbers_in_words
 from schemas.settings.words import value_in_words
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
-from stages.reports.plots.scored import plots
+from services.plots.scored import plots
 
 
 def report_page(report: Report) -> str:

@@ -3,8 +3,8 @@
 from cli.report_page import page
 from cli.retrieval_table import made_with, remarks, validator_in_words
 from schemas.values.retrieval_reports import RetrievalReport
+from services.plots.retrieval import plots
 from stages.metrics.retrieval import measure_names
-from stages.reports.plots.retrieval import plots
 
 
 def retrieval_page(report: RetrievalReport) -> str:

@@ -7,9 +7,11 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.output import coloured
+from schemas.chains import in_order
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.run_words import is_chosen, notices
-from store.run_view import JobView, RunView, StageView
+from store.runs.run_view import JobView, RunView
+from store.runs.stage_runs import StageRun
 
 _MARKS = {
     StageStatus.WAITING: ("·", "dim"),
@@ -24,17 +26,17 @@ LISTED_JOBS = 20
 
 
 def run_table(view: RunView) -> RenderableType:
-    """Head, one line per job, and the errors of jobs that did not get through.
+    """Head, one line per job, and the errors of jobs that failed.
 
-    Of an index run, whose jobs are all alike, only some are shown that did not get through or still go on.
+    Of an index run, whose jobs are all alike, only some are shown that did not succeed or are still unfinished.
     """
     if view.overview.kind != "index":
-        return Group(_head(view), *_listed(view.overview.id, view.jobs))
+        return Group(_head(view), *_listed(view, view.jobs))
     unfinished = [job for job in view.jobs if job.status is not JobStatus.SUCCEEDED]
     unfinished.sort(key=lambda job: (job.error is None, job.status is JobStatus.WAITING))
     more = len(unfinished) - LISTED_JOBS
     rest = [Text(f"and {more} more; --json has all of them", style="dim")] if more > 0 else []
-    return Group(_head(view), *_listed(view.overview.id, unfinished[:LISTED_JOBS]), *rest)
+    return Group(_head(view), *_listed(view, unfinished[:LISTED_JOBS]), *rest)
 
 
 def print_run(console: Console, view: RunView) -> None:
@@ -67,13 +69,13 @@ def _head(view: RunView) -> RenderableType:
     return Group(*lines)
 
 
-def _listed(run_id: int, jobs: list[JobView]) -> list[RenderableType]:
-    return [_jobs(jobs), *_errors(run_id, jobs), _legend()] if jobs else []
+def _listed(view: RunView, jobs: list[JobView]) -> list[RenderableType]:
+    return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), _legend()] if jobs else []
 
 
-def _jobs(jobs: list[JobView]) -> Table:
+def _jobs(kind: str, jobs: list[JobView]) -> Table:
     table = Table(pad_edge=False, box=None, header_style="bold")
-    stages = list(dict.fromkeys(stage.stage for job in jobs for stage in job.stages))
+    stages = in_order(kind, {stage.stage for job in jobs for stage in job.stages})
     table.add_column("job")
     table.add_column("subject", justify="right")
     table.add_column("mode")
@@ -99,7 +101,7 @@ def _jobs(jobs: list[JobView]) -> Table:
     return table
 
 
-def _mark(stage: StageView | None) -> Text:
+def _mark(stage: StageRun | None) -> Text:
     if stage is None:
         return Text("")
     mark, style = _MARKS[stage.status]
@@ -127,7 +129,7 @@ def _errors(run_id: int, jobs: list[JobView]) -> list[RenderableType]:
         for job in jobs
         if job.error is not None
     ]
-    advice = f"`ragq inspect JOB STAGE` shows what was really said; `ragq retry r{run_id}` goes on from what failed."
+    advice = f"`ragq inspect JOB STAGE` shows the details; `ragq retry r{run_id}` continues from the failed stage."
     return [*errors, Text(advice, style="dim")] if errors else []
 
 

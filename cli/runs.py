@@ -1,4 +1,4 @@
-"""`ragq runs` and `ragq show`: what was submitted and how it stands."""
+"""`ragq runs` and `ragq show`: submitted runs and their progress."""
 
 import click
 from rich.table import Table
@@ -9,7 +9,7 @@ from cli.run_table import print_run
 from cli.session import with_database
 from cli.watch import read
 from stages.reports.run_words import asked_for
-from store import runs as stored_runs
+from store.runs import overviews
 
 
 @click.command()
@@ -22,7 +22,7 @@ def runs(limit: int, as_json: bool) -> None:
     Example:
         ragq runs --limit 5
     """
-    found = with_database(lambda connection: stored_runs.overviews(connection, limit=limit))
+    found = with_database(lambda connection: overviews.overviews(connection, limit=limit))
     if as_json:
         print_json(found)
         return

@@ -1,4 +1,4 @@
-"""How commands reach the servers: one connection, one event loop, and plain words when a server is not there."""
+"""How commands reach the servers: one connection, one event loop, and a clear error when a server is unavailable."""
 
 import asyncio
 import os
@@ -22,19 +22,30 @@ def servers() -> Connections:
     return connections(merged(os.environ, ENV_FILE))
 
 
-def application() -> Celery:
-    """The Celery application for sending."""
-    return make_app(servers().redis_url)
-
-
 def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
-    """Run a coroutine on a connection to the database. Raises StackError when there is no database to talk to."""
+    """Run a coroutine on a connection to the database. Raises StackError when the database is unavailable."""
 
+    async def connected(database: Database) -> Result:
+        async with database.connection() as connection:
+            return await work(connection)
+
+    return _run(connected)
+
+
+def with_servers(work: Callable[[Celery, Database], Awaitable[Result]]) -> Result:
+    """Run a coroutine on the Celery application for sending and the database, which has one connection.
+
+    Raises StackError when the database is unavailable.
+    """
+    app = make_app(servers().redis_url)
+    return _run(lambda database: work(app, database))
+
+
+def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
     async def connected() -> Result:
         database = Database(servers().database_url, pool_size=1)
         try:
-            async with database.connection() as connection:
-                return await work(connection)
+            return await work(database)
         except asyncpg.UndefinedTableError:
             raise StackError("The database has no tables of ragq yet. `ragq migrate` makes them.") from None
         except ValueError as error:
@@ -44,7 +55,7 @@ def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
         except CONNECTION_ERRORS as error:
             raise StackError(
                 f"The database cannot be reached ({type(error).__name__}). "
-                "`ragq ps` tells how the stack is; `ragq up` starts it."
+                "`ragq ps` shows the state of the stack; `ragq up` starts it."
             ) from error
         finally:
             await database.close()

@@ -1,4 +1,4 @@
-"""`ragq up`, `down`, `ps`, `worker`, `api` and `flower`: what ragq stands on, started and watched."""
+"""`ragq up`, `down`, `ps`, `worker`, `api` and `flower`: start, stop and show the stack."""
 
 import os
 import socket
@@ -50,14 +50,14 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
         timeout_s=timeout_s,
         migrate=upgrade,
         ping=ping_workers,
-        tell=_tell,
+        report=_report,
     )
     _show(parts, as_json=as_json)
     state = home.read_state()
     if state and state.api_url:
-        _tell(f"Pages: {state.api_url}/rag")
+        _report(f"Pages: {state.api_url}/rag")
     if state and state.flower_url:
-        _tell(f"Flower: {state.flower_url} (the password of user ragq stands in {home.flower_password})")
+        _report(f"Flower: {state.flower_url} (user ragq, password file: {home.flower_password})")
 
 
 @click.command()
@@ -65,7 +65,7 @@ def down() -> None:
     """Stop what `ragq up` started.
 
     Workers finish the stages they hold, for a minute at most; a stage that is cut off is due again when workers are
-    back. Data stay where they are.
+    back. Data is kept.
 
     \b
     Example:
@@ -75,15 +75,15 @@ def down() -> None:
     from stack.home import find_home
 
     home = find_home(_environment())
-    if not bring_down(home, _tell):
-        _tell(f"Nothing runs in {home.folder}.")
+    if not bring_down(home, _report):
+        _report(f"Nothing runs in {home.folder}.")
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the parts as JSON.")
 @click.pass_context
 def ps(context: click.Context, as_json: bool) -> None:
-    """Show the parts of the stack and how they are.
+    """Show the parts of the stack and their states.
 
     Exits with 1 when nothing runs or a part is not healthy.
 
@@ -99,7 +99,7 @@ def ps(context: click.Context, as_json: bool) -> None:
     parts = status(home, ping_workers)
     _show(parts, as_json=as_json)
     if not parts:
-        _tell(f"Nothing runs in {home.folder}. `ragq up` starts the stack.")
+        _report(f"Nothing runs in {home.folder}. `ragq up` starts the stack.")
     if not parts or not all(part.healthy for part in parts):
         context.exit(1)
 
@@ -118,9 +118,9 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
     Example:
       ragq worker --stages embed,rerank --concurrency 32
     """
+    from schemas.chains import STAGES
     from stack.connections import connections
     from stack.processes import worker_command
-    from workers.pipelines import STAGES
 
     chosen = [stage.strip() for stage in stages.split(",")] if stages else list(STAGES)
     if unknown := [stage for stage in chosen if stage not in STAGES]:
@@ -138,8 +138,8 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
 def api(host: str | None, port: int | None) -> NoReturn:
     """Run the API and its pages in the foreground.
 
-    They use DATABASE_URL and REDIS_URL, or else the running stack. On loopback everybody of this machine may come in
-    until `ragq token create` has made a first token. Off loopback they do not start without one.
+    They use DATABASE_URL and REDIS_URL, or else the running stack. Local access needs no
+    token until `ragq token create` has made the first one. Off loopback they do not start without a token.
 
     \b
     Example:
@@ -175,8 +175,8 @@ def api(host: str | None, port: int | None) -> NoReturn:
 def flower(host: str, port: int) -> NoReturn:
     """Run Flower, the monitor, in the foreground.
 
-    It uses REDIS_URL, or else the running stack. User and password are printed at the start. Whoever has them can stop
-    workers: off loopback put a proxy with TLS before it.
+    It uses REDIS_URL, or else the running stack. User and password are printed at the start. Anyone who has
+    them can stop workers: off loopback put a proxy with TLS before it.
 
     \b
     Example:
@@ -197,7 +197,7 @@ def flower(host: str, port: int) -> NoReturn:
     password = kept_password(home.flower_password)
     if not password.strip():
         raise StackError(f"{home.flower_password} is empty, and Flower needs a password. Remove the file.")
-    _tell(f"Flower: http://{host}:{port} (user {FLOWER_USER}, password {password})")
+    _report(f"Flower: http://{host}:{port} (user {FLOWER_USER}, password {password})")
     _become(flower_command(port, host=host), servers, FLOWER_BASIC_AUTH=f"{FLOWER_USER}:{password}")
 
 
@@ -226,7 +226,7 @@ def _become(command: list[str], servers: "Connections", **variables: str) -> NoR
     os.execvpe(command[0], command, {**_environment(), **servers.environment(), **variables})
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     click.echo(line, err=True)
 
 

@@ -1,4 +1,4 @@
-"""What `ragq submit` makes of participants."""
+"""The options of `ragq submit` for participants."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,8 @@ from typing import Any
 import click
 
 from schemas.errors import Refused
-from schemas.settings.resolve import EffectiveSettings
 from schemas.values.phq8 import AssessmentMode
-from store.database import Connection
-from workers.submissions.participants import ParticipantRequest, plan_participants
-from workers.submissions.planned import Planned, Planner
+from services.participants import ParticipantRequest
 
 
 class ParticipantIds(click.ParamType[tuple[int, ...]]):
@@ -28,7 +25,7 @@ class ParticipantIds(click.ParamType[tuple[int, ...]]):
             self.fail(f"'{value}' is not a list of participant numbers; write it like 316,319.", param, ctx)
 
 
-def participants_planner(
+def participants_request(
     *,
     split: str | None,
     participants: tuple[int, ...] | None,
@@ -37,13 +34,13 @@ def participants_planner(
     zero_shot_only: bool,
     evidence: Path | None,
     until: str | None,
-) -> Planner:
-    """Plans one job per participant and mode. Raises UsageError for options that exclude each other."""
+) -> ParticipantRequest:
+    """Assessments of participants. Raises UsageError for options that exclude each other."""
     if few_shot_only and zero_shot_only:
         raise click.UsageError("--few-shot-only and --zero-shot-only exclude each other; leave both out for both.")
     if limit is not None and split is None:
         raise click.UsageError("--limit goes with --split; name fewer participants instead.")
-    request = ParticipantRequest(
+    return ParticipantRequest(
         split=split,
         participants=participants or (),
         modes=_modes(few_shot_only, zero_shot_only),
@@ -51,11 +48,6 @@ def participants_planner(
         until=until,
         evidence=None if evidence is None else read_evidence(evidence),
     )
-
-    async def plan(connection: Connection, settings: EffectiveSettings) -> Planned:
-        return Planned(await plan_participants(connection, request, settings))
-
-    return plan
 
 
 def read_evidence(path: Path) -> dict[str, Any]:

@@ -1,22 +1,18 @@
-"""What `ragq submit` makes of questions."""
+"""The options of `ragq submit` for questions."""
 
 from pathlib import Path
 
 import click
 
-from schemas.errors import Refused
+from schemas.errors import QueryValueError, Refused
 from schemas.settings.preset import is_preset_name
-from schemas.settings.resolve import EffectiveSettings
-from schemas.values.query_sets import QuerySet, SubmittedQuery
-from stages.queries.query_file import MAX_CHARS
+from schemas.values.query_sets import QuerySet
+from services.questions.ask import single_query
+from services.questions.submission import QueryRequest
 from stages.queries.query_set import read_query_set
-from store.database import Connection
-from workers.submissions.planned import Planned, Planner
-from workers.submissions.queries import QueryRequest, plan_queries
-from workers.submissions.query_asked import SINGLE
 
 
-def queries_planner(
+def queries_request(
     *,
     query: str | None,
     queries: Path | None,
@@ -28,15 +24,15 @@ def queries_planner(
     expansion: Path | None,
     response: Path | None,
     until: str | None,
-) -> Planner:
-    """Plans one job per question. Raises UsageError for options that exclude each other."""
+) -> QueryRequest:
+    """Questions to a corpus. Raises UsageError for options that exclude each other."""
     if query is None and (expansion or response):
         raise click.UsageError("--expansion and --response go with --query: a pasted reply belongs to one question.")
     if no_expand and expansion:
         raise click.UsageError("--no-expand and --expansion exclude each other.")
     if qrels is not None and queries is None:
         raise click.UsageError("--qrels goes with --queries: judgements name queries by their ids.")
-    request = QueryRequest(
+    return QueryRequest(
         queries=_asked(query, queries, qrels),
         corpus=corpus,
         preset=preset,
@@ -46,11 +42,6 @@ def queries_planner(
         response=None if response is None else read_reply(response),
         until=until,
     )
-
-    async def plan(connection: Connection, settings: EffectiveSettings) -> Planned:
-        return await plan_queries(connection, request, settings)
-
-    return plan
 
 
 def read_reply(path: Path) -> str:
@@ -66,11 +57,10 @@ def read_reply(path: Path) -> str:
 
 def _asked(query: str | None, queries: Path | None, qrels: Path | None) -> QuerySet:
     if queries is None:
-        if not (text := (query or "").strip()):
-            raise click.UsageError("--query is empty; ask something.")
-        if len(text) > MAX_CHARS:
-            raise click.UsageError(f"--query has {len(text)} characters; at most {MAX_CHARS} are taken.")
-        return QuerySet(queries=(SubmittedQuery(external_id=SINGLE, text=text),))
+        try:
+            return single_query(query or "")
+        except QueryValueError as error:
+            raise click.UsageError(f"--query {error.problem}.") from None
     found = read_query_set(
         queries.read_bytes(),
         None if qrels is None else qrels.read_bytes(),
@@ -78,7 +68,7 @@ def _asked(query: str | None, queries: Path | None, qrels: Path | None) -> Query
         qrels_file=str(qrels),
     )
     if found.left_out_keys:
-        click.echo(f"Keys of {queries} that nothing is done with: {', '.join(found.left_out_keys)}.", err=True)
+        click.echo(f"Ignored keys of {queries}: {', '.join(found.left_out_keys)}.", err=True)
     if found.left_out_judgements:
         click.echo(f"{found.left_out_judgements} judgements of {qrels} are of other queries.", err=True)
     return found

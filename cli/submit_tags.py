@@ -1,37 +1,29 @@
-"""What `ragq submit` makes of phrases."""
+"""The options of `ragq submit` for phrases."""
 
 from typing import BinaryIO
 
 import click
 
 from schemas.errors import Refused
-from schemas.settings.resolve import EffectiveSettings
 from schemas.values.tags import PhraseSet
+from services.tags import TagsRequest
 from stages.files.problems import ProblemsFound
 from stages.tags.phrase_file import parse_phrase_sets
 from stages.texts.storable import can_be_stored
-from store.database import Connection
-from workers.submissions.planned import Planned, Planner
-from workers.submissions.tags import TagsRequest, plan_tags
 
 
-def tags_planner(
+def tags_request(
     *, phrases: BinaryIO, vocabulary: str | None, allow_nsfw: bool, context_tags: str | None, until: str | None
-) -> Planner:
-    """Plans one job per phrase set. Raises UsageError without a vocabulary, and ProblemsFound for the file."""
+) -> TagsRequest:
+    """Phrase sets to find tags for. Raises UsageError without a vocabulary, and ProblemsFound for the file."""
     if vocabulary is None:
         raise click.UsageError("--phrases goes with --vocabulary NAME: whose tags to find.")
-    request = TagsRequest(
+    return TagsRequest(
         phrase_sets=[_with_context(one, context_tags) for one in _read(phrases)],
         vocabulary=vocabulary,
         allow_nsfw_tags=allow_nsfw,
         until=until,
     )
-
-    async def plan(connection: Connection, settings: EffectiveSettings) -> Planned:
-        return await plan_tags(connection, request, settings)
-
-    return plan
 
 
 def _read(phrases: BinaryIO) -> tuple[PhraseSet, ...]:

@@ -11,14 +11,14 @@ from rich.table import Table
 from cli.ids import TARGET
 from cli.output import coloured, console, print_json
 from cli.session import with_database
-from cli.watch import SOME_FAILED, wait_for_rest
+from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.tags import Candidate, PhraseReport
 from stages.tags.candidates import shaped
-from store import tag_runs
-from store.runs import Target
-from store.tag_runs import TagsResult
+from store.runs.job_control import Target
+from store.vocabularies import tag_runs
+from store.vocabularies.tag_runs import TagsResult
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -29,13 +29,13 @@ def shape_options(command: Command) -> Command:
         "--phrase-ranks", is_flag=True, help="Tags: show the best rank that each candidate has for a phrase."
     )(command)
     return click.option(
-        "--verbose", is_flag=True, help="Tags: show for each phrase every tag that it led to, before the cut."
+        "--verbose", is_flag=True, help="Tags: show for each phrase every tag that was found for it, before the cut."
     )(command)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def tags() -> None:
-    """Look at the candidate tags that phrases led to.
+    """Show the candidate tags of phrases.
 
     \b
     Example:
@@ -51,9 +51,9 @@ def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: boo
     """Show the candidate tags of a run or a job, best first.
 
     In JSON a result is the list of candidates; with --verbose or --phrase-ranks an array of that list, then the
-    reports by phrase, then the ranks, as far as they were asked for. A job that did not get through has none.
+    reports by phrase, then the ranks, as far as they were asked for. A job that did not succeed has none.
 
-    This prints what was asked: mind who looks over your shoulder.
+    The output contains sensitive text: the phrases that were asked.
 
     \b
     Example:
@@ -69,11 +69,11 @@ def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: boo
 
 def follow_tags(run_id: int, *, as_json: bool, verbose: bool, phrase_ranks: bool) -> None:
     """Watch a run to its end, print what its phrases led to, and leave with exit code 3 when some jobs failed."""
-    view = wait_for_rest(run_id)
+    view = wait_until_idle(run_id)
     run = Target(run_id, None)
     _print(run, _results(run), verbose=verbose, phrase_ranks=phrase_ranks, as_json=as_json)
     if view.overview.states.get(JobStatus.SUCCEEDED, 0) != view.overview.jobs:
-        click.echo(f"Some jobs did not get through; `ragq show r{run_id}` says why.", err=True)
+        click.echo(f"Some jobs failed; `ragq show r{run_id}` shows why.", err=True)
         raise SystemExit(SOME_FAILED)
 
 

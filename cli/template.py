@@ -10,16 +10,16 @@ from cli.output import console, print_json
 from cli.session import with_database
 from schemas.errors import Refused
 from stages.queries.templates import TemplateTag
-from store import templates
 from store.database import Connection
-from store.templates import StoredTemplate
+from store.questions import templates
+from store.questions.templates import StoredTemplate
 
 _TAG = click.Choice([tag.value for tag in TemplateTag])
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def template() -> None:
-    """Keep the prompts of query runs: versions are added and never changed, one of each is active.
+    """Manage the prompt templates of query runs: versions are added and never changed; one version of each is active.
 
     \b
     Example:
@@ -60,7 +60,7 @@ def list_command(as_json: bool) -> None:
 @template.command()
 @click.argument("tag", type=_TAG)
 @click.argument("version", type=click.IntRange(min=1), required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with what the placeholders stand for.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the meaning of each placeholder.")
 def show(tag: str, version: int | None, as_json: bool) -> None:
     """Print the text of a template as it is; without VERSION that of the active one.
 
@@ -87,7 +87,7 @@ def show(tag: str, version: int | None, as_json: bool) -> None:
 @click.option("--title", required=True, help="What is new about it, in a few words.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def new(tag: str, file: Path, title: str, as_json: bool) -> None:
-    """Add the text of a file as the next version, which nobody uses until it is activated.
+    """Add the text of a file as the next version, which is used once it is activated.
 
     A placeholder is a name in braces, {query}; a brace that is meant as such is doubled. Unknown placeholders, and
     needed ones that are missing, are refused.
@@ -109,7 +109,7 @@ def new(tag: str, file: Path, title: str, as_json: bool) -> None:
 @click.argument("version", type=click.IntRange(min=1))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def activate(tag: str, version: int, as_json: bool) -> None:
-    """Make a version the active one of its template. Prompts that are stored already stay as they are.
+    """Make a version the active one of its template. Stored prompts do not change.
 
     \b
     Example:

@@ -8,16 +8,15 @@ from rich.text import Text
 
 from cli.output import console, notices, print_json
 from cli.session import with_database
-from store import api_tokens
-from store.api_tokens import Scope
+from store.access import api_tokens
+from store.access.api_tokens import Scope
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def token() -> None:
-    """Make, list and revoke the tokens that open the API and its pages.
+    """Create, list and revoke the access tokens of the API and its pages.
 
-    While there is none, `ragq api` on loopback lets everybody of this machine in; the first token closes its doors to
-    whoever shows none.
+    While there is no token, local access needs none. Once the first token exists, every request needs one.
 
     \b
     Example:
@@ -28,12 +27,12 @@ def token() -> None:
 
 @token.command()
 @click.argument("name")
-@click.option("--read-only", is_flag=True, help="A token that looks and changes nothing.")
+@click.option("--read-only", is_flag=True, help="A token that permits reading only.")
 @click.option("--days", type=click.IntRange(1, 36500), help="Days until it expires.  [default: never]")
 def create(name: str, read_only: bool, days: int | None) -> None:
-    """Make a token and print it, once: its hash alone is stored.
+    """Create a token and print it, once: only its hash is stored.
 
-    From then on nobody comes in without a token, on loopback either. NAME says later whose it is.
+    From then on every request needs a token, also on loopback. NAME identifies the owner in lists.
 
     \b
     Example:
@@ -54,7 +53,7 @@ def create(name: str, read_only: bool, days: int | None) -> None:
 @token.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(as_json: bool) -> None:
-    """List every token that was ever made, the oldest first.
+    """List every token that was ever created, the oldest first.
 
     \b
     Example:

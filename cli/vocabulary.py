@@ -7,14 +7,14 @@ from rich.table import Table
 
 from cli.output import console, notices, print_json
 from cli.session import with_database
-from store import vocabularies
-from store.vocabularies import StoredVocabulary
-from workers.submissions.tags import vocabulary_of_name
+from services.tags import vocabulary_of_name
+from store.vocabularies import vocabularies
+from store.vocabularies.vocabularies import StoredVocabulary
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def vocabulary() -> None:
-    """List and show vocabularies: closed sets of tags that phrases are led to.
+    """List and show vocabularies: closed sets of tags that phrases are mapped to.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`ragq watch`: a run as it goes."""
+"""`ragq watch`: follow a run until it finishes."""
 
 import asyncio
 import time
@@ -14,10 +14,11 @@ from cli.run_table import print_run, run_table, spell
 from cli.session import with_database
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
-from store import index_runs, workers
 from store.database import Connection
-from store.run_view import RunView, run_view
-from store.stage_times import Progress, progress
+from store.references import index_runs
+from store.runs import workers
+from store.runs.run_view import RunView, run_view
+from store.runs.stage_times import Progress, progress
 
 _POLL_S = 0.5
 _SEEN_WITHIN_S = 10.0
@@ -30,11 +31,11 @@ SOME_FAILED = 3
 
 @click.command()
 @click.argument("run_id", metavar="RUN", type=RUN)
-@click.option("--json", "as_json", is_flag=True, help="Print the run as one JSON object when it has come to rest.")
+@click.option("--json", "as_json", is_flag=True, help="Print the run as one JSON object when it has finished.")
 def watch(run_id: int, as_json: bool) -> None:
-    """Follow a run until it comes to rest, with the time it still needs.
+    """Follow a run until it finishes, with the estimated remaining time.
 
-    Ctrl-C ends the watching and leaves the run alone. Exit code 3 when some jobs did not succeed.
+    Ctrl-C stops watching; the run continues. Exit code 3 when some jobs did not succeed.
 
     \b
     Example:
@@ -51,7 +52,7 @@ def follow(run_id: int, *, as_json: bool) -> None:
 
 def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     """Watch a run to its end and print it. Whether all of its jobs succeeded."""
-    view = wait_for_rest(run_id)
+    view = wait_until_idle(run_id)
     if as_json:
         print_json(view)
     else:
@@ -59,12 +60,12 @@ def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
 
 
-def wait_for_rest(run_id: int) -> RunView:
+def wait_until_idle(run_id: int) -> RunView:
     """Watch a run to its end, and print nothing of it on stdout."""
     try:
         return with_database(lambda connection: _until_rest(connection, run_id, notices()))
     except KeyboardInterrupt:
-        click.echo(f"\nNo longer watching; r{run_id} goes on. `ragq watch r{run_id}` looks again.", err=True)
+        click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` resumes watching.", err=True)
         raise SystemExit(0) from None
 
 
@@ -77,22 +78,22 @@ async def read(connection: Connection, run_id: int) -> RunView:
 
 
 async def _until_rest(connection: Connection, run_id: int, screen: Console) -> RunView:
-    view, is_at_rest = await look(connection, run_id)
+    view, is_idle = await look(connection, run_id)
     started = time.monotonic()
     with Live(console=screen, auto_refresh=False, transient=True) as live:
-        while not is_at_rest:
+        while not is_idle:
             elapsed_s = time.monotonic() - started
             status = _status(await progress(connection, run_id), elapsed_s)
             is_alone = elapsed_s > _LONELY_AFTER_S and not await workers.seen(connection, within_s=_SEEN_WITHIN_S)
             if screen.is_terminal:
                 live.update(Group(run_table(view), status, *([_ALONE] if is_alone else [])), refresh=True)
             await asyncio.sleep(_POLL_S)
-            view, is_at_rest = await look(connection, run_id)
+            view, is_idle = await look(connection, run_id)
     return view
 
 
 async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:
-    """The run, and whether it has come to rest, at one moment: the reaper may let a job publish in the next."""
+    """The run and whether it is idle, read in one snapshot: the reaper may make a publication due a moment later."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         view = await read(connection, run_id)
         return view, not (view.overview.open_jobs or await index_runs.is_publication_due(connection, run_id))

@@ -8,7 +8,7 @@ from schemas.errors import Refused
 from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
-from store.works import NewWork
+from store.corpora.works import NewWork
 
 MARKDOWN = (".md", ".markdown")
 

@@ -1,35 +1,39 @@
 """What can go wrong, as types.
 
 RagqError
-    Refused                              a request that ragq will not carry out; exit code 1
-        StackError                       an embedded server or a connection is not there
+    Refused                              a request that ragq refuses; exit code 1
+        StackError                       a server or a connection is not available
+        DuplicateWorkError
         CorpusUnknownError
+        TemplateFixedError
         PresetMissingError
         PresetExistsError
+        PresetValueError
         DefaultPresetError
-        DuplicateWorkError
+        RunMissingError
+        JobMissingError
+        AttemptMissingError
+        NoJobInStateError
         QueryMissingError
         ResultMissingError
         StageRunningError
         StepNotReadyError
         NothingToDoError
-        PresetOfSetError
+        QuerySetPresetError
         QueryValueError
         IdempotencyKeyReusedError
-        StepFailedError                  a stage failed while somebody waited for it
-            ExpansionFailedError
-            WorkChangedMeanwhileError
-        StepOvertakenError
-    DomainError                          a stage cannot do its work honestly; it fails the chain
+        StepFailedError                  a stage failed while a request waited for it
+        StepSupersededError
+    DomainError                          a stage cannot compute a valid output; its job fails
         TranscriptError
             TranscriptNotFoundError
             EmptyTranscriptError
-        EvidenceSchemaError  (ValueError)
-        EvidenceGroundingError  (ValueError)
         InputChangedError
             ReferenceTextError
             WorkChangedError
             ChunksGoneError
+        EvidenceSchemaError  (ValueError)
+        EvidenceGroundingError  (ValueError)
         LLMError
             LLMResponseParseError
                 ExpansionReplyError
@@ -42,19 +46,20 @@ RagqError
             EmbeddingArtifactMismatchError
                 ReferenceIndexMissingError
                 ReferenceIndexReplacedError
+        RerankError
         ReferenceLeakError
+        VocabularyError
+            VocabularyMissingError
+            VocabularyModelsError
+        TagContractError
         CorpusMissingError
         TemplateError  (ValueError)
         TemplateMissingError
         TokenVectorsMissingError
         NothingRelevantError
-        VocabularyError
-            VocabularyMissingError
-            VocabularyModelsError
-        TagContractError
 
-No message holds text of a transcript, a quote, a prompt or a reply: messages reach logs and Flower. What was
-really said stays in attributes, which the worker's frame stores in Postgres alone.
+No message holds text of a transcript, a quote, a prompt or a reply: messages are written to logs and shown in Flower.
+Such text stays in attributes, which workers store in Postgres alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,15 +68,15 @@ from types import MappingProxyType
 
 
 class RagqError(Exception):
-    """Anything ragq raises itself. Its message is safe to log."""
+    """The base of every error that ragq raises. Its message is safe to log."""
 
 
 class Refused(RagqError):
-    """A request that ragq will not carry out; the message says what was found and what to do."""
+    """A request that ragq refuses; the message states what was found and what to do."""
 
 
 class StackError(Refused):
-    """A server that is needed is not there, or cannot be started."""
+    """A server that is needed is unavailable, or cannot be started."""
 
 
 class DuplicateWorkError(Refused):
@@ -84,7 +89,7 @@ class DuplicateWorkError(Refused):
 
 
 class CorpusUnknownError(Refused):
-    """No corpus has this name. `known` are those there are."""
+    """No corpus has this name. `known` are the names that exist."""
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         self.name = name
@@ -96,13 +101,13 @@ class CorpusUnknownError(Refused):
 
 
 class TemplateFixedError(Refused):
-    """A version of a prompt template is never changed: prompts that were made by it say so by its number."""
+    """A version of a prompt template is never changed: stored prompts refer to it by its number."""
 
     def __init__(self, tag: str, version: int) -> None:
         self.tag = tag
         self.version = version
         super().__init__(
-            f"Version {version} of template {tag} stays as it is; add a version and activate it: `ragq template new`."
+            f"Version {version} of template {tag} is fixed; add a version and activate it: `ragq template new`."
         )
 
 
@@ -117,7 +122,7 @@ class PresetMissingError(Refused):
 
 
 class PresetExistsError(Refused):
-    """A preset of this name, in some case of letters, is stored already."""
+    """A preset of this name, compared without case, is stored already."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -125,7 +130,7 @@ class PresetExistsError(Refused):
 
 
 class PresetValueError(Refused):
-    """A preset cannot have these values, or this name; the message has every problem."""
+    """The values or the name of a preset are invalid; the message lists every problem."""
 
 
 class DefaultPresetError(Refused):
@@ -153,7 +158,7 @@ class JobMissingError(Refused):
 
 
 class AttemptMissingError(Refused):
-    """A stage of a job was not attempted so often."""
+    """A stage of a job has no attempt of this number."""
 
     def __init__(self, job_id: int, stage: str, number: int) -> None:
         self.job_id = job_id
@@ -163,14 +168,12 @@ class AttemptMissingError(Refused):
 
 
 class NoJobInStateError(Refused):
-    """A decision about a run or a job concerns no job, because none is in a state for it. `verb` is what was asked."""
+    """An action on a run or a job applies to no job, because of their states. `verb` is the past participle."""
 
     def __init__(self, target: str, verb: str) -> None:
         self.target = target
         self.verb = verb
-        super().__init__(
-            f"No job of {target} can be {verb}: none is in a state for it. `ragq show RUN` tells their states."
-        )
+        super().__init__(f"No job of {target} can be {verb} in its present state. `ragq show RUN` shows their states.")
 
 
 class QueryMissingError(Refused):
@@ -191,7 +194,7 @@ class ResultMissingError(Refused):
 
 
 class StageRunningError(Refused):
-    """A stage that is running stands in the way of a change."""
+    """A change is refused while a stage is running."""
 
     def __init__(self, job_id: int, stage: str) -> None:
         self.job_id = job_id
@@ -202,7 +205,7 @@ class StageRunningError(Refused):
 
 
 class StepNotReadyError(Refused):
-    """A step of a question needs what an earlier one stores. `needed` is the step to take first."""
+    """A step of a question needs the output of an earlier one. `needed` is the step to run first."""
 
     def __init__(self, query_id: int, step: str, needed: str) -> None:
         self.query_id = query_id
@@ -210,23 +213,23 @@ class StepNotReadyError(Refused):
         self.needed = needed
         super().__init__(
             f"Query {query_id} is not ready for step '{step}': step '{needed}' comes first. "
-            f"Take that one, or run the whole chain: `ragq query run {query_id}`."
+            f"Run that step, or the whole chain: `ragq query run {query_id}`."
         )
 
 
 class NothingToDoError(Refused):
-    """A question was asked to go on, and every stage of it is done."""
+    """Every stage of a question is done, so that none is left to run."""
 
     def __init__(self, query_id: int) -> None:
         self.query_id = query_id
         super().__init__(
-            f"Query {query_id} has every stage up to its answer; take a step again to do it again, "
+            f"Every stage of query {query_id} up to its answer is done; run a step by itself to repeat it, "
             f"`ragq query run {query_id} --from generate` for another answer."
         )
 
 
-class PresetOfSetError(Refused):
-    """A question of a query set cannot go on with another preset than its set."""
+class QuerySetPresetError(Refused):
+    """A question of a query set cannot use another preset than its set."""
 
     def __init__(self, query_id: int, run_id: int, questions: int) -> None:
         self.query_id = query_id
@@ -234,12 +237,12 @@ class PresetOfSetError(Refused):
         self.questions = questions
         super().__init__(
             f"Query {query_id} is one of {questions} that run r{run_id} asks by one preset; "
-            "ask it anew, by itself, to use another."
+            "submit it as a question of its own to use another."
         )
 
 
 class QueryValueError(Refused):
-    """A value for a question cannot be taken. `field` names it and `problem` says what is wrong."""
+    """A value for a question is invalid. `field` names it, and `problem` completes the sentence."""
 
     def __init__(self, field: str, problem: str) -> None:
         self.field = field
@@ -248,19 +251,19 @@ class QueryValueError(Refused):
 
 
 class IdempotencyKeyReusedError(Refused):
-    """A key that stands for one request came with another."""
+    """An idempotency key was sent with another request than before."""
 
     def __init__(self) -> None:
         super().__init__(
-            "This idempotency key stands for another request, made before; send the same request again, "
-            "or a new key with the new one."
+            "This idempotency key belongs to an earlier request that differs from this one; repeat that request, "
+            "or send this one with a new key."
         )
 
 
 class StepFailedError(Refused):
-    """A stage of a question failed while somebody waited for it.
+    """A stage of a query failed while a request waited for it.
 
-    `error_type` is the class of its error, without the module, and `error_message` what it said.
+    `error_type` is the class of the stage's error as it is stored, `module.Class`; the message shows the class alone.
     """
 
     def __init__(self, query_id: int, job_id: int, stage: str, error_type: str, error_message: str) -> None:
@@ -268,35 +271,26 @@ class StepFailedError(Refused):
         self.job_id = job_id
         self.stage = stage
         self.error_type = error_type
-        self.error_message = error_message
         super().__init__(
-            f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type}: {error_message} "
-            f"`ragq inspect j{job_id} {stage}` shows everything; take the step again, or `ragq retry j{job_id}`, "
-            "when the cause is gone."
+            f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type.rpartition('.')[2]}: "
+            f"{error_message} `ragq inspect j{job_id} {stage}` shows everything; once the cause is removed, run the "
+            f"step again, or `ragq retry j{job_id}`."
         )
 
 
-class ExpansionFailedError(StepFailedError):
-    """A model's expansion of a question could not be used."""
-
-
-class WorkChangedMeanwhileError(StepFailedError):
-    """A work is not any more what it was when it was searched."""
-
-
-class StepOvertakenError(Refused):
-    """A question was changed, or its job cancelled, by somebody else while a step of it was waited for."""
+class StepSupersededError(Refused):
+    """A question was changed, or its job cancelled, by another request while a step of it was waited for."""
 
     def __init__(self, query_id: int) -> None:
         self.query_id = query_id
         super().__init__(
-            f"Query {query_id} was changed or cancelled by somebody else meanwhile; "
-            f"`ragq query show {query_id}` says how it stands now."
+            f"Query {query_id} was changed or cancelled by another request meanwhile; "
+            f"`ragq query show {query_id}` shows its present state."
         )
 
 
 class DomainError(RagqError):
-    """A stage cannot do its work honestly."""
+    """A stage cannot compute a valid output. Its job fails."""
 
 
 class TranscriptError(DomainError):
@@ -361,18 +355,18 @@ class EvidenceSchemaError(DomainError, ValueError):
 
 
 class EvidenceGroundingError(DomainError, ValueError):
-    """Quotes were extracted and not one of them stands in the transcript."""
+    """Quotes were extracted, and none of them is in the transcript."""
 
     def __init__(self, rejected: int) -> None:
         self.rejected = rejected
-        super().__init__(f"None of {rejected} extracted quotes stands in the transcript.")
+        super().__init__(f"None of {rejected} extracted quotes is in the transcript.")
 
 
 class LLMError(DomainError):
-    """A language model answered with an error.
+    """A call of a language model failed.
 
-    `status` is the HTTP status where there was one: 429 and 5xx are faults of the server and may pass by themselves.
-    `detail` is what the server said; it may quote the prompt and is kept out of the message and of repr().
+    `status` is the HTTP status where there was one: 429 and 5xx are faults of the server and may be temporary.
+    `detail` is the text of the server's reply; it may quote the prompt and is kept out of the message and of repr().
     """
 
     def __init__(self, message: str, *, status: int | None = None, detail: str = "") -> None:
@@ -407,11 +401,11 @@ class ScoringSchemaError(LLMResponseParseError):
 
 
 class ScoringRetriesExhausted(LLMResponseParseError):
-    """The model was asked again as often as allowed and never gave a reply that can be used; this is the last."""
+    """No reply could be used, with all retries; `raw_response` is the last one."""
 
     def __init__(self, raw_response: str, parse_error: str, retries: int) -> None:
         self.retries = retries
-        super().__init__(raw_response, f"{retries} re-asks did not help; the last time {parse_error}")
+        super().__init__(raw_response, f"{retries} retries did not help; the last time {parse_error}")
 
 
 class LLMTimeoutError(LLMError):
@@ -423,7 +417,7 @@ class LLMTimeoutError(LLMError):
 
 
 class EmbeddingError(DomainError):
-    """Vectors cannot be made or used."""
+    """Vectors cannot be computed or used."""
 
 
 class EmbeddingDimensionMismatchError(EmbeddingError):
@@ -436,7 +430,7 @@ class EmbeddingDimensionMismatchError(EmbeddingError):
 
 
 class VectorDefect(StrEnum):
-    """Why a vector points nowhere."""
+    """Why a vector has no direction."""
 
     NAN = "nan"
     INFINITE = "infinite"
@@ -452,19 +446,19 @@ class EmbeddingValidationError(EmbeddingError):
 
 
 class EmbeddingArtifactMismatchError(EmbeddingError):
-    """A reference index or its files cannot be used: missing, broken, or built otherwise; all in one message."""
+    """A reference index or its files are missing, broken, or built with other settings; one message lists all."""
 
 
 class ReferenceIndexMissingError(EmbeddingArtifactMismatchError):
-    """The reference index of a run is not stored any more."""
+    """The reference index of a run is no longer stored."""
 
     def __init__(self, index_id: int) -> None:
         self.index_id = index_id
-        super().__init__(f"Reference index {index_id} is not stored; build it again and submit anew.")
+        super().__init__(f"Reference index {index_id} is not stored; build it again and submit again.")
 
 
 class ReferenceIndexReplacedError(EmbeddingArtifactMismatchError):
-    """Chunks were scored for a reference index, and a newer one of its name has taken its place meanwhile."""
+    """Chunks were scored for a reference index that a newer one of its name has replaced meanwhile."""
 
     def __init__(self, index_id: int, name: str) -> None:
         self.index_id = index_id
@@ -476,18 +470,18 @@ class ReferenceIndexReplacedError(EmbeddingArtifactMismatchError):
 
 
 class RerankError(DomainError):
-    """A cross-encoder cannot be used, or gave something else than a finite score per passage."""
+    """A cross-encoder cannot be used, or did not return one finite score per passage."""
 
 
 class ReferenceLeakError(DomainError):
-    """The tested participant came back as their own reference."""
+    """The tested participant was retrieved as their own reference."""
 
     def __init__(self, participant_id: int, index_id: int) -> None:
         self.participant_id = participant_id
         self.index_id = index_id
         super().__init__(
-            f"Reference index {index_id} gave chunks of participant {participant_id}, who is under test; "
-            "the search must leave the tested participant out."
+            f"Reference index {index_id} returned chunks of participant {participant_id}, who is under test; "
+            "the search must exclude the tested participant."
         )
 
 
@@ -496,11 +490,11 @@ class VocabularyError(DomainError):
 
 
 class VocabularyMissingError(VocabularyError):
-    """A vocabulary is not stored, or not any more."""
+    """A vocabulary is not stored, or no longer."""
 
     def __init__(self, vocabulary_id: int) -> None:
         self.vocabulary_id = vocabulary_id
-        super().__init__(f"Vocabulary {vocabulary_id} is not stored; import it again and submit anew.")
+        super().__init__(f"Vocabulary {vocabulary_id} is not stored; import it again and submit again.")
 
 
 class VocabularyModelsError(VocabularyError):
@@ -508,7 +502,7 @@ class VocabularyModelsError(VocabularyError):
 
 
 class TagContractError(DomainError):
-    """Candidates for tags break their contract. `violations` says how, in counts."""
+    """Candidates for tags break their contract. `violations` counts each way."""
 
     def __init__(self, violations: tuple[str, ...]) -> None:
         self.violations = violations
@@ -516,11 +510,11 @@ class TagContractError(DomainError):
 
 
 class CorpusMissingError(DomainError):
-    """The corpus of a query is not stored any more."""
+    """The corpus of a query is no longer stored."""
 
     def __init__(self, corpus_id: int) -> None:
         self.corpus_id = corpus_id
-        super().__init__(f"Corpus {corpus_id} is not stored; import its works again and submit anew.")
+        super().__init__(f"Corpus {corpus_id} is not stored; import its works again and submit again.")
 
 
 class TemplateError(DomainError, ValueError):
@@ -549,7 +543,7 @@ class TokenVectorsMissingError(DomainError):
 
 
 class NothingRelevantError(DomainError):
-    """No chunk is left that the answer could rest on."""
+    """No chunk is left for the answer to use."""
 
     def __init__(self, judged: int, dropped: Mapping[str, int] = MappingProxyType({})) -> None:
         self.judged = judged
@@ -561,4 +555,4 @@ class NothingRelevantError(DomainError):
             found = f"All {sum(dropped.values())} chunks that were found are too short for the preset ({filters})"
         else:
             found = "No chunk was found"
-        super().__init__(f"{found}; loosen the preset, or let it pass with `validation.allow_empty`.")
+        super().__init__(f"{found}; loosen the preset, or allow an empty context with `validation.allow_empty`.")

@@ -1,10 +1,10 @@
-"""The states of jobs, stages and attempts. Every member says what it means."""
+"""The states of jobs, stages, attempts, questions and vectors. Every member documents itself."""
 
 from enum import StrEnum
 
 
 class JobStatus(StrEnum):
-    """Where a job stands. A job is in exactly one of these states, so the counts of a run add up to its jobs."""
+    """The state of a job. A job is in exactly one of these states, so the counts of a run add up to its jobs."""
 
     #: Stored; no worker has taken its next stage yet.
     WAITING = "waiting"
@@ -12,25 +12,25 @@ class JobStatus(StrEnum):
     RUNNING = "running"
     #: Every stage is stored.
     SUCCEEDED = "succeeded"
-    #: A stage raised; nothing goes on until someone retries.
+    #: A stage raised; nothing runs until a retry.
     FAILED = "failed"
     #: The worker of a stage died or lost its lease; the stage is due again by itself.
     INTERRUPTED = "interrupted"
-    #: A stage was interrupted too often and is not tried again until someone retries.
+    #: A stage was interrupted too often and is not tried again until the job is retried.
     POISONED = "poisoned"
-    #: Held back by `ragq pause`; what a worker already computes is still stored.
+    #: Paused by `ragq pause`; what a worker already computes is still stored.
     PAUSED = "paused"
     #: Ended by `ragq cancel`; what was stored stays readable.
     CANCELLED = "cancelled"
 
     @property
     def is_open(self) -> bool:
-        """Work goes on, or will by itself."""
+        """Work is running, or will run by itself."""
         return self in (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
 
 
 class StageStatus(StrEnum):
-    """Where one stage of a job stands."""
+    """The state of one stage of a job."""
 
     #: An earlier stage has to be stored first.
     WAITING = "waiting"
@@ -55,3 +55,36 @@ class AttemptOutcome(StrEnum):
     FAILED = "failed"
     #: Its lease expired: the worker died, hung or lost the database.
     INTERRUPTED = "interrupted"
+
+
+class QueryStatus(StrEnum):
+    """What a question needs next."""
+
+    #: Its expansion or its vectors are not stored.
+    NEEDS_EMBEDDINGS = "needs_embeddings"
+    #: Its vectors are stored, the chunks that its search ends with are not.
+    NEEDS_RETRIEVAL = "needs_retrieval"
+    #: The chunks are stored, their passages are not.
+    NEEDS_CONSOLIDATION = "needs_consolidation"
+    #: Everything that an answer is made from is stored.
+    READY = "ready"
+    #: Its embedding failed and can be retried. REST shows this as NEEDS_EMBEDDINGS with a `vector_status` of VEC_ERR.
+    VEC_ERR = "vec_err"
+
+
+class VectorStatus(StrEnum):
+    """Whether a chunk of a corpus, or a question, has its vectors."""
+
+    #: A heading chunk, which carries its section's lines for consolidation and is never searched. A question whose
+    #: expansion is not stored.
+    NO_VEC = "no_vec"
+    #: A content chunk without a vector. A question whose expansion is stored.
+    TO_VEC = "to_vec"
+    #: Embedded.
+    VEC = "vec"
+    #: A question whose embedding failed.
+    VEC_ERR = "vec_err"
+    #: A table: kept, never embedded.
+    TABLE = "tbl"
+    #: A figure: kept, never embedded.
+    FIGURE = "fig"

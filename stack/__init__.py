@@ -1,1 +1,1 @@
-"""What it stands on: the embedded servers and the supervisor behind `ragq up`."""
+"""The embedded servers, and the supervisor behind `ragq up`."""

@@ -5,7 +5,7 @@ import socket
 
 
 def is_loopback(host: str) -> bool:
-    """Whether whoever listens on a host listens on loopback alone. A name has to lead nowhere else.
+    """Whether a server that listens on a host listens on loopback alone. A name must resolve to loopback only.
 
     >>> [is_loopback(host) for host in ("127.0.0.1", "127.8.9.10", "::1", "[::1]", "::ffff:127.0.0.1")]
     [True, True, True, True, True]

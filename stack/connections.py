@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from schemas.errors import StackError
-from stack.home import find_home
+from stack.home import Home, State, find_home
 
 DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+asyncpg", "postgresql+psycopg")
 OLLAMA_PORT = 11434
@@ -44,25 +44,22 @@ def connections(environment: Mapping[str, str] = os.environ) -> Connections:
 
     Nothing is connected to. Raises StackError when a database or a broker is named nowhere.
     """
-    given = given_servers(environment)
     home = find_home(environment)
-    stack = home.read_state() if home.is_supervised() else None
-
-    def server(variable: str) -> str:
-        if url := given.get(variable) or (stack.servers.get(variable) if stack else None):
-            return url
-        raise StackError(
-            f"{variable} is not set and no stack runs in {home.folder}. "
-            f"Run `ragq up`, or set {variable} to a server of your own."
-        )
-
+    stack = _running(home)
+    servers = _servers(environment, stack)
     return Connections(
-        database_url=server("DATABASE_URL"),
-        redis_url=server("REDIS_URL"),
-        ollama_url=given.get("OLLAMA_HOST") or (stack.servers.get("OLLAMA_HOST") if stack else None),
+        database_url=_named("DATABASE_URL", servers, home),
+        redis_url=_named("REDIS_URL", servers, home),
+        ollama_url=servers.get("OLLAMA_HOST"),
         flower_url=stack.flower_url if stack else None,
         api_url=stack.api_url if stack else None,
     )
+
+
+def database_server(environment: Mapping[str, str] = os.environ) -> str:
+    """The URL of the database alone, for what needs no broker. Raises StackError when it is named nowhere."""
+    home = find_home(environment)
+    return _named("DATABASE_URL", _servers(environment, _running(home)), home)
 
 
 def given_servers(environment: Mapping[str, str]) -> dict[str, str]:
@@ -123,3 +120,20 @@ def masked(url: str) -> str:
         return url
     user, host = address.username or "", address.netloc.rpartition("@")[2]
     return address._replace(netloc=f"{user}:***@{host}").geturl()
+
+
+def _running(home: Home) -> State | None:
+    return home.read_state() if home.is_supervised() else None
+
+
+def _servers(environment: Mapping[str, str], stack: State | None) -> dict[str, str]:
+    return (stack.servers if stack else {}) | given_servers(environment)
+
+
+def _named(variable: str, servers: Mapping[str, str], home: Home) -> str:
+    if variable not in servers:
+        raise StackError(
+            f"{variable} is not set and no stack runs in {home.folder}. "
+            f"Run `ragq up`, or set {variable} to an external server."
+        )
+    return servers[variable]

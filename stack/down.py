@@ -8,16 +8,16 @@ from stack.parts import ORDER
 from stack.supervision import Supervisor
 
 
-def down(home: Home, tell: Callable[[str], None]) -> list[str]:
+def down(home: Home, report: Callable[[str], None]) -> list[str]:
     """Stop every part, workers first, and return the names of those that ran; empty when nothing did.
 
-    A worker finishes the tasks it holds, for a minute at most; what it cannot finish is due again later. Data stay.
+    A worker finishes the tasks it holds, for a minute at most; what it cannot finish is due again later. Data is kept.
     """
     with home.locked():
-        return end_all(home, tell)
+        return end_all(home, report)
 
 
-def end_all(home: Home, tell: Callable[[str], None] = lambda line: None) -> list[str]:
+def end_all(home: Home, report: Callable[[str], None] = lambda line: None) -> list[str]:
     """As `down`, by a caller that holds the lock."""
     ended = []
     supervisor = Supervisor(home)
@@ -26,11 +26,11 @@ def end_all(home: Home, tell: Callable[[str], None] = lambda line: None) -> list
         for name in reversed([name for name in ORDER if name in up]):
             supervisor.stop(name)
             ended.append(name)
-            tell(f"{name:<14}stopped")
+            report(f"{name:<14}stopped")
         supervisor.shutdown()
     if state := home.read_state():
         for name in end_orphans(home, state):
             ended.append(name)
-            tell(f"{name:<14}left behind by a killed stack, ended")
+            report(f"{name:<14}left behind by a killed stack, ended")
     home.forget_state()
     return ended

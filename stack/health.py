@@ -10,7 +10,7 @@ WORKER = "worker-"
 
 
 class Ping(Protocol):
-    """Asks workers over the broker. The room of the workers provides it."""
+    """Pings workers over the broker. The caller provides it, because `stack` does not import `workers`."""
 
     def __call__(self, redis_url: str, names: Collection[str]) -> set[str]:
         """The workers of this machine, out of `names`, that answer within about a second; none without a broker."""

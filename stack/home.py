@@ -1,4 +1,4 @@
-"""Where a stack lives: one folder with its servers' data, its logs and the file that says what runs."""
+"""The folder of a stack: its servers' data, its logs and the file that records what runs."""
 
 import fcntl
 import hashlib

@@ -24,7 +24,7 @@ from stack.processes import (
 from stack.server import EmbeddedServer
 from stack.valkey import ValkeyServer
 
-#: The part that stands in for a server when its variable is not set.
+#: The part that replaces a server when its variable is not set.
 EMBEDDED = {"DATABASE_URL": "postgres", "REDIS_URL": "valkey", "OLLAMA_HOST": "llm"}
 WORKERS = tuple(f"{WORKER}{name}" for name in WORKER_STAGES)
 #: What everything else needs, then what answers, then what works and what looks on. Parts stop in the other order.
@@ -43,7 +43,7 @@ class Part:
     name: str
     command: list[str]
     port: int | None = None
-    #: The user to switch to; None stays who we are.
+    #: The user to switch to; None keeps the current one.
     user: str | None = None
     #: What is added to the supervisor's own environment.
     environment: dict[str, str] = field(default_factory=dict)
@@ -117,7 +117,7 @@ def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str]
     uses = Connections(
         database_url=servers["DATABASE_URL"], redis_url=servers["REDIS_URL"], ollama_url=servers["OLLAMA_HOST"]
     ).environment()
-    # What comes from outside stands in the inherited environment already.
+    # What comes from outside is in the inherited environment already.
     inherited = {"OLLAMA_PORT" if "OLLAMA_HOST" in outside else "", *outside}
     own = {variable: value for variable, value in uses.items() if variable not in inherited}
     stages = WORKER_STAGES if "OLLAMA_HOST" in outside else WORKER_STAGES_WITH_EMBEDDED_LLM
@@ -130,9 +130,9 @@ def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str]
     if "api" in names:
         port = port_of("api")
         api_url = f"http://{LOOPBACK}:{port}"
-        # Runs that it submits get their profile as those of `ragq submit` do, which is not told of a model either.
-        told = {variable: value for variable, value in own.items() if not variable.startswith("OLLAMA_")}
-        environment = told | {"RAGQ_API_HOST": LOOPBACK, "RAGQ_API_PORT": str(port)}
+        # As for `ragq submit`, the address of the model has no influence on the profile of runs that it submits.
+        passed = {variable: value for variable, value in own.items() if not variable.startswith("OLLAMA_")}
+        environment = passed | {"RAGQ_API_HOST": LOOPBACK, "RAGQ_API_PORT": str(port)}
         parts.append(
             Part(name="api", command=api_command(), port=port, environment=environment, stop_timeout_s=API_STOP_S)
         )

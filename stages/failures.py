@@ -1,7 +1,7 @@
-"""What an exception means: its category, whether the transport was at fault, and what of it may be shown.
+"""Categories of exceptions, transport errors, and what of an exception may be shown.
 
-An exception of ragq's own has a message that is safe to log. The message of any other may quote a transcript, so it
-goes to Postgres alone and only the exception's type is shown.
+Messages of ragq's own exceptions are safe to log. The message of any other may quote a transcript: it is stored in
+Postgres alone, and only the exception's type is shown.
 """
 
 import traceback
@@ -16,18 +16,18 @@ TRANSPORT_ERRORS: Final = frozenset({"httpx.TransportError", "builtins.Connectio
 
 
 class FailureSeverity(StrEnum):
-    """How bad a failure is."""
+    """The severity of a failure."""
 
-    #: The machinery failed, or nothing it computes can be trusted: look at it before anything else.
+    #: The pipeline failed, or its results cannot be trusted: handle it first.
     FATAL = "fatal"
-    #: One subject did not get through.
+    #: One subject failed.
     ERROR = "error"
-    #: A subject got through, and something about it could not be said.
+    #: A subject succeeded, and something about it could not be computed.
     WARNING = "warning"
 
 
 class FailureCategory(StrEnum):
-    """What went wrong, in one word that reports can count."""
+    """The category of a failure, for counting in reports."""
 
     TRANSCRIPT_NOT_FOUND = "transcript_not_found"
     TRANSCRIPT_PARSE_ERROR = "transcript_parse_error"
@@ -46,7 +46,7 @@ class FailureCategory(StrEnum):
     REFERENCE_ARTIFACT_MISSING = "reference_artifact_missing"
     REFERENCE_ARTIFACT_CORRUPT = "reference_artifact_corrupt"
     REFERENCE_ARTIFACT_MISMATCH = "reference_artifact_mismatch"
-    #: Found at import and at submission, where it is refused: no stage raises it.
+    #: Refused at import and at submission: no stage raises it.
     REFERENCE_TAG_MISMATCH = "reference_tag_mismatch"
     REFERENCE_LEAK = "reference_leak"
     RERANK_ERROR = "rerank_error"
@@ -68,7 +68,7 @@ class FailureCategory(StrEnum):
     TAG_CONTRACT_BROKEN = "tag_contract_broken"
     ANSWER_UNUSABLE = "answer_unusable"
     ANSWER_LLM_TIMEOUT = "answer_llm_timeout"
-    #: Found by a report, as the next one is: the participant has no item labels.
+    #: Found by a report, like the next one: the participant has no item labels.
     GROUND_TRUTH_MISSING = "ground_truth_missing"
     GROUND_TRUTH_INVALID = "ground_truth_invalid"
     LLM_ERROR = "llm_error"
@@ -78,7 +78,7 @@ class FailureCategory(StrEnum):
 
     @property
     def severity(self) -> FailureSeverity:
-        """How bad it is."""
+        """Its severity."""
         if self in _FATAL:
             return FailureSeverity.FATAL
         return FailureSeverity.WARNING if self in _WARNING else FailureSeverity.ERROR
@@ -147,22 +147,27 @@ _TIMEOUT_BY_STAGE: Final = {
 }
 
 
+def class_name(kind: type[BaseException]) -> str:
+    """A class of exceptions as `module.Class`."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 def type_name(error: BaseException) -> str:
     """The class of an exception as `module.Class`."""
-    return f"{type(error).__module__}.{type(error).__qualname__}"
+    return class_name(type(error))
 
 
 def is_transport_error(error: BaseException) -> bool:
-    """The question never reached the other side, or its answer never came back: asking again may help.
+    """Whether a request or its reply was lost, so that a retry may help.
 
-    So are connection errors, time-outs, and answers that say "too busy" (429) or "server error" (5xx).
+    True for connection errors, time-outs, and replies with status 429 or 5xx.
     """
     if isinstance(error, errors.LLMTimeoutError):
         return True
     if isinstance(error, errors.LLMError):
         status = getattr(error, "status", None)
         return status is not None and (status == 429 or status >= 500)
-    return any(f"{base.__module__}.{base.__qualname__}" in TRANSPORT_ERRORS for base in type(error).__mro__)
+    return any(class_name(base) in TRANSPORT_ERRORS for base in type(error).__mro__)
 
 
 def categorise(error: BaseException, stage: str) -> FailureCategory:
@@ -185,16 +190,16 @@ def categorise(error: BaseException, stage: str) -> FailureCategory:
 
 
 def shown_message(error: BaseException) -> str:
-    """What may be shown and logged of an exception."""
+    """The message of an exception that may be shown and logged."""
     if isinstance(error, errors.RagqError):
         return str(error)
-    return f"{type_name(error)} (its own words are stored with the attempt)"
+    return f"{type_name(error)} (its message is stored with the attempt)"
 
 
 def private_details(error: BaseException) -> dict[str, Any]:
-    """What is stored and never logged: the exception's own words, what a model or its server said, and where."""
+    """What is stored and never logged: the message, the replies of a model or its server, and the traceback."""
     details: dict[str, Any] = {
-        "words": storable(str(error)),
+        "message": storable(str(error)),
         "frames": [
             f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)
         ],
@@ -202,7 +207,7 @@ def private_details(error: BaseException) -> dict[str, Any]:
     if isinstance(error, errors.LLMResponseParseError):
         details["raw_response"] = storable(error.raw_response)
     if isinstance(error, errors.LLMError) and error.detail:
-        details["server_said"] = storable(error.detail)
+        details["server_reply"] = storable(error.detail)
     if error.__cause__ is not None:
         details["cause"] = f"{type_name(error.__cause__)}: {storable(str(error.__cause__))}"
     return details

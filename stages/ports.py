@@ -116,7 +116,7 @@ class PairScorer(Protocol):
         ...
 
     async def score_pairs(
-        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int = 8, max_tokens: int = 512
+        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int, max_tokens: int
     ) -> list[float]:
         """One raw logit per passage, in order; higher fits better, and there are no bounds.
 
@@ -160,8 +160,8 @@ class ReferenceSearch(Protocol):
         *,
         limit: int,
         exclude_participant: int,
-        tagged_only: bool = False,
-        score_source: ScoreSource = "participant",
+        tagged_only: bool,
+        score_source: ScoreSource,
     ) -> list[tuple[Reference, ...]]:
         """For each query, in order, the `limit` nearest chunks: similarity down, then participant, then ordinal.
 

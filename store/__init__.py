@@ -1,1 +1,1 @@
-"""Where it is kept: Postgres, asked in words of the domain. One file per area."""
+"""Postgres, asked in words of the domain. One folder per area."""

@@ -1,7 +1,7 @@
 """The connection to Postgres: asyncpg and its own pool, each statement in one round trip.
 
 The statements of stages set the pace of the queue, and borrowing a connection from SQLAlchemy takes almost as much
-processor time as a statement. SQLModel declares the tables and alembic makes them; neither stands in this way.
+processor time as a statement. SQLModel declares the tables and alembic makes them; neither is used for statements.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ CONNECTION_ERRORS: Final[tuple[type[BaseException], ...]] = (
 DATABASE_ERRORS: Final[tuple[type[BaseException], ...]] = (*CONNECTION_ERRORS, asyncpg.PostgresError)
 
 #: A stored result took minutes, or money: it is worth a longer wait than a question is.
-RESULT_PATIENCE_SECONDS = 300.0
+RESULT_RETRY_SECONDS = 300.0
 
 _STATEMENT_SECONDS = 30.0
 _CONNECT_SECONDS = 5.0
@@ -49,11 +49,11 @@ _CLOSE_SECONDS = 5.0
 
 
 class DatabaseUnreachableError(RagqError, ConnectionError):
-    """The database did not answer for as long as somebody was willing to wait. Says nothing about the work itself."""
+    """The database did not answer within the time allowed. The work itself may be fine."""
 
-    def __init__(self, patience_s: float, found: str) -> None:
-        self.patience_s = patience_s
-        super().__init__(f"The database did not answer for {patience_s:g} s ({found}); is it running?")
+    def __init__(self, retry_for_s: float, found: str) -> None:
+        self.retry_for_s = retry_for_s
+        super().__init__(f"The database did not answer for {retry_for_s:g} s ({found}); is it running?")
 
 
 def sqlalchemy_url(database_url: str) -> str:
@@ -107,7 +107,7 @@ class Database:
         try:
             yield lent
         except (TimeoutError, asyncio.CancelledError):
-            # The statement may wait for its answer for ever; whoever got this connection next would wait too.
+            # The statement may never be answered; the next user of this connection would wait too.
             lent.terminate()
             raise
         finally:
@@ -120,13 +120,13 @@ class Database:
                 self._pool = await self._create_pool()
             return self._pool
 
-    async def steadily(self, work: Callable[[Connection], Awaitable[Result]], *, patience_s: float = 30.0) -> Result:
+    async def with_retry(self, work: Callable[[Connection], Awaitable[Result]], *, retry_for_s: float = 30.0) -> Result:
         """Run an idempotent group of statements, again and again while the database cannot be reached.
 
-        Waits between tries grow from 50 ms to 1 s. After `patience_s` seconds DatabaseUnreachableError is raised.
+        Waits between tries grow from 50 ms to 1 s. After `retry_for_s` seconds DatabaseUnreachableError is raised.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + patience_s
+        deadline = loop.time() + retry_for_s
         wait_s = 0.05
         while True:
             try:
@@ -135,7 +135,7 @@ class Database:
             except CONNECTION_ERRORS as error:
                 lost = error
             if loop.time() + wait_s > deadline:
-                raise DatabaseUnreachableError(patience_s, type(lost).__name__) from lost
+                raise DatabaseUnreachableError(retry_for_s, type(lost).__name__) from lost
             await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
             wait_s = min(wait_s * 2, 1.0)
 

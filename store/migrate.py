@@ -37,7 +37,7 @@ def check(database_url: str) -> None:
 
 
 def revise(database_url: str, revision: str, sentence: str) -> None:
-    """Write a new migration file from what differs; its text is then read and cleaned by hand."""
+    """Write a new migration file from what differs; its text is then read and cleaned."""
     _run(database_url, lambda config: command.revision(config, sentence, autogenerate=True, rev_id=revision))
 
 

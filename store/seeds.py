@@ -5,8 +5,8 @@ from typing import Final
 
 from schemas.settings.preset import preset_of
 from stages.queries.templates import RULES, default_template
-from store import presets
 from store.database import Connection
+from store.questions import presets
 
 PRESETS: Final = {
     "Default": ("Few chunks, read closely", {}),

@@ -5,8 +5,8 @@ from typing import Any
 from celery import Celery
 from kombu import Exchange, Queue
 
+from schemas.chains import STAGES
 from workers.monitor_events import BatchedEvents
-from workers.pipelines import STAGES
 
 #: Everything ragq keeps in the broker lies under this prefix.
 KEY_PREFIX = "ragq:"

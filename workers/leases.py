@@ -7,9 +7,9 @@ import asyncio
 
 import structlog
 
-from store import stages
 from store.database import DATABASE_ERRORS, Database
-from store.stages import Claim
+from store.runs import stages
+from store.runs.stages import Claim
 from workers.loop import LoopThread, essential
 
 log = structlog.get_logger(__name__)

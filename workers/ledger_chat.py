@@ -6,11 +6,11 @@ from weakref import WeakValueDictionary
 from schemas.values.chat import ChatCall, ChatReply
 from stages.ports import ChatModel
 from stages.texts.storable import storable
-from store import ledger
-from store.database import RESULT_PATIENCE_SECONDS, Database
+from store.database import RESULT_RETRY_SECONDS, Database
+from store.runs import ledger
 
 
-class CallsUnderWay:
+class InFlightCalls:
     """The calls that tasks of this process wait for: of several equal ones the first is asked, and answers the others.
 
     Both modes of a participant, say, extract the same evidence at the same time.
@@ -27,11 +27,11 @@ class CallsUnderWay:
 class LedgerChat:
     """The port ChatModel for one attempt of a stage."""
 
-    def __init__(self, chat: ChatModel, database: Database, attempt_id: int, under_way: CallsUnderWay) -> None:
+    def __init__(self, chat: ChatModel, database: Database, attempt_id: int, in_flight: InFlightCalls) -> None:
         self._chat = chat
         self._database = database
         self._attempt_id = attempt_id
-        self._under_way = under_way
+        self._in_flight = in_flight
 
     async def digest(self, model: str) -> str:
         """See ChatModel."""
@@ -40,20 +40,20 @@ class LedgerChat:
     async def chat(self, call: ChatCall) -> ChatReply:
         """The kept answer, or the model's, which is kept before it is used."""
         key = ledger.call_key(call, await self._chat.digest(call.model))
-        async with self._under_way.turn(key):
+        async with self._in_flight.turn(key):
             (call_id, answer), is_reused = await self._kept_or_paid(key, call)
-        await self._database.steadily(
+        await self._database.with_retry(
             lambda connection: ledger.use(connection, self._attempt_id, call_id, call.purpose, is_reused=is_reused)
         )
         return answer
 
-    async def _kept_or_paid(self, key: str, call: ChatCall) -> tuple[ledger.Kept, bool]:
-        kept = await self._database.steadily(lambda connection: ledger.find(connection, key))
+    async def _kept_or_paid(self, key: str, call: ChatCall) -> tuple[ledger.KeptCall, bool]:
+        kept = await self._database.with_retry(lambda connection: ledger.find(connection, key))
         if kept is not None:
             return kept, True
         reply = await self._chat.chat(call)
         reply = reply.model_copy(update={"text": storable(reply.text)})
-        paid = await self._database.steadily(
-            lambda connection: ledger.keep(connection, key, call, reply), patience_s=RESULT_PATIENCE_SECONDS
+        paid = await self._database.with_retry(
+            lambda connection: ledger.keep(connection, key, call, reply), retry_for_s=RESULT_RETRY_SECONDS
         )
         return paid, False

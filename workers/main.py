@@ -6,30 +6,16 @@ from typing import Any
 import structlog
 from celery import signals
 
+from schemas.chains import STAGES
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
+from stack import log_config as logs
 from stack.connections import connections
 from stages import failures
-from workers import logs, process
+from workers import process
 from workers.app import make_worker_app
 from workers.crashpoints import crash_point
-from workers.pipelines import STAGES
 from workers.stage_task import run_stage
-from workers.tasks import (  # noqa: F401
-    assemble,
-    augment,
-    chunk,
-    consolidate,
-    embed,
-    expand,
-    extract,
-    generate,
-    publish,
-    rerank,
-    retrieve,
-    score,
-    validate,
-)
 
 log = structlog.get_logger(__name__)
 

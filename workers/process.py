@@ -16,12 +16,13 @@ from celery import Celery
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, connections
-from store import workers
 from store.database import Database
-from workers.frame import Frame
+from store.runs import workers
+from workers.functions import FUNCTIONS
 from workers.leases import Leases
 from workers.loop import LoopThread, essential
 from workers.reaper import Reaper
+from workers.runner import StageRunner
 from workers.wiring import Wiring
 
 log = structlog.get_logger(__name__)
@@ -57,7 +58,7 @@ class WorkerProcess:
 
     async def _build(self, app: Celery, settings: ProcessSettings, servers: Connections) -> None:
         self._database = Database(servers.database_url, pool_size=settings.ragq_database_pool)
-        await self._database.steadily(
+        await self._database.with_retry(
             lambda connection: workers.enroll(
                 connection,
                 self.worker_id,
@@ -70,10 +71,11 @@ class WorkerProcess:
         self._wiring = Wiring(
             settings, self._database, ollama_url=servers.ollama_url, is_crowded=lambda: self._leases.count > 1
         )
-        self.frame = Frame(
+        self.runner = StageRunner(
             self._database,
             self._leases,
             self._wiring,
+            FUNCTIONS,
             worker_id=self.worker_id,
             lease_s=settings.ragq_lease_seconds,
             grace_s=settings.ragq_republish_seconds,

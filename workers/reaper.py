@@ -13,17 +13,19 @@ from typing import Final
 import structlog
 from celery import Celery
 
-from store import index_runs, runs, stages
+from schemas.chains import STAGES
 from store.database import DATABASE_ERRORS, Connection, Database
-from store.runs import Route
-from workers import broker, dispatch
+from store.references import index_runs
+from store.runs import pending_chains, stages
+from store.runs.pending_chains import PendingChain
+from workers import broker
 from workers.app import KEY_PREFIX
-from workers.pipelines import STAGES
+from workers.messages import BROKER_ERRORS, send
 
 log = structlog.get_logger(__name__)
 
 #: What the database and the broker say when they cannot serve a sweep; the next one may fare better.
-AWAY: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, *dispatch.BROKER_ERRORS)
+AWAY: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, *BROKER_ERRORS)
 
 
 class Reaper:
@@ -65,8 +67,8 @@ class Reaper:
                 log.info("partial_index_due", job_id=job_id)
         depths = await asyncio.to_thread(broker.depths, self._app.conf.broker_url, KEY_PREFIX, STAGES)
         async with self._database.connection() as connection:
-            routes = await self._overdue(connection, depths)
-        return await asyncio.to_thread(dispatch.send, self._app, routes) if routes else 0
+            chains = await self._overdue(connection, depths)
+        return await asyncio.to_thread(send, self._app, chains) if chains else 0
 
     async def _take_back(self, connection: Connection) -> None:
         for expired in await stages.expire(connection, max_interruptions=self._max_interruptions):
@@ -78,7 +80,7 @@ class Reaper:
                 worker=expired.worker_id,
             )
 
-    async def _overdue(self, connection: Connection, depths: broker.Depths | None) -> list[Route]:
+    async def _overdue(self, connection: Connection, depths: broker.Depths | None) -> list[PendingChain]:
         if depths is None:
             empty, covered = [], []
         else:
@@ -86,4 +88,4 @@ class Reaper:
             empty = [stage for stage in STAGES if not depths.waiting[stage] and not depths.unacknowledged]
             covered = [stage for stage in STAGES if 0 < ready.get(stage, 0) <= depths.waiting[stage]]
         job_ids = await stages.overdue(connection, grace_s=self._grace_s, empty_queues=empty, covered_queues=covered)
-        return await runs.routes(connection, job_ids) if job_ids else []
+        return await pending_chains.pending_chains(connection, job_ids) if job_ids else []

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from schemas.errors import VocabularyModelsError
 from stages.tags.context import ContextModel
 from stages.tags.ports import TokenVectors
-from store import vocabularies
 from store.database import Connection, Database
+from store.vocabularies import vocabularies
 
 
 class LoadedModels(NamedTuple):
@@ -45,7 +45,7 @@ class TagModels:
                 await vocabularies.model_file(connection, vocabulary_id, "context"),
             )
 
-        return await asyncio.to_thread(_unpacked, *await self._database.steadily(read))
+        return await asyncio.to_thread(_unpacked, *await self._database.with_retry(read))
 
 
 def _unpacked(tokens: bytes, context: bytes) -> LoadedModels:

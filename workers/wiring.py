@@ -9,9 +9,9 @@ from schemas.settings.run import RunSettings
 from stages.model_aliases import resolved_model
 from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, TokenEmbedder
 from store.database import Database
-from store.references import PostgresReferenceSearch
+from store.references.references import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
-from workers.ledger_chat import CallsUnderWay
+from workers.ledger_chat import InFlightCalls
 from workers.tag_models import TagModels
 
 
@@ -33,7 +33,7 @@ class Wiring:
         self._chats: dict[str, ChatModel] = {}
         self._pair_scorers: dict[str, PairScorer] = {}
         self._open = AsyncExitStack()
-        self.calls_under_way = CallsUnderWay()
+        self.in_flight_calls = InFlightCalls()
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
         self.tag_models = TagModels(database)
 

@@ -1,12 +1,13 @@
-"""What a stage sees of its job, and what it gives back: the two ends of the thin functions in workers/tasks."""
+"""What a stage sees of its job, and what it gives back: the two ends of the functions in workers/bindings."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from schemas.chains import stage_that_stores
 from schemas.errors import InputChangedError
 from schemas.settings.preset import Preset
 from schemas.settings.run import RunSettings
@@ -14,21 +15,23 @@ from schemas.values.base import Value
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, TokenEmbedder
-from store import attempts, interviews, references
 from store.database import Connection, Database
-from store.interviews import StoredTranscript
-from store.stages import Claim
+from store.references import interviews, references
+from store.references.interviews import StoredTranscript
+from store.runs import attempts
+from store.runs.stages import Claim
 from workers.ledger_chat import LedgerChat
 from workers.tag_models import TagModels
 from workers.wiring import Wiring
 
 Output = TypeVar("Output", bound=Value)
+Output_co = TypeVar("Output_co", bound=Value, covariant=True)
 
 
-class Result(NamedTuple):
+class Result(NamedTuple, Generic[Output_co]):
     """What a stage gives to be stored."""
 
-    output: Value
+    output: Output_co
     vectors: NDArray[np.float32] | None = None
     effect: Callable[[Connection], Awaitable[None]] | None = None
     """Run in the transaction of the commit, after the output."""
@@ -74,7 +77,7 @@ class Work:
     def chat(self) -> ChatModel:
         """The language model server that the run's settings mean, behind the ledger."""
         return LedgerChat(
-            self._wiring.chat(self.settings), self.database, self.claim.attempt_id, self._wiring.calls_under_way
+            self._wiring.chat(self.settings), self.database, self.claim.attempt_id, self._wiring.in_flight_calls
         )
 
     @property
@@ -87,30 +90,40 @@ class Work:
         """The reference indexes."""
         return self._wiring.references
 
-    async def output(self, stage: str, kind: type[Output]) -> Output:
-        """The stored output of an earlier stage. Raises InputChangedError when there is none any more."""
-        return kind.model_validate((await self._stored(stage)).value)
+    async def output(self, output: type[Output]) -> Output:
+        """What the earlier stage of the chain stored that stores this type of output.
 
-    async def vectors(self, stage: str) -> NDArray[np.float32]:
-        """The vectors of an earlier stage, one row each in stored order."""
-        attempt_id = (await self._stored(stage)).attempt_id
-        return await self.database.steadily(lambda connection: attempts.vectors(connection, attempt_id))
+        Raises InputChangedError when it is not stored any more.
+        """
+        return output.model_validate((await self._stored(output)).value)
+
+    async def vectors(self, output: type[Value]) -> NDArray[np.float32]:
+        """The vectors that were stored with such an output, one row each in stored order. Raises as `output`."""
+        attempt_id = await self.attempt_id(output)
+        return await self.database.with_retry(lambda connection: attempts.vectors(connection, attempt_id))
+
+    async def attempt_id(self, output: type[Value]) -> int:
+        """The attempt that stored such an output, for statements that read its vectors. Raises as `output`."""
+        return (await self._stored(output)).attempt_id
 
     async def transcript(self) -> StoredTranscript:
         """The transcript that the job was submitted with."""
         expected: str = self.claim.inputs["transcript_hash"]
         self.read["transcript"] = expected
-        return await self.database.steadily(
+        return await self.database.with_retry(
             lambda connection: interviews.transcript(connection, self.participant_id, expected_hash=expected)
         )
 
     async def chunk_texts(self, items: Mapping[PHQ8Item, tuple[Reference, ...]]) -> dict[int, str]:
         """The texts behind references, by chunk id; chunks that are gone are absent."""
         chunk_ids = sorted({reference.chunk_id for of_item in items.values() for reference in of_item})
-        return await self.database.steadily(lambda connection: references.chunk_texts(connection, chunk_ids))
+        return await self.database.with_retry(lambda connection: references.chunk_texts(connection, chunk_ids))
 
-    async def _stored(self, stage: str) -> attempts.Output:
-        stored = await self.database.steadily(lambda connection: attempts.output(connection, self.claim.job_id, stage))
+    async def _stored(self, output: type[Value]) -> attempts.Output:
+        stage = stage_that_stores(self.claim.kind, self.claim.mode, output)
+        stored = await self.database.with_retry(
+            lambda connection: attempts.output(connection, self.claim.job_id, stage)
+        )
         if stored is None:
             raise InputChangedError(
                 f"Stage '{self.claim.stage}' of job j{self.claim.job_id} needs '{stage}', which is not stored."
@@ -119,4 +132,7 @@ class Work:
         return stored
 
 
-StageFunction = Callable[[Work], Awaitable[Result]]
+StageFunction = Callable[[Work], Awaitable[Result[Value]]]
+
+StageFunctions = Mapping[tuple[str, str, str], StageFunction]
+"""The functions of stages, by kind and mode of the job and name of the stage."""

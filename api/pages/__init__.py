@@ -1,1 +1,1 @@
-"""The pages, one file each: what they read, and what their forms do."""
+"""The pages, one file each: what they show, and what their forms do."""

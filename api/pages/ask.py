@@ -1,4 +1,4 @@
-"""`/rag/new`: a new question, its expansion by a model, by a pasted reply, or none."""
+"""`/rag/new`: a new question, expanded by a model, by a pasted reply, or not at all."""
 
 from enum import StrEnum
 from secrets import token_urlsafe
@@ -8,29 +8,29 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
-from api.doors.admission import Admitted, Principal
-from api.doors.csrf import csrf
+from api.context import ApiContext, Context
 from api.pages.once import form_key
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import Text
+from api.parameters import Text
+from api.rendering import page
 from api.routes import PageRoute
-from api.services import Served, Services
+from api.security.authentication import CurrentPrincipal, Principal
+from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
-from stages.queries.expand import expansion_prompt, pasted_expansion
+from services.dispatch import enqueue
+from services.questions.ask import AskResult, ask, preview_expansion_prompt, single_query
+from services.questions.submission import QueryRequest
+from stages.queries.expand import pasted_expansion
 from stages.queries.query_file import MAX_CHARS
-from stages.queries.templates import TemplateTag
-from store import corpora, presets, templates
+from store.corpora import corpora
 from store.database import Connection
-from workers.dispatch import set_off
-from workers.submissions.queries import QueryRequest
-from workers.submissions.query_asked import Asked, ask, one_question
+from store.questions import presets
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-class Expansion(StrEnum):
-    """Where other ways to ask come from."""
+class ExpansionSource(StrEnum):
+    """Where the expansion comes from."""
 
     MODEL = "model"
     PASTE = "paste"
@@ -38,7 +38,7 @@ class Expansion(StrEnum):
 
 
 class Until(StrEnum):
-    """How far a new question goes by itself."""
+    """The last stage that a new question runs."""
 
     ANSWER = "answer"
     EXPANSION = "expansion"
@@ -57,67 +57,69 @@ class AskForm(BaseModel):
     question: Typed = ""
     corpus: Text = ""
     preset: Text = ""
-    """Empty takes the default preset."""
-    expansion: Expansion = Expansion.MODEL
+    """Empty for the default preset."""
+    expansion: ExpansionSource = ExpansionSource.MODEL
     reply: Typed = ""
     until: Until = Until.ANSWER
     click: Click = Click.ASK
     once: str = ""
-    """Made with the form: sending the same form twice asks once."""
+    """Generated with the form, so that sending the same form twice asks once."""
 
     def request(self) -> QueryRequest:
-        """What is asked for. Raises QueryValueError."""
+        """The request to submit. Raises QueryValueError."""
         return QueryRequest(
-            queries=one_question(self.question),
+            queries=single_query(self.question),
             corpus=self.corpus,
             preset=self.preset or None,
-            expand=self.expansion is not Expansion.NONE,
-            expansion_reply=self.reply if self.expansion is Expansion.PASTE else None,
+            expand=self.expansion is not ExpansionSource.NONE,
+            expansion_reply=self.reply if self.expansion is ExpansionSource.PASTE else None,
             until="expand" if self.until is Until.EXPANSION else None,
         )
 
 
 @router.get("/rag/new")
 async def new_page(
-    request: Request, served: Served, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
+    request: Request, ctx: Context, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
 ) -> Response:
-    """The empty form; `q` fills the question in."""
-    return await _form(request, served, AskForm(question=q, corpus=corpus, preset=preset, once=token_urlsafe(16)))
+    """The empty form; `q` fills in the question."""
+    return await _form(request, ctx, AskForm(question=q, corpus=corpus, preset=preset, once=token_urlsafe(16)))
 
 
 @router.post("/rag/new", dependencies=[Depends(csrf)])
-async def new(request: Request, served: Served, principal: Admitted, form: Annotated[AskForm, Form()]) -> Response:
-    """Ask; or show the prompt for a model of one's own. What cannot be used is said beside what was typed."""
+async def new(
+    request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[AskForm, Form()]
+) -> Response:
+    """Ask; or show the prompt for an external model. Invalid values are reported beside their fields."""
     if form.click is Click.PROMPT:
-        return await _form(request, served, form)
+        return await _form(request, ctx, form)
     try:
-        asked = await _ask(served, form, principal)
+        asked = await _ask(ctx, form, principal)
     except QueryValueError as error:
-        return await _form(request, served, form, wrong={"question": f"The question {error.problem}."})
+        return await _form(request, ctx, form, wrong={"question": f"The question {error.problem}."})
     except LLMResponseParseError as error:
-        return await _form(request, served, form, wrong={"reply": str(error)})
+        return await _form(request, ctx, form, wrong={"reply": str(error)})
     except Refused as error:
-        return await _form(request, served, form, wrong={"form": str(error)})
-    await set_off(served.broker, served.database, asked.job_id)
+        return await _form(request, ctx, form, wrong={"form": str(error)})
+    await enqueue(ctx.broker, ctx.database, [asked.job_id])
     return RedirectResponse(f"/rag/{asked.query_id}", 303)
 
 
-async def _ask(served: Services, form: AskForm, principal: Principal) -> Asked:
-    if form.expansion is Expansion.PASTE:
+async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> AskResult:
+    if form.expansion is ExpansionSource.PASTE:
         pasted_expansion(form.reply)
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return await ask(
-            connection, form.request(), served.run_settings(), key=form_key(principal, form.once, "question", form)
+            connection, form.request(), ctx.run_settings(), key=form_key(principal, form.once, "question", form)
         )
 
 
-async def _form(request: Request, served: Services, form: AskForm, *, wrong: dict[str, str] | None = None) -> Response:
+async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict[str, str] | None = None) -> Response:
     wrong = dict(wrong or {})
     prompt = None
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         found = await corpora.all_corpora(connection)
         stored = await presets.list_all(connection)
-        if form.expansion is Expansion.PASTE:
+        if form.expansion is ExpansionSource.PASTE:
             try:
                 prompt = await _prompt(connection, form)
             except QueryValueError as error:
@@ -138,7 +140,4 @@ async def _form(request: Request, served: Services, form: AskForm, *, wrong: dic
 
 
 async def _prompt(connection: Connection, form: AskForm) -> str:
-    (query,) = one_question(form.question).queries
-    stored = await (presets.get(connection, form.preset) if form.preset else presets.default(connection))
-    template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
-    return expansion_prompt(query.text, stored.preset.expansion.n, template=template.text)
+    return (await preview_expansion_prompt(connection, form.question, preset=form.preset or None)).prompt

@@ -1,4 +1,4 @@
-"""`/rag/{id}/inspect`: everything that was made of a question, and what of it can be edited."""
+"""`/rag/{id}/inspect`: every stored output of a question, and forms to edit expansion and context."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple, Self, TypeVar
@@ -7,37 +7,38 @@ from fastapi import APIRouter, Depends, Form, Request
 from pydantic import BaseModel, Field, model_validator
 from starlette.responses import RedirectResponse, Response
 
-from api.doors.csrf import csrf
+from api.context import ApiContext, Context
 from api.pages.next_steps import can_run_all, next_step
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
-from api.services import Served, Services
+from api.security.csrf import csrf
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.queries import ContextGroup, Intent, RerankedChunks
-from store import attempts, job_progress, works
-from store.job_progress import JobProgress
-from store.query_view import QueryView, existing_view
-from workers.submissions.query_edits import found
-from workers.submissions.query_patch import UNCHANGED, QueryPatch, Unchanged, patch
+from services.questions.edits import UNCHANGED, QueryEdit, Unchanged, edit
+from services.questions.lookup import get_query
+from store.corpora import works
+from store.questions.query_view import QueryView, existing_view
+from store.runs import attempts, job_progress
+from store.runs.job_progress import JobProgress
 
 Value = TypeVar("Value")
 
-#: Passages that an edit leaves at least, where there are so many.
+#: An edit has to keep this many passages, or all where there are fewer.
 FEWEST: Final = 3
 
-SAID: Final = {
-    "expansion": "The expansion is saved. What was computed from the old one is set aside: embed the question next.",
-    "context": "The passages are saved; prompts show them in this order.",
-    "same": "Nothing was changed, so nothing became stale.",
+NOTICES: Final = {
+    "expansion": "The expansion is saved. Outputs of the old one are discarded (kept in history). Next: embed.",
+    "context": "The passages are saved; prompts have them in this order.",
+    "same": "Nothing was changed.",
 }
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 class ExpansionForm(BaseModel):
-    """An expansion as it was typed: phrases and entities one a line."""
+    """An expansion as it was filled in: phrases and entities one per line."""
 
     intent: str = ""
     hyde_answer: Typed = ""
@@ -46,17 +47,17 @@ class ExpansionForm(BaseModel):
 
 
 class ContextForm(BaseModel):
-    """Passages as they were put into order. The lists name passages by their places in the stored context, from 1."""
+    """The order of passages. The lists identify passages by their places in the stored context, from 1."""
 
     of: str
-    """The hash of the context that was shown."""
+    """The hash of the context that the form was rendered from."""
     group: list[int]
-    """All of them, in the order of the form."""
+    """All passages, in the order of the form."""
     at: list[int]
-    """The place that each is to have."""
+    """The new place of each."""
     drop: list[int] = []
     move: Annotated[str, Field(pattern=r"^$|^(up|down) [1-9][0-9]{0,8}$")] = ""
-    """`up 3` or `down 3`: which button was pressed; none of them saves."""
+    """`up 3` or `down 3` for these buttons, which do not save; empty to save."""
 
     @model_validator(mode="after")
     def _every_passage_has_a_place(self) -> Self:
@@ -66,7 +67,7 @@ class ContextForm(BaseModel):
 
     @property
     def order(self) -> list[int]:
-        """The passages by the places that were given to them, then as they stood."""
+        """The passages by their new places; equal places keep the order of the form."""
         return [group for _, group in sorted(zip(self.at, self.group, strict=True), key=lambda placed: placed[0])]
 
     def moved(self) -> list[int]:
@@ -82,7 +83,7 @@ class ContextForm(BaseModel):
         return order
 
 
-class Passage(NamedTuple):
+class ShownPassage(NamedTuple):
     """A passage of the context, as the form shows it."""
 
     place: int
@@ -90,12 +91,12 @@ class Passage(NamedTuple):
     group: ContextGroup
     title: str
     scores: dict[int, float]
-    """The final score of each of its chunks, by chunk; of those that are still known."""
+    """The final scores of its chunks, by chunk id, where the ranking is stored."""
     leaves: bool
 
 
-class Shown(NamedTuple):
-    """What the page reads."""
+class InspectContent(NamedTuple):
+    """The content of the page."""
 
     view: QueryView
     progress: JobProgress
@@ -105,60 +106,60 @@ class Shown(NamedTuple):
 
 
 @router.get("/rag/{query_id:int}/inspect")
-async def inspect_page(request: Request, served: Served, query_id: PathId, said: str = "") -> Response:
-    """The expansion and the context to edit; the chunks with their scores and verdicts to look at."""
-    return _page(request, await _read(served, query_id), said=SAID.get(said))
+async def inspect_page(request: Request, ctx: Context, query_id: PathId, notice: str = "") -> Response:
+    """The expansion and the context with their forms; the chunks with scores and verdicts."""
+    return _page(request, await _read(ctx, query_id), notice=NOTICES.get(notice))
 
 
 @router.post("/rag/{query_id:int}/expansion", dependencies=[Depends(csrf)])
 async def edit_expansion(
-    request: Request, served: Served, query_id: PathId, form: Annotated[ExpansionForm, Form()]
+    request: Request, ctx: Context, query_id: PathId, form: Annotated[ExpansionForm, Form()]
 ) -> Response:
-    """Save the expansion. Values that cannot be taken stay in their fields."""
-    shown = await _read(served, query_id)
-    changes = _changes(form, _typed(shown.view))
-    if changes == QueryPatch():
-        return RedirectResponse(f"/rag/{query_id}/inspect?said=same", 303)
+    """Save the expansion. Invalid values stay in their fields, with the reason."""
+    shown = await _read(ctx, query_id)
+    changes = _changes(form, _stored_form(shown.view))
+    if changes == QueryEdit():
+        return RedirectResponse(f"/rag/{query_id}/inspect?notice=same", 303)
     try:
-        async with served.database.connection() as connection:
-            await patch(connection, await found(connection, query_id), changes)
+        async with ctx.database.connection() as connection:
+            await edit(connection, await get_query(connection, query_id), changes, run=False)
     except QueryValueError as error:
-        return _page(request, shown, typed=form, wrong={error.field.partition(",")[0]: f"This {error.problem}."})
+        return _page(request, shown, filled=form, wrong={error.field.partition(",")[0]: f"This {error.problem}."})
     except StageRunningError as error:
-        return _page(request, shown, typed=form, wrong={"expansion": str(error)})
-    return RedirectResponse(f"/rag/{query_id}/inspect?said=expansion", 303)
+        return _page(request, shown, filled=form, wrong={"expansion": str(error)})
+    return RedirectResponse(f"/rag/{query_id}/inspect?notice=expansion", 303)
 
 
 @router.post("/rag/{query_id:int}/context", dependencies=[Depends(csrf)])
 async def edit_context(
-    request: Request, served: Served, query_id: PathId, form: Annotated[ContextForm, Form()]
+    request: Request, ctx: Context, query_id: PathId, form: Annotated[ContextForm, Form()]
 ) -> Response:
-    """Move a passage in the form; or save the order, and which passages stay."""
-    shown = await _read(served, query_id)
+    """Move a passage in the form; or save the order, and which passages are kept."""
+    shown = await _read(ctx, query_id)
     groups = shown.view.consolidated.groups if shown.view.consolidated is not None else ()
     if form.of != shown.context_hash or sorted(form.group) != list(range(1, len(groups) + 1)):
-        changed = "The passages are others by now: these are the new ones. Put them into order again."
+        changed = "The passages changed meanwhile; these are the new ones. Order them again."
         return _page(request, shown, wrong={"context": changed})
     if form.move:
         return _page(request, shown, order=form.moved(), leaving=form.drop, status=200)
     kept = [place for place in form.order if place not in form.drop]
     try:
         if len(kept) < min(FEWEST, len(groups)):
-            raise QueryValueError("context", f"has to keep {min(FEWEST, len(groups))} passages at least")
-        async with served.database.connection() as connection:
-            await patch(connection, await found(connection, query_id), QueryPatch(context=kept))
+            raise QueryValueError("context", f"has to keep at least {min(FEWEST, len(groups))} passages")
+        async with ctx.database.connection() as connection:
+            await edit(connection, await get_query(connection, query_id), QueryEdit(context=kept), run=False)
     except QueryMissingError:
         raise
     except Refused as error:
         return _page(request, shown, order=form.order, leaving=form.drop, wrong={"context": f"{error}"})
-    said = "same" if kept == sorted(form.group) else "context"
-    return RedirectResponse(f"/rag/{query_id}/inspect?said={said}#context", 303)
+    notice = "same" if kept == sorted(form.group) else "context"
+    return RedirectResponse(f"/rag/{query_id}/inspect?notice={notice}#context", 303)
 
 
-async def _read(served: Services, query_id: int) -> Shown:
-    """All of it at one moment."""
+async def _read(ctx: ApiContext, query_id: int) -> InspectContent:
+    """Everything in one snapshot."""
     async with (
-        served.database.connection() as connection,
+        ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         view = await existing_view(connection, query_id)
@@ -170,7 +171,7 @@ async def _read(served: Services, query_id: int) -> Shown:
         involved = {chunk.work_id for chunk in chunks.chunks} if chunks is not None else set()
         if view.consolidated is not None:
             involved |= {group.work_id for group in view.consolidated.groups}
-        return Shown(
+        return InspectContent(
             view=view,
             progress=progress[job_id],
             reranked=chunks,
@@ -181,13 +182,13 @@ async def _read(served: Services, query_id: int) -> Shown:
 
 def _page(
     request: Request,
-    shown: Shown,
+    shown: InspectContent,
     *,
-    typed: ExpansionForm | None = None,
+    filled: ExpansionForm | None = None,
     order: Sequence[int] | None = None,
     leaving: Sequence[int] = (),
     wrong: Mapping[str, str] | None = None,
-    said: str | None = None,
+    notice: str | None = None,
     status: int | None = None,
 ) -> Response:
     view = shown.view
@@ -199,25 +200,25 @@ def _page(
         **shown._asdict(),
         next=next_step(view.line, shown.progress),
         can_run_all=can_run_all(view.line),
-        typed=typed or _typed(view),
+        filled=filled or _stored_form(view),
         passages=_passages(shown, order, leaving),
         is_moved=order is not None,
         verdicts={} if view.retrieved is None else {of.chunk_id: of.decision for of in view.retrieved.verdicts},
         intents=list(Intent),
         fewest=FEWEST,
         wrong=wrong or {},
-        said=said,
+        notice=notice,
     )
 
 
-def _passages(shown: Shown, order: Sequence[int] | None, leaving: Sequence[int]) -> list[Passage]:
+def _passages(shown: InspectContent, order: Sequence[int] | None, leaving: Sequence[int]) -> list[ShownPassage]:
     if shown.view.consolidated is None:
         return []
     groups = shown.view.consolidated.groups
     chunks = () if shown.reranked is None else shown.reranked.chunks
     scores = {chunk.chunk_id: chunk.final_score for chunk in chunks}
     return [
-        Passage(
+        ShownPassage(
             place=place,
             group=(group := groups[place - 1]),
             title=shown.titles.get(group.work_id, f"work {group.work_id}"),
@@ -228,7 +229,7 @@ def _passages(shown: Shown, order: Sequence[int] | None, leaving: Sequence[int])
     ]
 
 
-def _typed(view: QueryView) -> ExpansionForm:
+def _stored_form(view: QueryView) -> ExpansionForm:
     """The stored expansion as the form shows it."""
     stored = view.expansion
     if stored is None:
@@ -241,9 +242,9 @@ def _typed(view: QueryView) -> ExpansionForm:
     )
 
 
-def _changes(form: ExpansionForm, before: ExpansionForm) -> QueryPatch:
-    """What was changed in the form. A phrase that is shown in one line is not changed by that."""
-    return QueryPatch(
+def _changes(form: ExpansionForm, before: ExpansionForm) -> QueryEdit:
+    """What was changed in the form. Showing a phrase in one line does not change it."""
+    return QueryEdit(
         intent=_changed(form.intent, before.intent),
         hyde_answer=_changed(form.hyde_answer.strip(), before.hyde_answer.strip()),
         expanded_queries=_changed(_lines(form.queries), _lines(before.queries)),

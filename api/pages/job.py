@@ -1,53 +1,33 @@
-"""`/jobs/{id}`: a job from its result back to what it began with, every attempt and every call on the way."""
+"""`/jobs/{id}`: a job with its lineage from the result back to its inputs, every attempt and every call."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from api.doors.csrf import CheckedForm
-from api.pages.deciding import Note, Told, decide, possible
-from api.pages.rendering import page
-from api.rest.bodies.base import MAX_ID, PathId
+from api.context import Context
+from api.pages.actions import LastAction, Note, act, possible
+from api.parameters import MAX_ID, PathId
+from api.rendering import page
 from api.routes import PageRoute
-from api.services import Served
+from api.security.csrf import CheckedForm
+from schemas.chains import output_of
 from schemas.errors import JobMissingError
-from schemas.values import participants, queries
 from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import ParticipantScores
+from services.control import Action
 from stages.reports.waterfall import waterfall
-from store.lineage import JobTrace, StageTrace, job_trace
-from store.runs import Target
-from workers.control import Action
-
-#: What the stages of a kind store, where a page shows more of it than its fields.
-OUTPUTS: Final[dict[tuple[str, str], type[Value]]] = {
-    ("query", "expand"): queries.Expansion,
-    ("query", "embed"): queries.EmbeddedQuery,
-    ("query", "retrieve"): queries.RetrievedChunks,
-    ("query", "rerank"): queries.RerankedChunks,
-    ("query", "validate"): queries.ValidatedChunks,
-    ("query", "consolidate"): queries.ConsolidatedContext,
-    ("query", "augment"): queries.AugmentedPrompt,
-    ("query", "generate"): queries.Answer,
-    ("participant", "extract"): participants.ExtractedEvidence,
-    ("participant", "embed"): participants.EmbeddedEvidence,
-    ("participant", "retrieve"): participants.RetrievedReferences,
-    ("participant", "rerank"): participants.RankedReferences,
-    ("participant", "validate"): participants.ValidatedReferences,
-    ("participant", "assemble"): participants.AssembledPrompt,
-    ("participant", "score"): ParticipantScores,
-}
+from store.runs.job_control import Target
+from store.views.lineage import JobTrace, StageTrace, job_trace
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @router.get("/jobs/{job_id}")
-async def job_page(request: Request, served: Served, job_id: PathId, told: Told) -> Response:
-    """The job as it stands."""
-    async with served.database.connection() as connection:
+async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: LastAction) -> Response:
+    """The present state of the job."""
+    async with ctx.database.connection() as connection:
         job = await job_trace(connection, job_id)
     if job is None:
         raise JobMissingError(job_id)
@@ -62,30 +42,30 @@ async def job_page(request: Request, served: Served, job_id: PathId, told: Told)
         phq8=list(PHQ8Item),
         waterfall=waterfall(spans),
         possible=possible({job.status: 1}),
-        told=told,
-        flower=None if served.flower_url is None else served.flower_url.rstrip("/"),
+        last_action=last_action,
+        flower=None if ctx.flower_url is None else ctx.flower_url.rstrip("/"),
     )
 
 
 @router.post("/jobs/{job_id}/{action}")
-async def decide_about_job(
-    served: Served,
+async def act_on_job(
+    ctx: Context,
     _form: CheckedForm,
     job_id: PathId,
     action: Action,
     note: Note = "",
     back_to_run: Annotated[int | None, Form(ge=1, le=MAX_ID)] = None,
 ) -> Response:
-    """Retry, pause, resume or cancel a job, and go back to its page, or to that of its run."""
+    """Retry, pause, resume or cancel a job, and return to its page, or to that of its run."""
     back_to = f"/jobs/{job_id}" if back_to_run is None else f"/runs/{back_to_run}"
-    return await decide(served, Target(None, job_id), action, note, back_to=back_to)
+    return await act(ctx, Target(None, job_id), action, note, back_to=back_to)
 
 
 def _output(job: JobTrace, stage: StageTrace) -> Value | dict[str, Any]:
-    """What a stage stored, as its value; as plain fields where this ragq has no such value, or no longer."""
+    """The output of a stage as its value; as plain fields where this version of ragq cannot read it."""
     assert stage.current is not None and stage.current.output is not None
     kept = stage.current.output
-    value = OUTPUTS.get((job.kind, stage.stage))
+    value = output_of(job.kind, job.mode, stage.stage)
     if value is None:
         return kept
     try:

@@ -1,4 +1,4 @@
-"""Answers as HTML. They are markdown of a model or of somebody: nothing in them can run, load or pass for a page."""
+"""Answers as HTML. Their markdown is untrusted: nothing in it can run scripts, load resources or imitate a page."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -24,10 +24,10 @@ _OWN_LINK: Final = re.compile(r"(/rag/\d+/results/\d+)?#source-S[1-9]\d*")
 
 
 def answer_html(answer: str, labels: Collection[str], *, sources_at: str = "") -> Markup:
-    """An answer, with each cited label a link to its source, `#source-S1`; others are marked as unknown.
+    """An answer, with each cited label linked to its source, `#source-S1`; labels without a source are marked.
 
-    The sources stand on the same page, or on that of the answer, whose path is `sources_at`. HTML in the answer is
-    shown as text, images as their descriptions. Its headings start at the third level.
+    The sources are on the same page, or on the page at `sources_at`. HTML in the answer is shown as text, and images
+    as their descriptions. Headings start at level 3.
     """
     rendered: str = _MARKDOWN.render(answer, {"labels": frozenset(labels), "sources_at": sources_at})
     clean = nh3.clean(
@@ -43,14 +43,14 @@ def answer_html(answer: str, labels: Collection[str], *, sources_at: str = "") -
 
 
 def _attribute(tag: str, attribute: str, value: str) -> str | None:
-    """Links lead out of ragq, or to a source of an answer."""
+    """Keep links to other sites, and to sources of an answer."""
     if (tag, attribute) != ("a", "href") or _OWN_LINK.fullmatch(value):
         return value
     return value if value.partition(":")[0].lower() in _SCHEMES else None
 
 
 def _citation(state: StateInline, silent: bool) -> bool:
-    """`[S1]` and `[S1, S2]` are citations, whatever stands behind them; as `stages.queries.citations` finds them."""
+    """`[S1]` and `[S1, S2]` are citations, whatever follows them; as `stages.queries.citations` finds them."""
     found = CITATION.match(state.src, state.pos, state.posMax)
     if found is None:
         return False
@@ -78,7 +78,7 @@ def _render_image(_renderer: RendererProtocol, tokens: Sequence[Token], place: i
 
 
 def _nest_headings(state: StateCore) -> None:
-    """Headings by how deep they stand under one another: an answer may begin with any level, and leave levels out."""
+    """Number headings by their nesting: an answer may begin with any level, and skip levels."""
     above: list[int] = []
     for opening, closing in _headings(state.tokens):
         level = int(opening.tag[1:])
@@ -94,7 +94,7 @@ def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
 
 def _markdown() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    # A definition could turn every later citation into a link; indented lines of an answer are no code.
+    # A reference definition could turn every later citation into a link; indented lines of an answer are not code.
     made.disable(["reference", "code"])
     made.inline.ruler.before("link", "citation", _citation)
     made.core.ruler.push("nest_headings", _nest_headings)

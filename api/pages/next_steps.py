@@ -1,19 +1,19 @@
-"""What can be done next about a question, as the buttons say it."""
+"""The next step of a question, as a button."""
 
 from typing import Final, NamedTuple
 
-from schemas.statuses import JobStatus
-from store.job_progress import JobProgress
-from store.queries import QueryLine
-from workers.control import Action
-from workers.submissions.query_steps import Step
+from schemas.statuses import JobStatus, QueryStatus
+from services.control import Action
+from services.questions.steps import Step
+from store.questions.queries import QueryLine
+from store.runs.job_progress import JobProgress
 
 
 class Next(NamedTuple):
     """A button."""
 
     path: str
-    """Below the question's address."""
+    """Relative to the address of the question."""
     label: str
     values: dict[str, str]
     """Hidden fields of its form."""
@@ -25,19 +25,19 @@ _LABELS: Final = {
     Step.RETRIEVE: "Retrieve",
     Step.CONSOLIDATE: "Consolidate",
 }
-_STEPS: Final = {"needs_retrieval": Step.RETRIEVE, "needs_consolidation": Step.CONSOLIDATE}
+_STEPS: Final = {QueryStatus.NEEDS_RETRIEVAL: Step.RETRIEVE, QueryStatus.NEEDS_CONSOLIDATION: Step.CONSOLIDATE}
 
 
 def next_step(line: QueryLine, progress: JobProgress) -> Next | None:
-    """The one step that brings a question on; None while it goes on by itself, and when only its answer is left."""
-    match JobStatus(line.job_status):
+    """The next step to run; None while the job is unfinished, and when only the answer is left."""
+    match line.job_status:
         case status if status.is_open:
             return None
         case JobStatus.FAILED | JobStatus.POISONED:
             return Next("decision", "Retry", {"action": Action.RETRY})
         case JobStatus.PAUSED:
             return Next("decision", "Resume", {"action": Action.RESUME})
-    if line.status in ("needs_embeddings", "vec_err"):
+    if line.status in (QueryStatus.NEEDS_EMBEDDINGS, QueryStatus.VEC_ERR):
         step = Step.EMBED if progress.is_done("expand") else Step.EXPAND
     elif line.status in _STEPS:
         step = _STEPS[line.status]
@@ -47,6 +47,6 @@ def next_step(line: QueryLine, progress: JobProgress) -> Next | None:
 
 
 def can_run_all(line: QueryLine) -> bool:
-    """Whether the rest of the chain can be asked for at once."""
-    status = JobStatus(line.job_status)
-    return line.status != "ready" and not status.is_open and status is not JobStatus.PAUSED
+    """Whether all remaining stages can be run at once."""
+    is_free = not line.job_status.is_open and line.job_status is not JobStatus.PAUSED
+    return is_free and line.status is not QueryStatus.READY

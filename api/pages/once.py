@@ -1,17 +1,17 @@
-"""Forms that make one thing however often they are sent."""
+"""Forms that create one thing however often they are sent."""
 
 from hashlib import sha256
 
 from pydantic import BaseModel
 
-from api.doors.admission import Principal
-from store.idempotency import RequestKey
+from api.security.authentication import Principal
+from store.access.idempotency import RequestKey
 
 
 def form_key(principal: Principal, once: str, what: str, form: BaseModel) -> RequestKey:
-    """The key of a form: of its mark `once`, which was made with it, and of what was filled in.
+    """The key of a form: its random value `once`, and a hash of what was filled in.
 
-    So a form that went back, was changed and is sent again asks for something else.
+    So a form that is changed after going back, and sent again, is another request.
     """
-    said = sha256(f"{what} {form.model_dump_json()}".encode()).hexdigest()
-    return RequestKey(principal=principal.name, key=f"{once} {said}", request_hash=said)
+    content_hash = sha256(f"{what} {form.model_dump_json()}".encode()).hexdigest()
+    return RequestKey(principal=principal.name, key=f"{once} {content_hash}", request_hash=content_hash)

@@ -1,4 +1,4 @@
-"""`/runs/{id}/plots`: the plots of a run's report, drawn when somebody asks for them and kept until the run changes."""
+"""`/runs/{id}/plots`: the plots of a run's report, drawn on request and cached until the run changes."""
 
 import asyncio
 import re
@@ -11,10 +11,10 @@ from fastapi import APIRouter, HTTPException, Path, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
-from api.pages.rendering import page
-from api.rest.bodies.base import PathId
+from api.context import ApiContext, Context
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
-from api.services import Served, Services
 from schemas.errors import Refused, RunMissingError
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Measures
@@ -23,12 +23,12 @@ from schemas.values.scored_runs import ScoredRun
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
 from stages.texts.hashes import short_hash
-from store.reported_runs import reported_run
-from store.run_state import run_state
+from store.views.reported_runs import reported_run
+from store.views.run_state import run_state
 
 KEPT_RUNS: Final = 8
 
-#: Matplotlib writes styles into its files; where they are allowed, nothing else is.
+#: Matplotlib writes inline styles into its files; nothing else is allowed.
 CONTENT_SECURITY_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 pages = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -44,15 +44,15 @@ class Plot(NamedTuple):
 
 
 class KeptPlots:
-    """The plots of the runs that were looked at last, by everything that their reports are made of."""
+    """The plots of the runs that were viewed last, by a hash of the run's content."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, list[Plot]] = OrderedDict()
-        # Matplotlib's styles are global: two threads that draw would mix them.
+        # Matplotlib's styles are global: only one thread may draw.
         self._drawing = threading.Lock()
 
     def of(self, run: ScoredRun | QueryRun) -> list[Plot]:
-        """The plots of a run. This takes seconds the first time."""
+        """The plots of a run. The first call takes seconds."""
         key = short_hash(run.model_dump_json())
         with self._drawing:
             if key not in self._kept:
@@ -67,36 +67,36 @@ _kept = KeptPlots()
 
 
 @pages.get("/runs/{run_id}/plots")
-async def plots_page(request: Request, served: Served, run_id: PathId) -> Response:
-    """Every plot that the run's report has something for."""
-    return page(request, "plots.html.j2", run_id=run_id, plots=await _plots(served, run_id))
+async def plots_page(request: Request, ctx: Context, run_id: PathId) -> Response:
+    """Every plot for which the run's report has data."""
+    return page(request, "plots.html.j2", run_id=run_id, plots=await _plots(ctx, run_id))
 
 
 @images.get("/runs/{run_id}/plots/{name}.svg")
-async def plot(served: Served, run_id: PathId, name: Annotated[str, Path(pattern="^[a-z0-9-]{1,100}$")]) -> Response:
+async def plot(ctx: Context, run_id: PathId, name: Annotated[str, Path(pattern="^[a-z0-9-]{1,100}$")]) -> Response:
     """One plot as an image."""
-    for found in await _plots(served, run_id):
+    for found in await _plots(ctx, run_id):
         if found.name == name:
             policy = {"Content-Security-Policy": CONTENT_SECURITY_POLICY}
             return Response(found.svg, media_type="image/svg+xml", headers=policy)
-    raise HTTPException(404, f"The report of run r{run_id} has no plot of that name; /runs/{run_id}/plots shows all.")
+    raise HTTPException(404, f"The report of run r{run_id} has no plot of that name; /runs/{run_id}/plots lists all.")
 
 
-async def _plots(served: Services, run_id: int) -> list[Plot]:
-    async with served.database.connection() as connection:
+async def _plots(ctx: ApiContext, run_id: int) -> list[Plot]:
+    async with ctx.database.connection() as connection:
         state = await run_state(connection, run_id)
         if state is None:
             raise RunMissingError(run_id)
-        if not state.is_at_rest:
-            raise Refused(f"Run r{run_id} still goes on; its plots are drawn when it has come to rest.")
+        if not state.is_idle:
+            raise Refused(f"Run r{run_id} has not finished; its plots are available then.")
         run = await reported_run(connection, run_id)
     return await asyncio.to_thread(_kept.of, run)
 
 
 def _drawn(run: ScoredRun | QueryRun) -> Iterator[tuple[str, str]]:
-    # Drawing takes a second to load.
-    from stages.reports.plots import retrieval, scored
-    from stages.reports.plots.svg import as_file
+    # Importing Matplotlib takes a second.
+    from services.plots import retrieval, scored
+    from services.plots.svg import as_file
 
     found: Iterator[tuple[str, Markup]]
     if isinstance(run, QueryRun):
@@ -108,7 +108,7 @@ def _drawn(run: ScoredRun | QueryRun) -> Iterator[tuple[str, str]]:
 
 
 def _slug(title: str) -> str:
-    """A title as a name in an address.
+    """A title as a part of an address.
 
     >>> _slug("Risk over coverage, with its 95 % band")
     'risk-over-coverage-with-its-95-band'

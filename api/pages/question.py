@@ -1,4 +1,4 @@
-"""`/rag/{id}`: how far a question is, its prompt, and the ways to an answer."""
+"""`/rag/{id}`: the progress of a question, its prompt, and forms for an answer."""
 
 from secrets import token_urlsafe
 from typing import Annotated, Any, NamedTuple
@@ -8,33 +8,33 @@ from markupsafe import Markup
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
-from api.doors.admission import Admitted
-from api.doors.csrf import csrf
+from api.context import ApiContext, Context
 from api.pages.markdown import answer_html
 from api.pages.next_steps import can_run_all, next_step
 from api.pages.once import form_key
-from api.pages.rendering import page
 from api.pages.typed import Typed
-from api.rest.bodies.base import MAX_ID, PathId
+from api.parameters import MAX_ID, PathId
+from api.rendering import page
 from api.routes import PageRoute
-from api.services import Served, Services
+from api.security.authentication import CurrentPrincipal
+from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
 from schemas.settings.frozen import thaw
 from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
+from services.dispatch import enqueue
+from services.questions.answers import answer, preview
+from services.questions.edits import QueryEdit, edit
+from services.questions.lookup import get_query
+from services.questions.steps import MAX_SOURCES, Step, take_step
 from stages.queries.query_file import MAX_CHARS
 from stages.texts.size import text_size
-from store import job_progress, queries, runs
 from store.database import Connection
-from store.job_progress import JobProgress
-from store.queries import StoredResult
-from store.query_view import QueryView, existing_view
-from workers.dispatch import set_off
-from workers.queries.prompt import preview
-from workers.submissions.query_asked import answer
-from workers.submissions.query_edits import found
-from workers.submissions.query_patch import QueryPatch, patch
-from workers.submissions.query_steps import MAX_SOURCES, Step, take_step
+from store.questions import queries
+from store.questions.queries import StoredResult
+from store.questions.query_view import QueryView, existing_view
+from store.runs import job_progress, runs
+from store.runs.job_progress import JobProgress
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -42,16 +42,16 @@ Sources = Annotated[int | None, Query(ge=1, le=MAX_SOURCES)]
 Awaited = Annotated[int | None, Query(ge=0, le=MAX_ID)]
 
 
-class PastedAnswer(BaseModel):
-    """The answer of a model of one's own, to the prompt with so many sources."""
+class PastedAnswerForm(BaseModel):
+    """The answer of an external model to the prompt with `top_n` sources."""
 
     response_text: Typed = ""
     top_n: Annotated[int, Form(ge=1, le=MAX_SOURCES)] | None = None
     once: str = ""
 
 
-class Shown(NamedTuple):
-    """What the page reads."""
+class QuestionContent(NamedTuple):
+    """The content of the page."""
 
     view: QueryView
     progress: JobProgress
@@ -59,84 +59,88 @@ class Shown(NamedTuple):
     prompt: AugmentedPrompt | None
     """None before a search is stored."""
     settings: RunSettings | None
-    """What was frozen into the run; None like the prompt."""
+    """The settings of the run; None where the prompt is."""
 
 
 @router.get("/rag/{query_id:int}")
 async def question_page(
     request: Request,
-    served: Served,
+    ctx: Context,
     query_id: PathId,
     top_n: Sources = None,
     awaits: Awaited = None,
     show: str = "prompt",
 ) -> Response:
-    """The question. With `awaits`, the newest answer that was there before, the page leads to a newer one."""
-    shown = await _read(served, query_id, top_n)
+    """The question. With `awaits`, the id of the newest answer so far, the page redirects to a newer one."""
+    shown = await _read(ctx, query_id, top_n)
     newest = max((result.id for result in shown.results), default=0)
     if awaits is not None and newest > awaits:
-        return _lead_to(request, f"/rag/{query_id}/results/{newest}")
+        return _redirect(request, f"/rag/{query_id}/results/{newest}")
     return _page(request, shown, awaits=awaits, answers=show == "answers")
 
 
 @router.post("/rag/{query_id:int}/answer", dependencies=[Depends(csrf)])
 async def ask_model(
-    served: Served,
+    ctx: Context,
     query_id: PathId,
     top_n: Annotated[int | None, Form(ge=1, le=MAX_SOURCES)] = None,
     light: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Ask the model, or the light one, with so many sources in its prompt. Each time it is another answer."""
-    async with served.database.connection() as connection:
-        asked = await found(connection, query_id)
+    """Ask the model, or the light one, with `top_n` sources in its prompt. Each request makes a new answer."""
+    async with ctx.database.connection() as connection:
+        asked = await get_query(connection, query_id)
         newest = max((result.id for result in await queries.results(connection, query_id)), default=0)
-        query = await take_step(connection, asked, Step.ANSWER, top_n=top_n, light=light)
-    await set_off(served.broker, served.database, query.job_id)
+        query = await take_step(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
 
 @router.post("/rag/{query_id:int}/pasted", dependencies=[Depends(csrf)])
 async def paste(
-    request: Request, served: Served, query_id: PathId, principal: Admitted, form: Annotated[PastedAnswer, Form()]
+    request: Request,
+    ctx: Context,
+    query_id: PathId,
+    principal: CurrentPrincipal,
+    form: Annotated[PastedAnswerForm, Form()],
 ) -> Response:
-    """Store an answer that somebody brings, and show it. One that cannot be stored stays in its field."""
+    """Store a pasted answer, and show it. One that cannot be stored stays in its field."""
     try:
-        async with served.database.connection() as connection:
-            query = await found(connection, query_id)
+        async with ctx.database.connection() as connection:
+            query = await get_query(connection, query_id)
             key = form_key(principal, form.once, f"answer {query_id}", form)
             stored = await answer(connection, query, form.response_text, top_n=form.top_n, key=key)
     except QueryMissingError:
         raise
     except (LLMResponseParseError, Refused) as error:
-        shown = await _read(served, query_id, form.top_n)
+        shown = await _read(ctx, query_id, form.top_n)
         return _page(request, shown, pasted=form.response_text, once=form.once, wrong={"pasted": str(error)})
     return RedirectResponse(f"/rag/{query_id}/results/{stored.result_id}", 303)
 
 
 @router.post("/rag/{query_id:int}/text", dependencies=[Depends(csrf)])
 async def rewrite(
-    request: Request, served: Served, query_id: PathId, question: Annotated[Typed, Form()] = ""
+    request: Request, ctx: Context, query_id: PathId, question: Annotated[Typed, Form()] = ""
 ) -> Response:
-    """Ask something else. The expansion stays; what was searched and found is stale."""
+    """Change the question. The expansion is kept; later outputs become stale."""
     try:
-        async with served.database.connection() as connection:
-            query = await found(connection, query_id)
-            await patch(connection, query, QueryPatch(original_query=question))
+        async with ctx.database.connection() as connection:
+            query = await get_query(connection, query_id)
+            await edit(connection, query, QueryEdit(original_query=question), run=False)
     except QueryValueError as error:
-        shown = await _read(served, query_id, None)
+        shown = await _read(ctx, query_id, None)
         return _page(request, shown, question=question, wrong={"question": f"The question {error.problem}."})
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 
-async def _read(served: Services, query_id: int, top_n: int | None) -> Shown:
-    """All of it at one moment."""
+async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionContent:
+    """Everything in one snapshot."""
     async with (
-        served.database.connection() as connection,
+        ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         view = await existing_view(connection, query_id)
         progress = await job_progress.progress(connection, [view.line.job_id])
-        return Shown(
+        return QuestionContent(
             view=view,
             progress=progress[view.line.job_id],
             results=await queries.results(connection, query_id),
@@ -148,7 +152,7 @@ async def _read(served: Services, query_id: int, top_n: int | None) -> Shown:
 async def _prompt(connection: Connection, view: QueryView, top_n: int | None) -> AugmentedPrompt | None:
     if view.retrieved is None:
         return None
-    return await preview(connection, await found(connection, view.line.id), top_n=top_n)
+    return await preview(connection, await get_query(connection, view.line.id), top_n=top_n)
 
 
 async def _settings(connection: Connection, view: QueryView) -> RunSettings | None:
@@ -159,7 +163,7 @@ async def _settings(connection: Connection, view: QueryView) -> RunSettings | No
 
 def _page(
     request: Request,
-    shown: Shown,
+    shown: QuestionContent,
     *,
     awaits: int | None = None,
     answers: bool = False,
@@ -191,8 +195,8 @@ def _shown_answer(result: StoredResult) -> Markup:
     return answer_html(result.response_text, labels, sources_at=f"/rag/{result.query_id}/results/{result.id}")
 
 
-def _lead_to(request: Request, path: str) -> Response:
-    """What htmx asked for is a part of a page: it is told to open another."""
+def _redirect(request: Request, path: str) -> Response:
+    """A redirect. For htmx, which requests a part of a page, a header that opens another page."""
     if request.headers.get("hx-request") == "true":
         return Response(headers={"HX-Redirect": path})
     return RedirectResponse(path, 303)

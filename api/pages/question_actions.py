@@ -1,4 +1,4 @@
-"""What the buttons of a question do. Each changes rows, sends what is due, and leads back to a page."""
+"""The buttons of a question. Each changes rows, sends messages for what is due, and redirects to a page."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -6,22 +6,22 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form
 from starlette.responses import RedirectResponse, Response
 
-from api.doors.csrf import csrf
-from api.rest.bodies.base import PathId
+from api.context import Context
+from api.parameters import PathId
 from api.routes import PageRoute
-from api.services import Served
-from store import deletions
-from store.runs import Target
-from workers.control import Action, control
-from workers.dispatch import set_off
-from workers.submissions.query_edits import found
-from workers.submissions.query_steps import Step, run_rest, take_step
+from api.security.csrf import csrf
+from services.control import Action, control
+from services.dispatch import enqueue
+from services.questions.lookup import get_query
+from services.questions.steps import Step, run_stages, take_step
+from store.questions import deletions
+from store.runs.job_control import Target
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
 
 
 class Back(StrEnum):
-    """The page that an action leads back to."""
+    """The page to return to after an action."""
 
     LIST = "list"
     QUESTION = "question"
@@ -32,52 +32,52 @@ BackTo = Annotated[Back, Form()]
 
 
 @router.post("/rag/{query_id:int}/steps")
-async def take(query_id: PathId, served: Served, step: Annotated[Step, Form()], back: BackTo = Back.LIST) -> Response:
-    """One step."""
-    async with served.database.connection() as connection:
-        query = await take_step(connection, await found(connection, query_id), step)
-    await set_off(served.broker, served.database, query.job_id)
-    return _lead_back(back, query_id)
+async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], back: BackTo = Back.LIST) -> Response:
+    """Run one step."""
+    async with ctx.database.connection() as connection:
+        query = await take_step(connection, await get_query(connection, query_id), step)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
+    return _redirect_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/run")
-async def run(query_id: PathId, served: Served, back: BackTo = Back.LIST) -> Response:
-    """Every step that is left, up to the answer. Workers do it, whatever becomes of the page."""
-    async with served.database.connection() as connection:
-        query = await run_rest(connection, await found(connection, query_id))
-    await set_off(served.broker, served.database, query.job_id)
-    return _lead_back(back, query_id)
+async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
+    """Run every remaining step up to the answer. Work continues when the tab is closed."""
+    async with ctx.database.connection() as connection:
+        query = await run_stages(connection, await get_query(connection, query_id))
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
+    return _redirect_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/search")
-async def search_again(query_id: PathId, served: Served, back: BackTo = Back.LIST) -> Response:
-    """Retrieval and consolidation anew."""
-    async with served.database.connection() as connection:
-        asked = await found(connection, query_id)
+async def search_again(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
+    """Run retrieval and consolidation again."""
+    async with ctx.database.connection() as connection:
+        asked = await get_query(connection, query_id)
         query = await take_step(connection, asked, Step.RETRIEVE, through=Step.CONSOLIDATE)
-    await set_off(served.broker, served.database, query.job_id)
-    return _lead_back(back, query_id)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
+    return _redirect_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/decision")
 async def decide(
-    query_id: PathId, served: Served, action: Annotated[Action, Form()], back: BackTo = Back.LIST
+    query_id: PathId, ctx: Context, action: Annotated[Action, Form()], back: BackTo = Back.LIST
 ) -> Response:
     """Retry, pause, resume or cancel."""
-    async with served.database.connection() as connection:
-        query = await found(connection, query_id)
-        await control(connection, served.broker, Target(None, query.job_id), action)
-    return _lead_back(back, query_id)
+    async with ctx.database.connection() as connection:
+        query = await get_query(connection, query_id)
+    await control(ctx.broker, ctx.database, Target(None, query.job_id), action)
+    return _redirect_back(back, query_id)
 
 
 @router.post("/rag/{query_id:int}/delete")
-async def delete(query_id: PathId, served: Served) -> Response:
-    """The question, and everything that was made of it."""
-    async with served.database.connection() as connection:
-        await deletions.delete_query(connection, await found(connection, query_id))
+async def delete(query_id: PathId, ctx: Context) -> Response:
+    """Delete the question, and everything that was computed for it."""
+    async with ctx.database.connection() as connection:
+        await deletions.delete_query(connection, await get_query(connection, query_id))
     return RedirectResponse("/rag", 303)
 
 
-def _lead_back(back: Back, query_id: int) -> Response:
+def _redirect_back(back: Back, query_id: int) -> Response:
     paths = {Back.LIST: f"/rag#question-{query_id}", Back.QUESTION: f"/rag/{query_id}"}
     return RedirectResponse(paths.get(back, f"/rag/{query_id}/inspect"), 303)

@@ -1,49 +1,42 @@
-"""`/rag`: the questions, how far each is, and what it needs next."""
+"""`/rag`: the questions, with their progress and next steps."""
 
-from enum import StrEnum
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
+from api.context import Context
 from api.pages.next_steps import Next, can_run_all, next_step
-from api.pages.rendering import page
+from api.rendering import page
 from api.routes import PageRoute
-from api.services import Served
-from store import corpora, job_progress, queries
-from store.job_progress import JobProgress
-from store.queries import QueryLine
+from schemas.statuses import QueryStatus
+from store.corpora import corpora
+from store.questions import queries
+from store.questions.queries import QueryLine
+from store.runs import job_progress
+from store.runs.job_progress import JobProgress
 
 PAGE_ROWS: Final = 25
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-class Shown(StrEnum):
-    """Which questions a list shows."""
+#: Which questions a list shows: all, those that are not ready, or those in one status.
+Listed = Literal["", "pending"] | QueryStatus
 
-    ALL = ""
-    READY = "ready"
-    PENDING = "pending"
-    NEEDS_EMBEDDINGS = "needs_embeddings"
-    NEEDS_RETRIEVAL = "needs_retrieval"
-    NEEDS_CONSOLIDATION = "needs_consolidation"
-    VEC_ERR = "vec_err"
-
-
-_PENDING: Final = (Shown.NEEDS_EMBEDDINGS, Shown.NEEDS_RETRIEVAL, Shown.NEEDS_CONSOLIDATION, Shown.VEC_ERR)
-_LABELS: Final = {
-    Shown.ALL: "All",
-    Shown.READY: "Ready",
-    Shown.PENDING: "Pending",
-    Shown.NEEDS_EMBEDDINGS: "Need embeddings",
-    Shown.NEEDS_RETRIEVAL: "Need retrieval",
-    Shown.NEEDS_CONSOLIDATION: "Need consolidation",
-    Shown.VEC_ERR: "Embedding failed",
+_PENDING: Final = tuple(status for status in QueryStatus if status is not QueryStatus.READY)
+_LABELS: Final[dict[Listed, str]] = {
+    "": "All",
+    QueryStatus.READY: "Ready",
+    "pending": "Pending",
+    QueryStatus.NEEDS_EMBEDDINGS: "Need embeddings",
+    QueryStatus.NEEDS_RETRIEVAL: "Need retrieval",
+    QueryStatus.NEEDS_CONSOLIDATION: "Need consolidation",
+    QueryStatus.VEC_ERR: "Embedding failed",
 }
 
 
-class Row(NamedTuple):
+class QuestionRow(NamedTuple):
     """A question of the list."""
 
     line: QueryLine
@@ -53,27 +46,27 @@ class Row(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """A link that shows some of the questions, and how many they are."""
+    """A filter of the list, with the number of its questions."""
 
-    shown: Shown
+    shown: Listed
     label: str
     number: int
 
 
 @router.get("/")
 async def home() -> Response:
-    """The questions are the first page."""
+    """Redirects to the questions."""
     return RedirectResponse("/rag", 303)
 
 
 @router.get("/rag")
 async def list_page(
-    request: Request, served: Served, status: Shown = Shown.ALL, before: Annotated[int | None, Query(ge=1)] = None
+    request: Request, ctx: Context, status: Listed = "", before: Annotated[int | None, Query(ge=1)] = None
 ) -> Response:
-    """The newest questions, or those that come after one in that order."""
-    statuses = {Shown.ALL: None, Shown.PENDING: _PENDING}.get(status, (status,))
+    """The newest questions, or those before one."""
+    statuses = (status,) if isinstance(status, QueryStatus) else _PENDING if status == "pending" else None
     async with (
-        served.database.connection() as connection,
+        ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         lines = await queries.lines(connection, before=before, statuses=statuses, limit=PAGE_ROWS + 1)
@@ -81,7 +74,7 @@ async def list_page(
         counted = await queries.counts(connection)
         searchable = sum(corpus.searchable_chunks for corpus in await corpora.all_corpora(connection))
     rows = [
-        Row(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
+        QuestionRow(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
         for line in lines[:PAGE_ROWS]
     ]
     return page(
@@ -97,12 +90,12 @@ async def list_page(
     )
 
 
-def _filters(counted: dict[str, int], current: Shown) -> list[Filter]:
-    """The three that every list has, and each thing that some question needs."""
-    numbers = {
-        Shown.ALL: sum(counted.values()),
-        Shown.READY: counted.get(Shown.READY, 0),
-        Shown.PENDING: sum(counted.get(status, 0) for status in _PENDING),
+def _filters(counted: dict[QueryStatus, int], current: Listed) -> list[Filter]:
+    """All, ready, pending, and each step that some question needs."""
+    numbers: dict[Listed, int] = {
+        "": sum(counted.values()),
+        QueryStatus.READY: counted.get(QueryStatus.READY, 0),
+        "pending": sum(counted.get(status, 0) for status in _PENDING),
     }
     rare = {status: counted.get(status, 0) for status in _PENDING if status in counted or status is current}
     return [Filter(shown, _LABELS[shown], number) for shown, number in (numbers | rare).items()]

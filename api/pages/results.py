@@ -1,22 +1,22 @@
-"""`/rag/{id}/results`: the answers to a question, each with the sources that it cites."""
+"""`/rag/{id}/results`: the answers to a question, with their sources."""
 
 from typing import Final, NamedTuple
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from api.doors.csrf import csrf
+from api.context import Context
 from api.pages.markdown import answer_html
-from api.pages.rendering import page
-from api.rest.bodies.base import PathId
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
-from api.services import Served
+from api.security.csrf import csrf
 from schemas.values.queries import Source
+from services.questions.lookup import get_query
 from stages.queries.citations import citations
 from stages.queries.prompt_sources import SourceText, source_texts
-from store import answer_prompts, deletions, queries
-from store.query_view import existing_view
-from workers.submissions.query_edits import found
+from store.questions import answer_prompts, deletions, queries
+from store.questions.query_view import existing_view
 
 #: Characters of an answer that the list shows.
 EXCERPT: Final = 340
@@ -29,23 +29,23 @@ class ShownSource(NamedTuple):
 
     source: Source
     text: SourceText | None
-    """None when the prompt is not kept."""
+    """None when the prompt is no longer stored."""
     is_cited: bool
 
 
 @router.get("/rag/{query_id:int}/results")
-async def results_page(request: Request, served: Served, query_id: PathId) -> Response:
+async def results_page(request: Request, ctx: Context, query_id: PathId) -> Response:
     """The answers, newest first."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         view = await existing_view(connection, query_id)
         results = await queries.results(connection, query_id)
     return page(request, "results.html.j2", line=view.line, view=view, results=results, excerpt=EXCERPT)
 
 
 @router.get("/rag/{query_id:int}/results/{result_id:int}")
-async def result_page(request: Request, served: Served, query_id: PathId, result_id: PathId) -> Response:
-    """One answer, and what its prompt showed of each source."""
-    async with served.database.connection() as connection:
+async def result_page(request: Request, ctx: Context, query_id: PathId, result_id: PathId) -> Response:
+    """One answer, and the text of each source in its prompt."""
+    async with ctx.database.connection() as connection:
         view = await existing_view(connection, query_id)
         result = await queries.result(connection, query_id, result_id)
         prompt = await answer_prompts.prompt(connection, view.line.job_id, result.prompt_hash)
@@ -66,8 +66,8 @@ async def result_page(request: Request, served: Served, query_id: PathId, result
 
 
 @router.post("/rag/{query_id:int}/results/{result_id:int}/delete", dependencies=[Depends(csrf)])
-async def delete(served: Served, query_id: PathId, result_id: PathId) -> Response:
-    """Delete the answer; the question stays."""
-    async with served.database.connection() as connection:
-        await deletions.delete_result(connection, await found(connection, query_id), result_id)
+async def delete(ctx: Context, query_id: PathId, result_id: PathId) -> Response:
+    """Delete the answer; the question is kept."""
+    async with ctx.database.connection() as connection:
+        await deletions.delete_result(connection, await get_query(connection, query_id), result_id)
     return RedirectResponse(f"/rag/{query_id}/results", 303)

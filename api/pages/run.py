@@ -1,27 +1,27 @@
-"""`/runs/{id}`: a run as it goes, its jobs by stages, what went wrong, how long things take."""
+"""`/runs/{id}`: the progress of a run, its jobs by stages, failures, and times."""
 
 from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from api.doors.csrf import CheckedForm
-from api.pages.deciding import Note, Told, decide, possible
-from api.pages.rendering import page
-from api.rest.bodies.base import PathId
+from api.context import Context
+from api.pages.actions import LastAction, Note, act, possible
+from api.parameters import PathId
+from api.rendering import page
 from api.routes import PageRoute
-from api.services import Served
+from api.security.csrf import CheckedForm
+from schemas.chains import in_order
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
+from services.control import Action
 from stages.reports.run_words import asked_for, is_chosen, notices
-from store import runs
 from store.database import Connection
-from store.run_state import RunState, run_state
-from store.run_view import RunView, run_view
-from store.runs import Target
-from store.stage_times import StageTimes, stage_times
-from workers.control import Action
-from workers.pipelines import in_order
+from store.runs import jobs
+from store.runs.job_control import Target
+from store.runs.run_view import RunView, run_view
+from store.runs.stage_times import StageTimes, stage_times
+from store.views.run_state import RunState, run_state
 
 PAGE_JOBS: Final = 50
 
@@ -32,7 +32,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 class Found(NamedTuple):
-    """What the page shows."""
+    """The content of the page."""
 
     view: RunView
     state: RunState
@@ -42,14 +42,14 @@ class Found(NamedTuple):
 @router.get("/runs/{run_id}")
 async def run_page(
     request: Request,
-    served: Served,
+    ctx: Context,
     run_id: PathId,
-    told: Told,
+    last_action: LastAction,
     state: JobStatus | None = None,
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> Response:
-    """A part of the run's jobs, in one state if it is named, those that want attention first."""
-    async with served.database.connection() as connection:
+    """A part of the run's jobs, in one state where it is named; failed ones first."""
+    async with ctx.database.connection() as connection:
         found = await _read(connection, run_id, state, part)
     if found is None:
         raise RunMissingError(run_id)
@@ -69,27 +69,25 @@ async def run_page(
         times=found.times,
         slowest=max((times.p95 for times in found.times), default=0.0),
         possible=possible(overview.states),
-        told=told,
+        last_action=last_action,
         state=state,
         part=part,
         parts_of_list=-(-count // PAGE_JOBS),
         live_address=_address(run_id, state, part),
         has_report=overview.kind in REPORTED,
-        flower=_flower(served.flower_url, run_id),
+        flower=_flower(ctx.flower_url, run_id),
     )
 
 
 @router.post("/runs/{run_id}/{action}")
-async def decide_about_run(
-    served: Served, _form: CheckedForm, run_id: PathId, action: Action, note: Note = ""
-) -> Response:
+async def act_on_run(ctx: Context, _form: CheckedForm, run_id: PathId, action: Action, note: Note = "") -> Response:
     """Retry, pause, resume or cancel the jobs of a run."""
-    return await decide(served, Target(run_id, None), action, note, back_to=f"/runs/{run_id}")
+    return await act(ctx, Target(run_id, None), action, note, back_to=f"/runs/{run_id}")
 
 
 async def _read(connection: Connection, run_id: int, status: JobStatus | None, part: int) -> Found | None:
     offset = (part - 1) * PAGE_JOBS
-    job_ids = await runs.most_urgent(connection, run_id, status=status, limit=PAGE_JOBS, offset=offset)
+    job_ids = await jobs.most_urgent(connection, run_id, status=status, limit=PAGE_JOBS, offset=offset)
     view = await run_view(connection, run_id, job_ids=job_ids)
     state = await run_state(connection, run_id)
     if view is None or state is None:
@@ -107,5 +105,5 @@ def _address(run_id: int, state: JobStatus | None, part: int) -> str:
 
 
 def _flower(flower_url: str | None, run_id: int) -> str | None:
-    """Flower's list of the tasks of a run. It takes a search in the name, whose words it joins to others by blanks."""
+    """Flower's list of the tasks of a run: a search in the parameter `name`, with words separated by blanks."""
     return None if flower_url is None else f"{flower_url.rstrip('/')}/tasks?name=ragq.%20kwargs:run%3D{run_id}"

@@ -1,16 +1,16 @@
-"""`/runs`: what was submitted, newest first, and how it stands."""
+"""`/runs`: the submitted runs, newest first, with their states."""
 
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from api.pages.rendering import page
-from api.rest.bodies.base import MAX_ID
+from api.context import Context
+from api.parameters import MAX_ID
+from api.rendering import page
 from api.routes import PageRoute
-from api.services import Served
 from stages.reports.run_words import asked_for
-from store import runs
+from store.runs import overviews
 
 PAGE_ROWS: Final = 25
 KINDS: Final = ("participant", "query", "tags", "index")
@@ -21,13 +21,13 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/runs")
 async def runs_page(
     request: Request,
-    served: Served,
+    ctx: Context,
     kind: Literal["", "participant", "query", "tags", "index"] = "",
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
 ) -> Response:
-    """The newest runs, of one kind where one is named, or those below a number."""
-    async with served.database.connection() as connection:
-        found = await runs.overviews(connection, limit=PAGE_ROWS + 1, before=before, kind=kind or None)
+    """The newest runs, of one kind where it is named, or those before a run."""
+    async with ctx.database.connection() as connection:
+        found = await overviews.overviews(connection, limit=PAGE_ROWS + 1, before=before, kind=kind or None)
     shown = found[:PAGE_ROWS]
     return page(
         request,

@@ -1,1 +1,1 @@
-"""JSON in and out, one file per resource."""
+"""The REST API, one file per resource."""

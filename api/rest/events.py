@@ -1,7 +1,7 @@
-"""Server-sent events: what changes in the runs, told as it happens.
+"""Server-sent events: changes of runs, as they happen.
 
-A stream tells that something is new and how the run stands; nobody has to have heard every event. Between events it
-holds no connection to the database.
+An event carries the present state of a run, so that a client may miss events. Between events a stream holds no
+connection to the database.
 """
 
 import asyncio
@@ -13,26 +13,26 @@ from typing import Any, Final
 from fastapi import APIRouter
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
+from api.context import ApiContext, Context
+from api.parameters import PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
-from api.services import Served, Services
 from schemas.errors import RunMissingError
-from store import runs
-from store.run_state import RunState
+from store.runs import runs
+from store.views.run_state import RunState
 
 router = APIRouter(tags=["events"])
 
-#: Between two events of a run, and of all runs.
+#: Shortest time between two events of a run, and of all runs.
 RUN_SECONDS: Final = 0.25
 RUNS_SECONDS: Final = 1.0
-#: The state of a run of many thousand jobs takes long to read, and is read the less often.
-RESTS_TIMES: Final = 4.0
-#: A stream looks by itself this often, should nobody have told it.
-LOOKS_SECONDS: Final = 15.0
+#: Reading the state of a large run takes long: the next read waits this many times as long as the last one took.
+PAUSE_FACTOR: Final = 4.0
+#: A stream reads the state this often even without a notification.
+POLL_SECONDS: Final = 15.0
 PING_SECONDS: Final = 15
 
 CHANGED: Final = "changed"
-REST: Final = "rest"
+IDLE: Final = "idle"
 
 
 def _streams(*events: str, example: str, problems: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
@@ -59,20 +59,20 @@ def _streams(*events: str, example: str, problems: tuple[int, ...]) -> dict[int 
     response_class=EventSourceResponse,
     responses=_streams(
         CHANGED,
-        REST,
+        IDLE,
         example='event: changed\r\ndata: {"run": 12, "states": {"running": 1}, "stages_done": 3, "stages": 8, '
-        '"seconds_left": 4.1, "at_rest": false}\r\n\r\n',
+        '"seconds_left": 4.1, "is_idle": false}\r\n\r\n',
         problems=(404, 422, 503),
     ),
 )
-async def watch_run(run_id: PathId, served: Served) -> EventSourceResponse:
-    """Event `changed` at once and whenever a job of the run changes, four times a second at most; event `rest` when the
-    run has come to rest. The stream stays open: a retry wakes it."""
-    served.streams.refuse_too_many()
-    async with served.database.connection() as connection:
+async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
+    """Event `changed` at once and whenever a job of the run changes, at most four times a second; event `idle` when no
+    job is unfinished. The stream stays open, and continues after a retry."""
+    ctx.streams.refuse_too_many()
+    async with ctx.database.connection() as connection:
         if not await runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
-    return EventSourceResponse(_changes_of(served, run_id), ping=PING_SECONDS)
+    return EventSourceResponse(_changes_of(ctx, run_id), ping=PING_SECONDS)
 
 
 @router.get(
@@ -85,54 +85,54 @@ async def watch_run(run_id: PathId, served: Served) -> EventSourceResponse:
         problems=(503,),
     ),
 )
-async def watch_runs(served: Served) -> EventSourceResponse:
-    """Event `changed` at once and whenever runs change, once a second at most, with the numbers of those runs.
-    `may_be_more` says that others may have changed too."""
-    served.streams.refuse_too_many()
-    return EventSourceResponse(_changed_runs(served), ping=PING_SECONDS)
+async def watch_runs(ctx: Context) -> EventSourceResponse:
+    """Event `changed` at once and whenever runs change, at most once a second, with the numbers of those runs.
+    With `may_be_more`, others may have changed too."""
+    ctx.streams.refuse_too_many()
+    return EventSourceResponse(_changed_runs(ctx), ping=PING_SECONDS)
 
 
-async def _changes_of(served: Services, run_id: int) -> AsyncIterator[ServerSentEvent]:
-    told: RunState | None = None
-    with served.streams.one_more():
-        async with served.changes.subscribe(run_id=run_id) as subscription:
+async def _changes_of(ctx: ApiContext, run_id: int) -> AsyncIterator[ServerSentEvent]:
+    sent: RunState | None = None
+    with ctx.streams.opened():
+        async with ctx.changes.subscribe(run_id=run_id) as subscription:
             change = None
             clock = asyncio.get_running_loop().time
             began = clock()
-            while (state := await served.streams.state(run_id)) is not None:
+            while (state := await ctx.streams.state(run_id)) is not None:
                 took_s = clock() - began
-                if change is not None or not _tell_the_same(told, state):
-                    yield _event(CHANGED, _in_short(state))
-                    if state.is_at_rest and (told is None or not told.is_at_rest):
-                        yield _event(REST, _in_short(state))
-                    told = state
-                    await asyncio.sleep(max(RUN_SECONDS, RESTS_TIMES * took_s))
-                change = await subscription.next(LOOKS_SECONDS)
+                if change is not None or not _is_same(sent, state):
+                    yield _event(CHANGED, _summary(state))
+                    if state.is_idle and (sent is None or not sent.is_idle):
+                        yield _event(IDLE, _summary(state))
+                    sent = state
+                    await asyncio.sleep(max(RUN_SECONDS, PAUSE_FACTOR * took_s))
+                change = await subscription.next(POLL_SECONDS)
                 began = clock()
 
 
-async def _changed_runs(served: Services) -> AsyncIterator[ServerSentEvent]:
-    with served.streams.one_more():
-        async with served.changes.subscribe() as subscription:
+async def _changed_runs(ctx: ApiContext) -> AsyncIterator[ServerSentEvent]:
+    with ctx.streams.opened():
+        async with ctx.changes.subscribe() as subscription:
             yield _event(CHANGED, {"runs": [], "may_be_more": False})
             while True:
                 await asyncio.sleep(RUNS_SECONDS)
-                if (change := await subscription.next(LOOKS_SECONDS)) is not None:
+                if (change := await subscription.next(POLL_SECONDS)) is not None:
                     yield _event(CHANGED, {"runs": sorted(change.runs), "may_be_more": change.may_be_more})
 
 
-def _tell_the_same(told: RunState | None, state: RunState) -> bool:
-    return told is not None and replace(told, seconds_left=None) == replace(state, seconds_left=None)
+def _is_same(sent: RunState | None, state: RunState) -> bool:
+    return sent is not None and replace(sent, seconds_left=None) == replace(state, seconds_left=None)
 
 
-def _in_short(state: RunState) -> dict[str, Any]:
+def _summary(state: RunState) -> dict[str, Any]:
     return {
         "run": state.run_id,
         "states": state.states,
         "stages_done": state.stages_done,
         "stages": state.stages,
         "seconds_left": state.seconds_left,
-        "at_rest": state.is_at_rest,
+        "is_idle": state.is_idle,
     }
 
 

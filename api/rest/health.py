@@ -1,4 +1,4 @@
-"""Health: whether the process lives, and whether everything it needs is there."""
+"""Health: whether the process is alive, and whether everything it needs is available."""
 
 import asyncio
 from enum import StrEnum
@@ -6,113 +6,103 @@ from typing import Final
 
 import asyncpg
 import structlog
-from celery import Celery
 from fastapi import APIRouter, Response
 from pydantic import Field
 from starlette.responses import JSONResponse
 
-from api.doors.admission import Visitor
+from api.context import ApiContext, Context
 from api.rest.bodies.base import Reply
-from api.services import Served, Services
-from store import revision, workers
+from api.security.authentication import OptionalPrincipal
+from services.dispatch import is_broker_available
+from store import revision
 from store.database import DATABASE_ERRORS
-from workers.dispatch import BROKER_ERRORS
+from store.runs import workers
 
 log = structlog.get_logger(__name__)
 
 router = APIRouter(tags=["operations"])
 
-#: A worker gives a sign of life every second.
+#: A worker renews its row every second.
 SEEN_WITHIN_SECONDS: Final = 10.0
-#: What takes longer is as good as away.
-PATIENCE_SECONDS: Final = 2.0
+#: A part that takes longer counts as unavailable.
+TIMEOUT_SECONDS: Final = 2.0
 
 
 class Live(Reply):
-    """The process lives."""
+    """The process is alive."""
 
     status: str = Field(examples=["ok"])
 
 
-class Part(StrEnum):
-    """How a part stands."""
+class Check(StrEnum):
+    """The result of checking a part."""
 
     #: It answers.
     OK = "ok"
     #: It does not answer within two seconds.
-    AWAY = "away"
+    UNAVAILABLE = "unavailable"
     #: The database lacks migrations, or has newer ones: `ragq migrate`.
     OTHER_REVISION = "other_revision"
-    #: No worker gave a sign of life in the last ten seconds: `ragq worker`.
+    #: No worker was seen in the last ten seconds: `ragq worker`.
     NONE = "none"
 
 
 class Parts(Reply):
-    """What ragq needs, one word each."""
+    """The parts that ragq needs, with one result each."""
 
-    database: Part
-    migrations: Part
-    broker: Part
-    workers: Part
+    database: Check
+    migrations: Check
+    broker: Check
+    workers: Check
 
 
 class Ready(Reply):
-    """Whether work that is submitted now is done now."""
+    """Whether submitted work can run now."""
 
-    status: Part = Field(examples=["ok"])
-    """`ok`, or `away` when anything is missing."""
+    status: Check = Field(examples=["ok"])
+    """`ok`, or `unavailable` when any part is not."""
     parts: Parts | None = None
-    """What each part says; not told to strangers."""
+    """The result of each part; for authenticated requests alone."""
 
 
 @router.get("/healthz", summary="Is the process alive?")
 async def live() -> Live:
-    """Answers as long as the process does, and asks nobody."""
+    """Replies as long as the process runs; checks no other part."""
     return Live(status="ok")
 
 
 @router.get(
     "/readyz",
-    summary="Can work be done?",
+    summary="Can work run?",
     response_model=Ready,
     response_model_exclude_none=True,
-    responses={503: {"model": Ready, "description": "A part is missing"}},
+    responses={503: {"model": Ready, "description": "A part is unavailable"}},
 )
-async def ready(served: Served, visitor: Visitor) -> Response:
+async def ready(ctx: Context, principal: OptionalPrincipal) -> Response:
     """Whether the database answers and has the tables of this version, the broker answers, and a worker was seen in the
-    last ten seconds. Each part gets two seconds."""
-    (database, migrations, seen), broker = await asyncio.gather(_database(served), _broker(served))
+    last ten seconds. Each check has two seconds."""
+    (database, migrations, seen), broker = await asyncio.gather(_database(ctx), _broker(ctx))
     parts = Parts(database=database, migrations=migrations, broker=broker, workers=seen)
-    is_ready = {database, migrations, broker, seen} == {Part.OK}
+    is_ready = {database, migrations, broker, seen} == {Check.OK}
     if not is_ready:
         log.warning("not_ready", **parts.model_dump(mode="json"))
-    reply = Ready(status=Part.OK if is_ready else Part.AWAY, parts=None if visitor is None else parts)
+    reply = Ready(status=Check.OK if is_ready else Check.UNAVAILABLE, parts=None if principal is None else parts)
     return JSONResponse(reply.model_dump(mode="json", exclude_none=True), 200 if is_ready else 503)
 
 
-async def _database(served: Services) -> tuple[Part, Part, Part]:
-    """The database, its migrations, and the workers that it saw."""
+async def _database(ctx: ApiContext) -> tuple[Check, Check, Check]:
+    """The database, its migrations, and the workers in its table."""
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS), served.database.connection() as connection:
-            migrations = Part.OK if await revision.is_newest(connection) else Part.OTHER_REVISION
+        async with asyncio.timeout(TIMEOUT_SECONDS), ctx.database.connection() as connection:
+            migrations = Check.OK if await revision.is_newest(connection) else Check.OTHER_REVISION
             try:
-                seen = Part.OK if await workers.seen(connection, within_s=SEEN_WITHIN_SECONDS) else Part.NONE
+                seen = Check.OK if await workers.seen(connection, within_s=SEEN_WITHIN_SECONDS) else Check.NONE
             except asyncpg.UndefinedTableError:
-                seen = Part.NONE
+                seen = Check.NONE
     except DATABASE_ERRORS:
-        return Part.AWAY, Part.AWAY, Part.NONE
-    return Part.OK, migrations, seen
+        return Check.UNAVAILABLE, Check.UNAVAILABLE, Check.NONE
+    return Check.OK, migrations, seen
 
 
-async def _broker(served: Services) -> Part:
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await asyncio.to_thread(_reach, served.broker)
-    except BROKER_ERRORS:
-        return Part.AWAY
-    return Part.OK
-
-
-def _reach(broker: Celery) -> None:
-    with broker.connection_for_write(connect_timeout=PATIENCE_SECONDS) as connection:
-        connection.connect()
+async def _broker(ctx: ApiContext) -> Check:
+    return Check.OK if await is_broker_available(ctx.broker, timeout_s=TIMEOUT_SECONDS) else Check.UNAVAILABLE

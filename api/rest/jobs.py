@@ -1,111 +1,116 @@
-"""Jobs: how each stands, every attempt of its stages, and decisions about it."""
+"""Jobs: the state of each, every attempt of its stages, and actions on it."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from api.context import Context
+from api.parameters import PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from api.rest.bodies.runs import (
+    ActionReply,
     AttemptAndCallsReply,
-    AttemptError,
     AttemptReply,
     AttemptsReply,
     CallReply,
-    DecisionReply,
     JobLine,
     JobReply,
     NoteBody,
 )
-from api.rest.runs import decide
-from api.services import Served
+from api.rest.runs import act
 from schemas.errors import AttemptMissingError, JobMissingError
-from store import attempts, ledger, queries, runs
+from services.control import Action
 from store.database import Connection
-from store.run_view import job_view
-from store.runs import Target
-from workers.control import Action
+from store.questions import queries
+from store.runs import attempts, jobs, ledger, runs
+from store.runs.job_control import Target
+from store.runs.ledger import CallUse
+from store.runs.run_view import job_view
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 StageName = Annotated[str, Path(pattern="^[a-z_]{1,40}$", examples=["embed"])]
 Number = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 Outputs = Annotated[
-    bool, Query(description="Include outputs, prompts, replies and private details of errors: they hold text.")
+    bool, Query(description="Include outputs, prompts, replies and private details of errors, which contain text.")
 ]
 
 
 @router.get("/{job_id}", summary="Show a job", responses=problem_responses(404, 422))
-async def show_job(job_id: PathId, served: Served) -> JobReply:
-    """Where a job stands: its state, its stages, what was kept, what it cost, what went wrong."""
-    async with served.database.connection() as connection:
-        row = await runs.job(connection, job_id)
+async def show_job(job_id: PathId, ctx: Context) -> JobReply:
+    """A job: its state, its stages, what was kept, its calls of models, and its error."""
+    async with ctx.database.connection() as connection:
+        job = await jobs.job(connection, job_id)
         view = await job_view(connection, job_id)
         query = await queries.of_job(connection, job_id)
-    if row is None or view is None:
+    if job is None or view is None:
         raise JobMissingError(job_id)
     return JobReply(
         **JobLine.model_validate(view).model_dump(),
-        run_id=row["run_id"],
-        kind=row["kind"],
-        is_at_rest=not view.status.is_open,
+        run_id=job.run_id,
+        kind=job.kind,
+        is_idle=not view.status.is_open,
         query_id=None if query is None else query.id,
-        created_at=row["created_at"],
-        finished_at=row["finished_at"],
+        created_at=job.created_at,
+        finished_at=job.finished_at,
     )
 
 
 @router.get("/{job_id}/attempts", summary="List the attempts of a job", responses=problem_responses(404, 422))
 async def list_attempts(
     job_id: PathId,
-    served: Served,
+    ctx: Context,
     stage: Annotated[str | None, Query(pattern="^[a-z_]{1,40}$", examples=["embed"])] = None,
     outputs: Outputs = False,
 ) -> AttemptsReply:
-    """Every attempt of a job, or of one of its stages, oldest first. None is ever erased."""
-    async with served.database.connection() as connection:
+    """Every attempt of a job, or of one of its stages, oldest first. Attempts are never deleted by themselves."""
+    async with ctx.database.connection() as connection:
         await _refuse_unknown(connection, job_id)
         found = await attempts.history(connection, job_id, stage, with_outputs=outputs)
-    return AttemptsReply(job_id=job_id, attempts=[AttemptReply(**_attempt(row)) for row in found])
+    return AttemptsReply(job_id=job_id, attempts=[AttemptReply.model_validate(attempt) for attempt in found])
 
 
 @router.get("/{job_id}/attempts/{stage}/{number}", summary="Show an attempt", responses=problem_responses(404, 422))
 async def show_attempt(
-    job_id: PathId, stage: StageName, number: Number, served: Served, outputs: Outputs = False
+    job_id: PathId, stage: StageName, number: Number, ctx: Context, outputs: Outputs = False
 ) -> AttemptAndCallsReply:
-    """One attempt of a stage, with the calls of language models that it made."""
-    async with served.database.connection() as connection:
+    """One attempt of a stage, with its calls of language models."""
+    async with ctx.database.connection() as connection:
         await _refuse_unknown(connection, job_id)
         found = await attempts.history(connection, job_id, stage, number=number, with_outputs=outputs)
         if not found:
             raise AttemptMissingError(job_id, stage, number)
-        calls = await ledger.uses(connection, found[0]["id"])
-    return AttemptAndCallsReply(**_attempt(found[0]), calls=[_call(call, with_texts=outputs) for call in calls])
+        (attempt,) = found
+        calls = (await ledger.uses(connection, [attempt.id]))[attempt.id]
+    return AttemptAndCallsReply(
+        **AttemptReply.model_validate(attempt).model_dump(),
+        job_id=job_id,
+        calls=[_call(call, with_texts=outputs) for call in calls],
+    )
 
 
 @router.post("/{job_id}/retry", summary="Retry a job", responses=problem_responses(404, 409, 422))
-async def retry_job(job_id: PathId, served: Served) -> DecisionReply:
-    """Let a failed or poisoned job go on at the stage that failed."""
-    return await decide(served, Target(None, job_id), Action.RETRY)
+async def retry_job(job_id: PathId, ctx: Context) -> ActionReply:
+    """Continue a failed or poisoned job at the stage that failed."""
+    return await act(ctx, Target(None, job_id), Action.RETRY)
 
 
 @router.post("/{job_id}/resume", summary="Resume a job", responses=problem_responses(404, 409, 422))
-async def resume_job(job_id: PathId, served: Served) -> DecisionReply:
-    """Let a paused job go on."""
-    return await decide(served, Target(None, job_id), Action.RESUME)
+async def resume_job(job_id: PathId, ctx: Context) -> ActionReply:
+    """Continue a paused job."""
+    return await act(ctx, Target(None, job_id), Action.RESUME)
 
 
 @router.post("/{job_id}/pause", summary="Pause a job", responses=problem_responses(404, 409, 422))
-async def pause_job(job_id: PathId, served: Served, body: NoteBody | None = None) -> DecisionReply:
-    """Hold an open job back. What a worker computes at the moment is still stored."""
-    return await decide(served, Target(None, job_id), Action.PAUSE, body)
+async def pause_job(job_id: PathId, ctx: Context, body: NoteBody | None = None) -> ActionReply:
+    """Pause an unfinished job. A stage that is running finishes and is stored."""
+    return await act(ctx, Target(None, job_id), Action.PAUSE, body)
 
 
 @router.post("/{job_id}/cancel", summary="Cancel a job", responses=problem_responses(404, 409, 422))
-async def cancel_job(job_id: PathId, served: Served, body: NoteBody | None = None) -> DecisionReply:
-    """End an open or paused job. What was stored stays readable."""
-    return await decide(served, Target(None, job_id), Action.CANCEL, body)
+async def cancel_job(job_id: PathId, ctx: Context, body: NoteBody | None = None) -> ActionReply:
+    """Cancel an unfinished or paused job. Stored outputs are kept."""
+    return await act(ctx, Target(None, job_id), Action.CANCEL, body)
 
 
 async def _refuse_unknown(connection: Connection, job_id: int) -> None:
@@ -113,26 +118,6 @@ async def _refuse_unknown(connection: Connection, job_id: int) -> None:
         raise JobMissingError(job_id)
 
 
-def _attempt(row: Mapping[str, Any]) -> dict[str, Any]:
-    error = (
-        AttemptError(
-            type=row["error_type"],
-            message=row["error_message"],
-            category=row["error_category"],
-            details=row["error_details"],
-        )
-        if row["error_type"] is not None
-        else None
-    )
-    return {**row, "error": error}
-
-
-def _call(row: Mapping[str, Any], *, with_texts: bool) -> CallReply:
-    return CallReply(
-        **{
-            **row,
-            "is_rejected": row["rejected_at"] is not None,
-            "request": row["request"] if with_texts else None,
-            "reply": row["reply"] if with_texts else None,
-        }
-    )
+def _call(call: CallUse, *, with_texts: bool) -> CallReply:
+    reply = CallReply.model_validate(call)
+    return reply if with_texts else reply.model_copy(update={"request": None, "reply": None})

@@ -1,12 +1,12 @@
-"""Figures for Prometheus."""
+"""Metrics for Prometheus."""
 
 from typing import Any, Final
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from api.context import Context
 from api.problems import problem_responses
-from api.services import Served
 
 router = APIRouter(tags=["operations"])
 
@@ -19,10 +19,10 @@ _TEXT: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.get("/metrics", summary="Figures for Prometheus", response_class=Response, responses=_TEXT)
-async def show_metrics(served: Served) -> Response:
+@router.get("/metrics", summary="Metrics for Prometheus", response_class=Response, responses=_TEXT)
+async def show_metrics(ctx: Context) -> Response:
     """Queue depth and age by stage, jobs by state, leases, workers, seconds of stages, calls and tokens of language
-    models, seconds of requests. What is read from the database is up to ten seconds old; while the database is away
-    there are no figures."""
-    served.metrics.streams.set(served.streams.open)
-    return Response(await served.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+    models, seconds of requests. What is read from the database is up to ten seconds old; 503 while the database is
+    unavailable."""
+    ctx.metrics.streams.set(ctx.streams.open)
+    return Response(await ctx.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -4,14 +4,14 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Response
 
+from api.context import Context
 from api.idempotency import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.presets import NewPresetBody, PathName, PresetBody, PresetReply, PresetsReply
-from api.services import Served
-from store import presets
+from store.access.idempotency import once
 from store.database import Connection
-from store.idempotency import once
-from store.presets import StoredPreset
+from store.questions import presets
+from store.questions.presets import StoredPreset
 
 router = APIRouter(prefix="/api/rag-config", tags=["presets"])
 
@@ -19,29 +19,29 @@ _ORIGIN = "request"
 
 
 @router.get("", summary="List presets")
-async def list_presets(served: Served) -> PresetsReply:
-    """Every preset with its values: the default first, then by name."""
-    async with served.database.connection() as connection:
+async def list_presets(ctx: Context) -> PresetsReply:
+    """Every preset with its values, the default first, then by name."""
+    async with ctx.database.connection() as connection:
         found = await presets.list_all(connection)
     return PresetsReply(presets=[_reply(stored) for stored in found], total=len(found))
 
 
 @router.get("/default", summary="Show the default preset", responses=problem_responses(404))
-async def show_default_preset(served: Served) -> PresetReply:
+async def show_default_preset(ctx: Context) -> PresetReply:
     """The preset of queries that name none."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return _reply(await presets.default(connection))
 
 
 @router.get("/{name}", summary="Show a preset", responses=problem_responses(404, 422))
-async def show_preset(name: PathName, served: Served) -> PresetReply:
-    """The preset of a name. `default` in small letters is the default one, whatever its name."""
-    async with served.database.connection() as connection:
+async def show_preset(name: PathName, ctx: Context) -> PresetReply:
+    """The preset of a name. `default` in lower case is the default preset, whatever its name."""
+    async with ctx.database.connection() as connection:
         return _reply(await presets.get(connection, name))
 
 
 @router.post("", summary="Create a preset", status_code=201, responses=problem_responses(404, 409, 422))
-async def create_preset(body: NewPresetBody, served: Served, key: Keyed, response: Response) -> PresetReply:
+async def create_preset(body: NewPresetBody, ctx: Context, key: Keyed, response: Response) -> PresetReply:
     """A copy of another preset with some values changed."""
 
     async def make(connection: Connection) -> dict[str, str]:
@@ -50,7 +50,7 @@ async def create_preset(body: NewPresetBody, served: Served, key: Keyed, respons
         created = await presets.create(connection, body.preset_name, changed, description=body.description)
         return {"preset": created.name}
 
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         made, is_new = await once(connection, key, make)
         created = await presets.get(connection, made["preset"])
     response.headers["Location"] = f"{router.prefix}/{quote(created.name)}"
@@ -59,25 +59,25 @@ async def create_preset(body: NewPresetBody, served: Served, key: Keyed, respons
 
 
 @router.put("/{name}", summary="Change a preset", responses=problem_responses(404, 422))
-async def change_preset(name: PathName, body: PresetBody, served: Served) -> PresetReply:
-    """Change some values, all of them or none. Runs that were submitted keep the values that they had."""
-    async with served.database.connection() as connection:
+async def change_preset(name: PathName, body: PresetBody, ctx: Context) -> PresetReply:
+    """Change some values, or none where one is invalid. Submitted runs keep their values."""
+    async with ctx.database.connection() as connection:
         return _reply(
             await presets.change(connection, name, body.config.values(), origin=_ORIGIN, description=body.description)
         )
 
 
 @router.put("/{name}/set-default", summary="Make a preset the default", responses=problem_responses(404, 422))
-async def set_default_preset(name: PathName, served: Served) -> PresetReply:
+async def set_default_preset(name: PathName, ctx: Context) -> PresetReply:
     """Queries that name no preset use this one from now on."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return _reply(await presets.get(connection, await presets.set_default(connection, name)))
 
 
 @router.delete("/{name}", summary="Delete a preset", status_code=204, responses=problem_responses(400, 404, 422))
-async def delete_preset(name: PathName, served: Served) -> None:
+async def delete_preset(name: PathName, ctx: Context) -> None:
     """Delete a preset that is not the default."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await presets.delete(connection, name)
 
 

@@ -23,14 +23,14 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     metrics.router,
 )
 
-#: What the resources are about, in the order of their description.
+#: The groups of the OpenAPI description, in their order.
 TAGS: Final[list[dict[str, str]]] = [
     {"name": "questions", "description": "Questions to a corpus: expansion, steps, prompts, answers"},
-    {"name": "runs", "description": "What was submitted, how it stands, and decisions about it"},
-    {"name": "jobs", "description": "One subject of a run: its stages, every attempt, and decisions about it"},
-    {"name": "events", "description": "Server-sent events: what changes, as it changes"},
+    {"name": "runs", "description": "What was submitted, its state, and actions on it"},
+    {"name": "jobs", "description": "One subject of a run: its stages, every attempt, and actions on it"},
+    {"name": "events", "description": "Server-sent events: changes as they happen"},
     {"name": "presets", "description": "Named values for questions, one of them the default"},
-    {"name": "templates", "description": "Prompts in versions, one of each active"},
+    {"name": "templates", "description": "Versions of prompts, one of each active"},
     {"name": "corpora", "description": "Works that are searched together"},
     {"name": "operations", "description": "Health and metrics"},
 ]

@@ -1,13 +1,14 @@
-"""Runs: what was submitted, how it stands, and decisions about it."""
+"""Runs: what was submitted, its state, and actions on it."""
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
+from api.context import ApiContext, Context
+from api.parameters import MAX_ID, PathId
 from api.problems import problem_responses
-from api.rest.bodies.base import MAX_ID, PathId
 from api.rest.bodies.runs import (
-    DecisionReply,
+    ActionReply,
     JobLine,
     NoteBody,
     ProgressReply,
@@ -16,14 +17,13 @@ from api.rest.bodies.runs import (
     RunsReply,
     SettingReply,
 )
-from api.services import Served, Services
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
-from store import runs
-from store.run_state import run_state
-from store.run_view import run_view
-from store.runs import Target
-from workers.control import Action, control
+from services.control import Action, control
+from store.runs import jobs, overviews, runs
+from store.runs.job_control import Target
+from store.runs.run_view import run_view
+from store.views.run_state import run_state
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
@@ -33,10 +33,10 @@ Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
 
 
 @router.get("", summary="List runs", responses=problem_responses(422))
-async def list_runs(served: Served, limit: Limit = 20, before: Place = None, kind: Kind | None = None) -> RunsReply:
-    """The newest runs, newest first; with `before`, those that are older than that run."""
-    async with served.database.connection() as connection:
-        found = await runs.overviews(connection, limit=limit, before=before, kind=kind)
+async def list_runs(ctx: Context, limit: Limit = 20, before: Place = None, kind: Kind | None = None) -> RunsReply:
+    """The newest runs, newest first; with `before`, those older than that run."""
+    async with ctx.database.connection() as connection:
+        found = await overviews.overviews(connection, limit=limit, before=before, kind=kind)
     return RunsReply(
         runs=[RunLine.model_validate(overview) for overview in found],
         next_before=found[-1].id if len(found) == limit else None,
@@ -46,15 +46,15 @@ async def list_runs(served: Served, limit: Limit = 20, before: Place = None, kin
 @router.get("/{run_id}", summary="Show a run", responses=problem_responses(404, 422))
 async def show_run(
     run_id: PathId,
-    served: Served,
+    ctx: Context,
     jobs_limit: Limit = 100,
     after: Place = None,
     status: JobStatus | None = None,
 ) -> RunReply:
-    """A run and its jobs with their stages, in the order of submission; those behind job `after`, or in one state."""
-    async with served.database.connection() as connection:
+    """A run and its jobs with their stages, in the order of submission; those after job `after`, or in one state."""
+    async with ctx.database.connection() as connection:
         state = await run_state(connection, run_id)
-        job_ids = await runs.in_order(connection, run_id, status=status, after=after, limit=jobs_limit)
+        job_ids = await jobs.in_order(connection, run_id, status=status, after=after, limit=jobs_limit)
         view = await run_view(connection, run_id, job_ids=job_ids)
     if view is None or state is None:
         raise RunMissingError(run_id)
@@ -67,9 +67,9 @@ async def show_run(
 
 
 @router.get("/{run_id}/settings", summary="Show the settings of a run", responses=problem_responses(404, 422))
-async def show_run_settings(run_id: PathId, served: Served) -> dict[str, SettingReply]:
-    """Every value that the run was submitted with, and where it came from."""
-    async with served.database.connection() as connection:
+async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingReply]:
+    """Every setting that the run was submitted with, and its source."""
+    async with ctx.database.connection() as connection:
         if not await runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
         frozen = await runs.settings(connection, run_id)
@@ -77,31 +77,30 @@ async def show_run_settings(run_id: PathId, served: Served) -> dict[str, Setting
 
 
 @router.post("/{run_id}/retry", summary="Retry a run", responses=problem_responses(404, 409, 422))
-async def retry_run(run_id: PathId, served: Served) -> DecisionReply:
-    """Let failed and poisoned jobs go on at the stage that failed. What is stored stays, what was paid is kept."""
-    return await decide(served, Target(run_id, None), Action.RETRY)
+async def retry_run(run_id: PathId, ctx: Context) -> ActionReply:
+    """Continue failed and poisoned jobs at the stage that failed. Stored outputs and replies are reused."""
+    return await act(ctx, Target(run_id, None), Action.RETRY)
 
 
 @router.post("/{run_id}/resume", summary="Resume a run", responses=problem_responses(404, 409, 422))
-async def resume_run(run_id: PathId, served: Served) -> DecisionReply:
-    """Let paused jobs go on."""
-    return await decide(served, Target(run_id, None), Action.RESUME)
+async def resume_run(run_id: PathId, ctx: Context) -> ActionReply:
+    """Continue paused jobs."""
+    return await act(ctx, Target(run_id, None), Action.RESUME)
 
 
 @router.post("/{run_id}/pause", summary="Pause a run", responses=problem_responses(404, 409, 422))
-async def pause_run(run_id: PathId, served: Served, body: NoteBody | None = None) -> DecisionReply:
-    """Hold open jobs back. What a worker computes at the moment is still stored."""
-    return await decide(served, Target(run_id, None), Action.PAUSE, body)
+async def pause_run(run_id: PathId, ctx: Context, body: NoteBody | None = None) -> ActionReply:
+    """Pause unfinished jobs. Stages that are running finish and are stored."""
+    return await act(ctx, Target(run_id, None), Action.PAUSE, body)
 
 
 @router.post("/{run_id}/cancel", summary="Cancel a run", responses=problem_responses(404, 409, 422))
-async def cancel_run(run_id: PathId, served: Served, body: NoteBody | None = None) -> DecisionReply:
-    """End open and paused jobs. What was stored stays readable."""
-    return await decide(served, Target(run_id, None), Action.CANCEL, body)
+async def cancel_run(run_id: PathId, ctx: Context, body: NoteBody | None = None) -> ActionReply:
+    """Cancel unfinished and paused jobs. Stored outputs are kept."""
+    return await act(ctx, Target(run_id, None), Action.CANCEL, body)
 
 
-async def decide(served: Services, target: Target, action: Action, body: NoteBody | None = None) -> DecisionReply:
-    """Carry out a decision and tell what it led to."""
-    async with served.database.connection() as connection:
-        decided = await control(connection, served.broker, target, action, note=None if body is None else body.note)
-    return DecisionReply(action=action, job_ids=decided.job_ids, is_sent=decided.is_sent)
+async def act(ctx: ApiContext, target: Target, action: Action, body: NoteBody | None = None) -> ActionReply:
+    """Carry out an action and return its result."""
+    done = await control(ctx.broker, ctx.database, target, action, note=None if body is None else body.note)
+    return ActionReply(action=action, job_ids=done.job_ids, is_sent=done.is_sent)

@@ -1,4 +1,4 @@
-"""Bodies in JSON as RFC 8259 has it: UTF-8, no NaN, no name twice in an object."""
+"""JSON bodies by RFC 8259: UTF-8, no NaN, no duplicate names in an object."""
 
 import json
 from collections.abc import Callable, Coroutine
@@ -14,7 +14,7 @@ class StrictRequest(Request):
     """A request whose JSON is read strictly."""
 
     async def json(self) -> Any:
-        """The object that the body is. Raises JSONDecodeError, which is answered like any other unusable part."""
+        """The object in the body. Raises JSONDecodeError, which becomes a problem as any invalid part does."""
         body = await self.body()
         try:
             return strict_object(body.decode(), unique_names=True)
@@ -27,7 +27,7 @@ class StrictRoute(APIRoute):
     """A route that reads JSON strictly."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """As any route's, with another request."""
+        """As in any route, with a StrictRequest."""
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
+from api.context import Context
 from api.idempotency import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.templates import (
@@ -15,13 +16,12 @@ from api.rest.bodies.templates import (
     VersionAndVariablesReply,
     VersionReply,
 )
-from api.services import Served
 from schemas.errors import TemplateFixedError
 from stages.queries.templates import TemplateTag
-from store import templates
+from store.access.idempotency import once
 from store.database import Connection
-from store.idempotency import once
-from store.templates import StoredTemplate
+from store.questions import templates
+from store.questions.templates import StoredTemplate
 
 router = APIRouter(prefix="/settings/templates", tags=["templates"])
 
@@ -29,35 +29,35 @@ Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 
 
 @router.get("", summary="List templates")
-async def list_templates(served: Served) -> TemplatesReply:
+async def list_templates(ctx: Context) -> TemplatesReply:
     """Every template with all of its versions."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         versions = await templates.list_all(connection)
         variables = await templates.variables_by_tag(connection)
     return TemplatesReply(templates=[_template(tag, versions, variables.get(tag, {})) for tag in TemplateTag])
 
 
 @router.get("/{tag}", summary="Show a template", responses=problem_responses(422))
-async def show_template(tag: TemplateTag, served: Served) -> TemplateReply:
+async def show_template(tag: TemplateTag, ctx: Context) -> TemplateReply:
     """All versions of a template, and the placeholders that it may use."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         versions = await templates.list_all(connection, tag)
         return _template(tag, versions, await templates.variables(connection, tag))
 
 
 @router.post("/{tag}", summary="Add a version", status_code=201, responses=problem_responses(422))
 async def add_version(
-    tag: TemplateTag, body: TemplateBody, served: Served, key: Keyed, response: Response
+    tag: TemplateTag, body: TemplateBody, ctx: Context, key: Keyed, response: Response
 ) -> VersionAndVariablesReply:
-    """Keep a text as the next version, which nobody uses until it is activated.
+    """Store a text as the next version, which is not used until it is activated.
 
-    Unknown placeholders, needed ones that are missing, and braces that do not pair are refused.
+    Unknown placeholders, missing required ones, and unbalanced braces are refused.
     """
 
     async def make(connection: Connection) -> dict[str, int]:
         return {"version": (await templates.add(connection, tag, body.template_content, title=body.title)).version}
 
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         made, is_new = await once(connection, key, make)
         reply = await _version(connection, await templates.get(connection, tag, made["version"]))
     response.headers["Location"] = f"{router.prefix}/{tag}/{reply.version}"
@@ -66,26 +66,26 @@ async def add_version(
 
 
 @router.get("/{tag}/{version}", summary="Show a version", responses=problem_responses(404, 422))
-async def show_version(tag: TemplateTag, version: Version, served: Served) -> VersionAndVariablesReply:
+async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> VersionAndVariablesReply:
     """One version of a template."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return await _version(connection, await templates.get(connection, tag, version))
 
 
 @router.put("/{tag}/{version}", summary="Change a version: refused", responses=problem_responses(404, 409, 422))
 async def change_version(
-    tag: TemplateTag, version: Version, body: TemplateBody, served: Served
+    tag: TemplateTag, version: Version, body: TemplateBody, ctx: Context
 ) -> VersionAndVariablesReply:
-    """Always refused: a version stays as it is, because prompts were made by it. Add a version and activate it."""
-    async with served.database.connection() as connection:
+    """Always refused: stored prompts refer to the version. Add a version and activate it."""
+    async with ctx.database.connection() as connection:
         await templates.get(connection, tag, version)
     raise TemplateFixedError(tag, version)
 
 
 @router.put("/{tag}/{version}/activate", summary="Activate a version", responses=problem_responses(404, 422))
-async def activate_version(tag: TemplateTag, version: Version, served: Served) -> VersionAndVariablesReply:
-    """New prompts are made by this version. Prompts that are stored stay as they are."""
-    async with served.database.connection() as connection:
+async def activate_version(tag: TemplateTag, version: Version, ctx: Context) -> VersionAndVariablesReply:
+    """Use this version for new prompts. Stored prompts do not change."""
+    async with ctx.database.connection() as connection:
         return await _version(connection, await templates.activate(connection, tag, version))
 
 

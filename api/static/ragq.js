@@ -1,7 +1,7 @@
-// What the pages do beyond what htmx does. Everything works without it except copying.
+// What htmx does not do. Without this script everything works except copying.
 "use strict";
 
-// Times in the reader's own zone and words.
+// Times in the reader's time zone and locale.
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 function localise(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
@@ -9,7 +9,7 @@ function localise(root) {
   }
 }
 
-// <button hidden data-copy="#prompt">: copies the text of an element, and says so.
+// <button hidden data-copy="#prompt">: copies the text of an element, and reports it.
 async function copied(text) {
   if (navigator.clipboard) {
     await navigator.clipboard.writeText(text);
@@ -27,20 +27,20 @@ async function copy(button) {
   const of = document.querySelector(button.dataset.copy);
   const text = "value" in of ? of.value : of.textContent;
   const done = await copied(text).catch(() => false);
-  const says = button.nextElementSibling;
-  if (says && says.matches("[role=status]")) {
-    says.textContent = done ? "Copied." : "The browser refused; select the text and copy it.";
+  const status = button.nextElementSibling;
+  if (status && status.matches("[role=status]")) {
+    status.textContent = done ? "Copied." : "The browser refused; select the text and copy it.";
   }
   button.focus();
 }
 
-// <textarea maxlength data-counter="#id">: how many characters are left of it.
+// <textarea maxlength data-counter="#id">: shows the number of characters.
 function count(field) {
   const shown = document.querySelector(field.dataset.counter);
   shown.textContent = `${field.value.length} of ${field.maxLength} characters`;
 }
 
-// An ordered list whose items hold up and down buttons and a number: moved here, stored by the form.
+// Items of an ordered list with up and down buttons and a number: moved here, stored by the form.
 function move(button) {
   const item = button.closest("[data-movable] > li");
   const other = button.dataset.move === "up" ? item.previousElementSibling : item.nextElementSibling;
@@ -50,9 +50,9 @@ function move(button) {
   [...item.parentElement.children].forEach((li, index) => {
     li.querySelector("input[type=number]").value = index + 1;
   });
-  const says = document.querySelector("#moved");
+  const status = document.querySelector("#moved");
   const place = [...item.parentElement.children].indexOf(item) + 1;
-  if (says) says.textContent = `Now in place ${place}. Not saved yet.`;
+  if (status) status.textContent = `Now in place ${place}. Not saved yet.`;
   button.focus();
 }
 
@@ -72,7 +72,7 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("select[data-submits]")) event.target.form.requestSubmit();
 });
 
-// What htmx swaps in keeps the folds open that were open, the tables scrolled that were, and the focus where it was.
+// After a swap by htmx: folds that were open are open, tables keep their scroll position, and the focus is kept.
 const focusable = "a[href], button, summary, input, select, textarea";
 let open = [];
 let scrolled = [];

@@ -17,7 +17,7 @@ ENV_FILE = Path(".env")
 """Read in the working directory, when it is there."""
 
 
-class Source(StrEnum):
+class SettingSource(StrEnum):
     """Which layer a value came from; a later member wins over an earlier one."""
 
     #: Written in the code.
@@ -35,7 +35,7 @@ class Source(StrEnum):
 class Layer(NamedTuple):
     """Texts under environment names, all from one source."""
 
-    source: Source
+    source: SettingSource
     origin: str
     """The source in the words of an error: `file .env`."""
     variables: Mapping[str, str]
@@ -73,12 +73,12 @@ def unknown_names(layer: Layer, *, prefixes: tuple[str, ...], known: Collection[
 
 def profile_layer(name: str, variables: Mapping[str, str]) -> Layer:
     """The values of a profile."""
-    return Layer(Source.PROFILE, f"profile {name}", variables)
+    return Layer(SettingSource.PROFILE, f"profile {name}", variables)
 
 
 def option_layer(options: Mapping[str, str]) -> Layer:
     """What --set gave."""
-    return Layer(Source.OPTION, "option --set", _in_capitals(options))
+    return Layer(SettingSource.OPTION, "option --set", _in_capitals(options))
 
 
 def file_layer(path: Path) -> tuple[Layer, list[str]]:
@@ -90,19 +90,23 @@ def file_layer(path: Path) -> tuple[Layer, list[str]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return Layer(Source.FILE, origin, {}), []
+        return Layer(SettingSource.FILE, origin, {}), []
     except (OSError, UnicodeDecodeError) as error:
-        return Layer(Source.FILE, origin, {}), [f"{origin} cannot be read as UTF-8 text: {type(error).__name__}."]
+        return Layer(SettingSource.FILE, origin, {}), [
+            f"{origin} cannot be read as UTF-8 text: {type(error).__name__}."
+        ]
     lines = list(parse_stream(StringIO(text)))
     # python-dotenv logs a broken line and goes on; here it is a problem like any other.
     problems = [f"{origin}, line {line.original.line} is not of the form NAME=VALUE." for line in lines if line.error]
     variables = dotenv_values(stream=StringIO("".join(line.original.string for line in lines if not line.error)))
-    return Layer(Source.FILE, origin, _in_capitals({name: value or "" for name, value in variables.items()})), problems
+    return Layer(
+        SettingSource.FILE, origin, _in_capitals({name: value or "" for name, value in variables.items()})
+    ), problems
 
 
 def outside_layers(environment: Mapping[str, str], env_file: Path | None) -> tuple[list[Layer], list[str]]:
     """The .env file below the environment, and the problems with the file, which is passed over if TESTING is set."""
-    layer = Layer(Source.ENVIRONMENT, "environment", _in_capitals(environment))
+    layer = Layer(SettingSource.ENVIRONMENT, "environment", _in_capitals(environment))
     if env_file is None or environment.get("TESTING"):
         return [layer], []
     from_file, problems = file_layer(env_file)

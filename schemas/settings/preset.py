@@ -21,7 +21,7 @@ class ExpansionPreset(SettingsGroup):
     """Other ways to ask the question."""
 
     enabled: bool = True
-    """Let a language model write search phrases, a made-up answer, the intent and the entities."""
+    """Let a language model write search phrases, a hypothetical answer (HyDE), the intent and the entities."""
     n: int = Field(default=3, ge=1, le=10)
     """Search phrases to ask for."""
 

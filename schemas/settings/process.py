@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
-from schemas.settings.layers import Source, given_in, outside_layers, unknown_names
+from schemas.settings.layers import SettingSource, given_in, outside_layers, unknown_names
 from schemas.settings.problems import checked, refused
 from schemas.settings.run import RUN_SETTINGS
 
@@ -130,7 +130,7 @@ class EffectiveProcess(NamedTuple):
     """The settings of a process and where each came from, by environment name."""
 
     settings: ProcessSettings
-    sources: dict[str, Source]
+    sources: dict[str, SettingSource]
 
 
 def effective_process(environment: Mapping[str, str], env_file: Path | None) -> EffectiveProcess:
@@ -147,5 +147,5 @@ def effective_process(environment: Mapping[str, str], env_file: Path | None) -> 
     )
     if settings is None or problems:
         raise refused([*problems, *unusable])
-    sources = {name: given[name].layer.source if name in given else Source.DEFAULT for name in PROCESS_SETTINGS}
+    sources = {name: given[name].layer.source if name in given else SettingSource.DEFAULT for name in PROCESS_SETTINGS}
     return EffectiveProcess(settings, sources)

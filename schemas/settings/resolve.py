@@ -8,7 +8,7 @@ from typing import Any
 
 from schemas.settings.layers import (
     Layer,
-    Source,
+    SettingSource,
     given_in,
     option_layer,
     outside_layers,
@@ -32,7 +32,7 @@ class EffectiveSettings:
     profile: str
     profile_source: str
     """Why this profile was chosen, in words for the user."""
-    sources: dict[str, Source]
+    sources: dict[str, SettingSource]
 
     def snapshot(self) -> dict[str, dict[str, Any]]:
         """What is frozen into the run: `{name: {"value": ..., "source": ...}}`, ready for JSON."""
@@ -73,7 +73,7 @@ def resolve(
         run=run,
         profile=chosen.profile,
         profile_source=chosen.why,
-        sources={name: given[name].layer.source if name in given else Source.DEFAULT for name in RUN_SETTINGS},
+        sources={name: given[name].layer.source if name in given else SettingSource.DEFAULT for name in RUN_SETTINGS},
     )
 
 

@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, time_column
 
 
-class ApiToken(SQLModel, table=True):
+class ApiTokenTable(SQLModel, table=True):
     """A token of the API. The token itself is shown once, when it is made, and kept nowhere."""
 
     __tablename__ = "api_token"
@@ -27,7 +27,7 @@ class ApiToken(SQLModel, table=True):
     revoked_at: datetime | None = Field(default=None, sa_column=time_column())
 
 
-class ApiSession(SQLModel, table=True):
+class ApiSessionTable(SQLModel, table=True):
     """A browser that showed a token. It ends with its token."""
 
     __tablename__ = "api_session"
@@ -39,13 +39,13 @@ class ApiSession(SQLModel, table=True):
     expires_at: datetime | None = Field(default=None, sa_column=time_column())
 
 
-class IdempotencyKey(SQLModel, table=True):
+class IdempotencyKeyTable(SQLModel, table=True):
     """A request that made something, under the key that its client gave it: the same again makes nothing new."""
 
     __tablename__ = "idempotency_key"
 
     principal: str = Field(sa_column=Column(Text, primary_key=True))
-    """Whose key it is: `token:7`, or `open` where nobody has to say who they are."""
+    """Whose key it is: `token:7`, or `open` where no authentication is needed."""
     key_hash: str = Field(sa_column=Column(Text, primary_key=True))
     request_hash: str
     """SHA-256 in hex over method, path, query and body."""
@@ -54,8 +54,8 @@ class IdempotencyKey(SQLModel, table=True):
     created_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
-class ChangeListener(SQLModel, table=True):
-    """One row, which says that somebody listens for changes: nobody is notified without it."""
+class ChangeListenerTable(SQLModel, table=True):
+    """One row, renewed while a process listens for changes: nothing is notified without it."""
 
     __tablename__ = "change_listener"
     __table_args__ = {"prefixes": ["UNLOGGED"]}

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from pgvector.sqlalchemy import HALFVEC
+from pgvector.sqlalchemy import HALFVEC, VECTOR
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -20,11 +20,13 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import BinaryVector, id_column, now_column, reference_column, text_column
+from schemas.tables.columns import id_column, now_column, reference_column, text_column
 
 
-class Corpus(SQLModel, table=True):
+class CorpusTable(SQLModel, table=True):
     """A set of works that is searched together, and the model that its chunks are embedded by."""
+
+    __tablename__ = "corpus"
 
     id: int | None = Field(default=None, sa_column=id_column())
     name: str = Field(unique=True)
@@ -44,7 +46,7 @@ class Corpus(SQLModel, table=True):
     created_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
-class StoredWork(SQLModel, table=True):
+class WorkTable(SQLModel, table=True):
     """A document. Its markdown is kept as it was imported: every line number means a line of it."""
 
     __tablename__ = "works"
@@ -80,7 +82,7 @@ class StoredWork(SQLModel, table=True):
     updated_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
-class StoredChunk(SQLModel, table=True):
+class ChunkTable(SQLModel, table=True):
     """A section of a work under one heading, or a piece of its content."""
 
     __tablename__ = "chunks"
@@ -117,17 +119,17 @@ class StoredChunk(SQLModel, table=True):
     """Of content alone: a heading chunk is never searched, and a whole book is too long for it."""
 
 
-class ChunkVector(SQLModel, table=True):
+class ChunkVectorTable(SQLModel, table=True):
     """The vector of a chunk, apart from its text, so that a scan reads vectors only."""
 
     __tablename__ = "chunk_vector"
 
     chunk_id: int = Field(sa_column=reference_column("chunks.id", primary_key=True))
     corpus_id: int = Field(sa_column=Column(Integer, nullable=False, index=True))
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
 
 
-class ChunkTokenVectors(SQLModel, table=True):
+class ChunkTokenVectorsTable(SQLModel, table=True):
     """One vector per token of a chunk, for late interaction; only where a corpus keeps them."""
 
     __tablename__ = "chunk_token_vectors"
@@ -136,8 +138,8 @@ class ChunkTokenVectors(SQLModel, table=True):
     vectors: Any = Field(sa_column=Column(ARRAY(HALFVEC), nullable=False))
 
 
-class ChunkTerm(SQLModel, table=True):
-    """How often a stemmed term stands in a searchable chunk: the postings that BM25 is computed from."""
+class ChunkTermTable(SQLModel, table=True):
+    """How often a stemmed term occurs in a searchable chunk: the postings that BM25 is computed from."""
 
     __tablename__ = "chunk_term"
     __table_args__ = (

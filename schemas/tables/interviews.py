@@ -9,8 +9,10 @@ from sqlmodel import Field, SQLModel
 from schemas.tables.columns import json_column, now_column, text_column
 
 
-class Participant(SQLModel, table=True):
+class ParticipantTable(SQLModel, table=True):
     """One interviewed person: the transcript as `speaker: value` lines, and the labels where there are any."""
+
+    __tablename__ = "participant"
 
     id: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
     transcript: str = Field(sa_column=text_column())
@@ -26,8 +28,10 @@ class Participant(SQLModel, table=True):
     imported_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
-class Split(SQLModel, table=True):
+class SplitTable(SQLModel, table=True):
     """A named set of participants."""
+
+    __tablename__ = "split"
 
     name: str = Field(sa_column=Column(Text, primary_key=True))
     csv_hash: str
@@ -35,7 +39,7 @@ class Split(SQLModel, table=True):
     imported_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
-class SplitMember(SQLModel, table=True):
+class SplitMemberTable(SQLModel, table=True):
     """A participant's place in a split, in the order of its file."""
 
     __tablename__ = "split_member"

@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column, time_column
 
 
-class LLMCall(SQLModel, table=True):
+class LLMCallTable(SQLModel, table=True):
     """One answered call. A later call with the same key finds it and pays nothing."""
 
     __tablename__ = "llm_call"
@@ -36,7 +36,7 @@ class LLMCall(SQLModel, table=True):
     """When a stage could not use the reply; a rejected reply is kept and never given out again."""
 
 
-class LLMCallUse(SQLModel, table=True):
+class LLMCallUseTable(SQLModel, table=True):
     """A call as one attempt of a stage made it, in order."""
 
     __tablename__ = "llm_call_use"

@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 from schemas.tables.columns import id_column, json_column, now_column, text_column
 
 
-class RagConfig(SQLModel, table=True):
+class RagConfigTable(SQLModel, table=True):
     """A named preset. At most one is the default."""
 
     __tablename__ = "rag_config"
@@ -28,7 +28,7 @@ class RagConfig(SQLModel, table=True):
     updated_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
-class PromptTemplate(SQLModel, table=True):
+class PromptTemplateTable(SQLModel, table=True):
     """One version of a template. Versions are added and never changed; one of each function is active."""
 
     __tablename__ = "prompt_templates"
@@ -48,7 +48,7 @@ class PromptTemplate(SQLModel, table=True):
     updated_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
-class PromptMeta(SQLModel, table=True):
+class PromptMetaTable(SQLModel, table=True):
     """Which placeholders the templates of a function may use, and what they mean."""
 
     __tablename__ = "prompt_meta"

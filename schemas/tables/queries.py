@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column
 
 
-class Query(SQLModel, table=True):
+class QueryTable(SQLModel, table=True):
     """The question of a query job. What was computed for it lies in the job's stages."""
 
     __tablename__ = "queries"
@@ -25,7 +25,7 @@ class Query(SQLModel, table=True):
     updated_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
-class Judgement(SQLModel, table=True):
+class JudgementTable(SQLModel, table=True):
     """How relevant a work or a chunk is to a query, as the submitted judgements say."""
 
     __tablename__ = "query_judgement"
@@ -36,7 +36,7 @@ class Judgement(SQLModel, table=True):
     relevance: int
 
 
-class QueryResult(SQLModel, table=True):
+class QueryResultTable(SQLModel, table=True):
     """An answer. A query may have several."""
 
     __tablename__ = "results"

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Any
 
+from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import ARRAY, Column, Index, Integer, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import (
-    BinaryVector,
     id_column,
     json_column,
     now_column,
@@ -17,7 +17,7 @@ from schemas.tables.columns import (
 )
 
 
-class ReferenceIndex(SQLModel, table=True):
+class ReferenceIndexTable(SQLModel, table=True):
     """One built index. It is visible from `published_at` until a newer one of its name replaces it."""
 
     __tablename__ = "reference_index"
@@ -58,7 +58,7 @@ class ReferenceIndex(SQLModel, table=True):
     replaced_at: datetime | None = Field(default=None, sa_column=time_column())
 
 
-class ReferenceParticipant(SQLModel, table=True):
+class ReferenceParticipantTable(SQLModel, table=True):
     """A participant of an index with the item scores that the index was built with."""
 
     __tablename__ = "reference_participant"
@@ -68,7 +68,7 @@ class ReferenceParticipant(SQLModel, table=True):
     items: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
 
 
-class ReferenceChunk(SQLModel, table=True):
+class ReferenceChunkTable(SQLModel, table=True):
     """A window of transcript lines."""
 
     __tablename__ = "reference_chunk"
@@ -86,7 +86,7 @@ class ReferenceChunk(SQLModel, table=True):
     """Evidence key -> 0..3 or null, by the chunk alone; None in an index without chunk scores."""
 
 
-class ReferenceVector(SQLModel, table=True):
+class ReferenceVectorTable(SQLModel, table=True):
     """The vector of a chunk, apart from its text, so that a scan reads vectors only."""
 
     __tablename__ = "reference_vector"
@@ -95,4 +95,4 @@ class ReferenceVector(SQLModel, table=True):
     index_id: int = Field(sa_column=Column(Integer, nullable=False, index=True))
     participant_id: int
     ordinal: int
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))

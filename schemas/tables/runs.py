@@ -10,8 +10,10 @@ from schemas.statuses import JobStatus
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column, time_column
 
 
-class Run(SQLModel, table=True):
+class RunTable(SQLModel, table=True):
     """One submission: a kind, its inputs, and every setting as it was at that moment."""
+
+    __tablename__ = "run"
 
     id: int | None = Field(default=None, sa_column=id_column())
     kind: str
@@ -28,9 +30,10 @@ class Run(SQLModel, table=True):
     created_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
-class Job(SQLModel, table=True):
-    """One subject of a run on its way through the stages of its kind."""
+class JobTable(SQLModel, table=True):
+    """One subject of a run, and its state in the stages of its kind."""
 
+    __tablename__ = "job"
     __table_args__ = (UniqueConstraint("run_id", "ordinal"), Index("ix_job_run_id_status", "run_id", "status"))
 
     id: int | None = Field(default=None, sa_column=id_column())
@@ -45,6 +48,6 @@ class Job(SQLModel, table=True):
     status: str = JobStatus.WAITING
     created_at: datetime | None = Field(default=None, sa_column=now_column())
     finished_at: datetime | None = Field(default=None, sa_column=time_column())
-    """When it came to rest: succeeded, failed, poisoned or cancelled."""
+    """When it finished: succeeded, failed, poisoned or cancelled."""
     note: str | None = Field(default=None, sa_column=text_column(nullable=True))
     """Why it was paused or cancelled, in the operator's words."""

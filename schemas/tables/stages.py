@@ -1,16 +1,17 @@
-"""The stages of jobs: where each stands, every try of it, and the vectors it stored."""
+"""The stages of jobs: the state of each, every attempt, and the vectors it stored."""
 
 from datetime import datetime
 from typing import Any
 
+from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import BigInteger, Column, Index, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import BinaryVector, id_column, json_column, reference_column, text_column, time_column
+from schemas.tables.columns import id_column, json_column, reference_column, text_column, time_column
 
 
-class StageRun(SQLModel, table=True):
-    """Where one stage of one job stands. A row that is `ready` is a message that is due: this table is the outbox."""
+class StageRunTable(SQLModel, table=True):
+    """The state of one stage of one job. A row that is `ready` is a message that is due: this table is the outbox."""
 
     __tablename__ = "stage_run"
     __table_args__ = (
@@ -43,7 +44,7 @@ class StageRun(SQLModel, table=True):
     finished_at: datetime | None = Field(default=None, sa_column=time_column())
 
 
-class StageAttempt(SQLModel, table=True):
+class StageAttemptTable(SQLModel, table=True):
     """One try of one stage. Rows are added and closed once; a closed row carries the hash of the one before it."""
 
     __tablename__ = "stage_attempt"
@@ -73,11 +74,11 @@ class StageAttempt(SQLModel, table=True):
     """What must not be logged: the raw reply, the exception's own words, the traceback."""
 
 
-class StageVector(SQLModel, table=True):
+class StageVectorTable(SQLModel, table=True):
     """A vector that an attempt stored, by its position in the output's own order."""
 
     __tablename__ = "stage_vector"
 
     attempt_id: int = Field(sa_column=reference_column("stage_attempt.id", primary_key=True))
     ordinal: int = Field(sa_column=Column(BigInteger, primary_key=True))
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))

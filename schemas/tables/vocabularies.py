@@ -3,16 +3,18 @@
 from datetime import datetime
 from typing import Any
 
+from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import BinaryVector, id_column, now_column, reference_column, time_column
+from schemas.tables.columns import id_column, now_column, reference_column, time_column
 
 
-class Vocabulary(SQLModel, table=True):
+class VocabularyTable(SQLModel, table=True):
     """One import. It is current until a newer one of its name replaces it; its models are built once."""
 
+    __tablename__ = "vocabulary"
     __table_args__ = (
         Index("ux_vocabulary_current", "name", unique=True, postgresql_where=text("replaced_at IS NULL")),
     )
@@ -33,9 +35,10 @@ class Vocabulary(SQLModel, table=True):
     replaced_at: datetime | None = Field(default=None, sa_column=time_column())
 
 
-class Tag(SQLModel, table=True):
+class TagTable(SQLModel, table=True):
     """A canonical tag."""
 
+    __tablename__ = "tag"
     __table_args__ = (UniqueConstraint("vocabulary_id", "name"),)
 
     id: int | None = Field(default=None, sa_column=id_column())
@@ -46,7 +49,7 @@ class Tag(SQLModel, table=True):
     nsfw_probability: float | None = None
 
 
-class TagAlias(SQLModel, table=True):
+class TagAliasTable(SQLModel, table=True):
     """Another word for a tag. An alias may stand for several tags."""
 
     __tablename__ = "tag_alias"
@@ -56,7 +59,7 @@ class TagAlias(SQLModel, table=True):
     tag: str = Field(sa_column=Column(Text, primary_key=True))
 
 
-class TagDocument(SQLModel, table=True):
+class TagDocumentTable(SQLModel, table=True):
     """Tags that occur together, which the models learn from."""
 
     __tablename__ = "tag_document"
@@ -67,27 +70,27 @@ class TagDocument(SQLModel, table=True):
     weight: int
 
 
-class TagVector(SQLModel, table=True):
+class TagVectorTable(SQLModel, table=True):
     """The vector of a token, a tag's name or an alias, in a narrow table that is scanned fast."""
 
     __tablename__ = "tag_vector"
 
     vocabulary_id: int = Field(sa_column=reference_column("vocabulary.id", primary_key=True))
     token: str = Field(sa_column=Column(Text, primary_key=True))
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
 
 
-class TagContext(SQLModel, table=True):
+class TagContextTable(SQLModel, table=True):
     """The context row of a tag; tags that occur with no other have none."""
 
     __tablename__ = "tag_context"
 
     vocabulary_id: int = Field(sa_column=reference_column("vocabulary.id", primary_key=True))
     tag: str = Field(sa_column=Column(Text, primary_key=True))
-    vector: Any = Field(sa_column=Column(BinaryVector, nullable=False))
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
 
 
-class VocabularyModel(SQLModel, table=True):
+class VocabularyModelTable(SQLModel, table=True):
     """A model of a vocabulary as the bytes of a file."""
 
     __tablename__ = "vocabulary_model"

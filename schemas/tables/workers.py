@@ -8,8 +8,10 @@ from sqlmodel import Field, SQLModel
 from schemas.tables.columns import now_column
 
 
-class Worker(SQLModel, table=True):
+class WorkerTable(SQLModel, table=True):
     """One worker process, from its first heartbeat on."""
+
+    __tablename__ = "worker"
 
     id: str = Field(sa_column=Column(Text, primary_key=True))
     host: str

@@ -1,9 +1,8 @@
 """Works, and the pieces that they are cut into."""
 
-from enum import StrEnum
-
 from pydantic import Field
 
+from schemas.statuses import VectorStatus
 from schemas.values.base import Value
 
 
@@ -26,21 +25,6 @@ class Bibliography(Value):
     editor: str | None = None
     abstract: str | None = None
     work_type: str | None = None
-
-
-class VectorStatus(StrEnum):
-    """Where a chunk stands on its way into the vector index."""
-
-    NO_VEC = "no_vec"
-    """A heading chunk: it carries its section's lines for consolidation and is never searched."""
-    TO_VEC = "to_vec"
-    """A content chunk that waits for its vector."""
-    VEC = "vec"
-    """Embedded: it can be found."""
-    TABLE = "tbl"
-    """A table: kept, never embedded."""
-    FIGURE = "fig"
-    """A figure: kept, never embedded."""
 
 
 class CorpusChunk(Value):

@@ -1,26 +1,57 @@
-"""What went wrong in a run, as `ragq failures` gives it."""
+"""Errors of attempts as they are stored and shown, and the failures of a run as `ragq failures` lists them."""
 
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from schemas.values.base import Value
 
+_Type = Annotated[str, Field(examples=["schemas.errors.LLMTimeoutError"])]
+_Message = Annotated[str, Field(examples=["LLM request timed out after 600s"])]
+_Category = Annotated[str, Field(examples=["llm_timeout"])]
+
+
+@dataclass(frozen=True)
+class AttemptError:
+    """How an attempt failed."""
+
+    type: _Type
+    """The class of the exception, as `module.Class`."""
+    message: _Message
+    """Safe to show and to log."""
+    category: _Category
+    details: Annotated[dict[str, Any] | None, Field(examples=[None])] = field(repr=False)
+    """What is private: the raw reply, the exception's own message, the traceback. None where it was not read."""
+
+
+class StageFailure(Value):
+    """The error of an attempt of a stage, as it is shown."""
+
+    stage: str = Field(examples=["validate"])
+    attempt: int = Field(examples=[1])
+    type: _Type
+    message: _Message
+    category: _Category
+
 
 class FailureContext(Value):
-    """Where to look further."""
+    """The job and the attempt of a failure."""
 
     job: str | None
-    """None for what no job raised."""
+    """None for a failure without a job."""
     mode: str | None
     subject: str | None
-    """What the job is about, by its id: a participant, a query, a batch of chunks."""
+    """The id of the subject: a participant, a query, a batch of chunks."""
     attempt: int | None
     error_type: str | None
     resolved: bool
-    """A later attempt stored the stage: nothing is left to do."""
+    """A later attempt stored the stage."""
 
 
-class Failure(Value):
-    """One thing that went wrong. The message is safe to show: no text of a subject, a prompt or a reply."""
+class ReportedFailure(Value):
+    """One failure of a run. The message is safe to show: no text of a subject, a prompt or a reply."""
 
     category: str
     severity: str
@@ -28,14 +59,14 @@ class Failure(Value):
     participant_id: int | None
     phq8_item: str | None
     stage: str | None
-    """None for what is wrong with the labels, which no stage reads."""
+    """None for problems of labels, which no stage reads."""
     timestamp: datetime | None
-    """None for the same."""
+    """None likewise."""
     context: FailureContext
 
 
 class FailureCounts(Value):
-    """How many failures there are, each count in falling order and then by name."""
+    """Counts of failures, each in descending order and then by name."""
 
     total: int
     by_category: dict[str, int]
@@ -44,19 +75,19 @@ class FailureCounts(Value):
 
 
 class FailureSummary(Value):
-    """All failures of a run in numbers."""
+    """All failures of a run, counted."""
 
     run_id: str
     start: datetime
     """When the run was submitted."""
     end: datetime | None
-    """When the last failure happened; None without any."""
+    """The time of the last failure; None without any."""
     total_failures: int
     unresolved: int
     by_category: dict[str, int]
     by_severity: dict[str, int]
     by_participant: dict[str, int]
-    """The ten with most."""
+    """The ten with the most failures."""
     by_stage: dict[str, int]
     fatal_count: int
     error_count: int
@@ -66,4 +97,4 @@ class FailureList(Value):
     """The failures of a run, oldest first."""
 
     summary: FailureSummary
-    failures: tuple[Failure, ...]
+    failures: tuple[ReportedFailure, ...]

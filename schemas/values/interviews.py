@@ -83,7 +83,7 @@ class DataSet(Value):
     """By name: those of `train`, `dev`, `paper-train`, `paper-val` and `paper-test` that have a file."""
 
 
-class Problem(Value):
+class FileProblem(Value):
     """Why a file cannot be imported. Safe to log: it never holds what was said."""
 
     file: str

@@ -27,7 +27,7 @@ class Origin(StrEnum):
     PASTED = "pasted"
     """Somebody brought the reply of a model of their own."""
     EDITED = "edited"
-    """Somebody changed by hand what was there."""
+    """A manual edit."""
     NONE = "none"
     """Nobody: the step was left out by the submission."""
 
@@ -39,7 +39,7 @@ class Expansion(Value):
     queries: tuple[str, ...] = Field(default=(), repr=False)
     """Search phrases (MQE), each with a vector and a full-text search of its own."""
     hyde_answer: str = Field(default="", repr=False)
-    """A made-up answer (HyDE): it is embedded, and never used for full text."""
+    """A hypothetical answer (HyDE): it is embedded, and not used for full-text search."""
     intent: Intent | None = None
     entities: tuple[str, ...] = Field(default=(), repr=False)
 
@@ -108,7 +108,7 @@ class RetrievedChunks(Value):
 
 
 class RerankedChunk(Value):
-    """A chunk that goes on, with every score it got on the way and the text that was ranked."""
+    """A selected chunk with all of its scores, and the text that was ranked."""
 
     chunk_id: int
     work_id: int
@@ -163,7 +163,7 @@ class ValidatedChunks(Value):
 
 
 class ContextGroup(Value):
-    """Lines of one work that answer together."""
+    """Adjacent lines of one work."""
 
     chunk_ids: tuple[int, ...]
     parent_id: int | None
@@ -176,7 +176,7 @@ class ContextGroup(Value):
 
 
 class ConsolidatedContext(Value):
-    """Stage `consolidate`: the groups, best score first (or in the order of somebody's edit)."""
+    """Stage `consolidate`: the groups, best score first (or in the order of a manual edit)."""
 
     original_count: int
     consolidated_count: int

@@ -1,4 +1,4 @@
-"""A run of queries as reports read it: what each stage found, what the judgements say, and when it was done."""
+"""A run of queries as reports read it: the outputs of each stage, the judgements, and the times."""
 
 from datetime import datetime
 from typing import Any
@@ -51,5 +51,5 @@ class QueryRun(Value):
     unknown_documents: int
     """Documents that are judged relevant and that no work of the corpus is called."""
     failures: dict[str, int]
-    """Jobs that rest on an error, by its category."""
+    """Failed jobs, by the category of the error."""
     attempts: tuple[AttemptTime, ...]

@@ -68,7 +68,7 @@ class QueryCounts(Value):
     unfinished: int
     """Waiting, running, paused or cancelled."""
     chunks_gone: int
-    """Found chunks that are stored no more, so that nobody knows what they stood for. They count for no stage."""
+    """Retrieved chunks that are no longer stored, so that they cannot be judged. They count for no stage."""
     unknown_documents: int
     """Relevant documents that no work of the corpus is called: they cannot be found, and are missed in each recall."""
 
@@ -141,7 +141,7 @@ class RetrievalReport(Value):
     queries: tuple[QueryQuality, ...]
     """The judged ones, in the order of submission."""
     failures: dict[str, int]
-    """Jobs that rest on an error, by its category."""
+    """Failed jobs, by the category of the error."""
     timings: RetrievalTimings
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.failures import StageFailure
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.scoring import ParticipantScores
 
@@ -55,28 +56,23 @@ class ScoredJob(Value):
     """What ordered the references: `similarity`, or `cross_encoder` and its model; None where nothing was ranked."""
 
 
-class FailedAttempt(Value):
-    """A try of a stage that ended with an error, or whose worker was lost."""
+class FailedAttempt(StageFailure):
+    """An attempt that ended with an error, or whose worker was lost, and its job."""
 
     job_id: int
     mode: str
     subject: str
-    stage: str
-    attempt: int
-    error_type: str
-    message: str
-    category: str
     evidence_key: str | None
-    """The item that was being asked about, where that is known."""
+    """The item that the model was asked about, where that is known."""
     ended_at: datetime
     is_resolved: bool
     """A later attempt stored the stage."""
     is_final: bool
-    """The job ended with it and rests there."""
+    """The job ended with it and was not retried."""
 
 
 class HallucinatedEvidence(Value):
-    """An extraction whose quotes all fell to the grounding check; the job went on without evidence."""
+    """An extraction whose quotes were all rejected by the grounding check; the job continued without evidence."""
 
     job_id: int
     mode: str
@@ -86,7 +82,7 @@ class HallucinatedEvidence(Value):
     ended_at: datetime
 
 
-class Troubles(Value):
+class RunFailures(Value):
     """Everything that went wrong in a run, in the order in which it did."""
 
     run_id: int
@@ -125,6 +121,6 @@ class ScoredRun(Value):
     settings: dict[str, SettingValue]
     jobs: tuple[ScoredJob, ...]
     indexes: tuple[IndexIdentity, ...]
-    troubles: Troubles
+    failures: RunFailures
     attempts: tuple[AttemptTime, ...]
     calls: tuple[CallCount, ...]

@@ -13,9 +13,9 @@ class Tag(Value):
     name: str
     category: str = ""
     count: int | None = None
-    """How often it was used; None where nobody counted."""
+    """How often it was used; None where unknown."""
     nsfw_probability: float | None = None
-    """0..1; None where nobody rated it."""
+    """0..1; None where it has no rating."""
 
 
 class TagDocument(Value):

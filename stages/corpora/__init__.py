@@ -1,1 +1,1 @@
-"""How works become chunks, and chunks become vectors."""
+"""Works cut into chunks, and chunks embedded as vectors."""

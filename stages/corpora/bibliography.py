@@ -1,4 +1,4 @@
-"""What a work says about itself: its front matter, or its first heading."""
+"""Bibliographic fields of a work: from its front matter, or its first heading."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -9,15 +9,15 @@ from pydantic import ValidationError
 
 from schemas.errors import Refused
 from schemas.values.corpora import Bibliography
-from stages.corpora.blocks import BlockKind, Document
+from stages.corpora.blocks import BlockKind, MarkdownDocument
 
 
-def bibliography(document: Document, *, given: Mapping[str, Any], file_name: str) -> Bibliography:
-    """What is known of a work: what was given, before its front matter.
+def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_name: str) -> Bibliography:
+    """The fields of a work: given values override its front matter.
 
-    Its title is then the first heading of level 1, else the file's name without its ending. Keys of the front matter
-    that are no field of Bibliography are passed over; `author` is read as `authors`, and a list of authors is joined
-    by commas. Raises Refused when the front matter is no YAML mapping, or a value is of no use.
+    Without a title there, it is the first heading of level 1, else the file name without its suffix. Keys of the front
+    matter that are not fields of Bibliography are ignored; `author` is read as `authors`, and a list of authors is
+    joined by commas. Raises Refused when the front matter is not a YAML mapping, or a value is invalid.
     """
     fields = {**_front_matter(document.front_matter, file_name), **given}
     if not fields.get("title"):
@@ -31,21 +31,21 @@ def bibliography(document: Document, *, given: Mapping[str, Any], file_name: str
 
 def _front_matter(text: str, file_name: str) -> dict[str, Any]:
     try:
-        # Every scalar as it is written: an ISBN is no number, and least of all an octal one.
+        # Every scalar stays text: an ISBN must not become a number.
         found = yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f":{mark.line + 2}"
         raise Refused(
             f"{file_name}{place}: the front matter is not YAML; correct it, or put a blank line before a first line of "
-            "dashes that is not meant as one."
+            "dashes that does not start front matter."
         ) from None
     if found is None:
         return {}
     if not isinstance(found, dict):
         raise Refused(
-            f"{file_name}:1: the front matter is no list of `key: value` lines; correct it, or put a blank line before "
-            "a first line of dashes that is not meant as one."
+            f"{file_name}:1: the front matter is not a list of `key: value` lines; correct it, or put a blank line "
+            "before a first line of dashes that does not start front matter."
         )
     fields = {name: _value(value) for name, value in found.items() if name in Bibliography.model_fields}
     if "author" in found and "authors" not in fields:
@@ -62,6 +62,6 @@ def _value(value: Any) -> Any:
     return value
 
 
-def _first_heading(document: Document) -> str | None:
+def _first_heading(document: MarkdownDocument) -> str | None:
     headings = (block.text for block in document.blocks if block.kind is BlockKind.HEADING and block.level == 1)
     return next(filter(None, headings), None)

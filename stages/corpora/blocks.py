@@ -1,4 +1,4 @@
-"""Markdown in blocks: headings, text, tables and figures, each with its lines."""
+"""Markdown split into blocks: headings, text, tables and figures, each with its lines."""
 
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
@@ -17,7 +17,7 @@ DEEPEST_HEADING = 5
 
 
 class BlockKind(Enum):
-    """What a block is."""
+    """The kind of a block."""
 
     HEADING = auto()
     TEXT = auto()
@@ -26,29 +26,29 @@ class BlockKind(Enum):
 
 
 class Block(NamedTuple):
-    """A block. Lines are 1-based and inclusive."""
+    """A block of markdown. Lines are 1-based and inclusive."""
 
     kind: BlockKind
     start_line: int
     end_line: int
     text: str
-    """A heading without its markup; markdown for everything else. Text comes as written, without list bullets and
-    quote marks; its lines are those of the block when there are as many."""
+    """A heading without its markup; markdown for everything else. Text is as written, without list bullets and quote
+    marks; its lines correspond to those of the block if there are as many."""
     level: int = 0
     """1 to 5 for a heading, else 0."""
 
 
-class Document(NamedTuple):
-    """A work as it was read."""
+class MarkdownDocument(NamedTuple):
+    """A parsed work."""
 
     front_matter: str
-    """The text between the marks; empty when there is none."""
+    """The text between the markers; empty if there is none."""
     blocks: tuple[Block, ...]
     lines: tuple[str, ...]
 
 
-def read_markdown(markdown: str) -> Document:
-    """The blocks of a work in order. What stands in code is text; so is every line that markdown gives no meaning to.
+def read_markdown(markdown: str) -> MarkdownDocument:
+    """The blocks of a work in order. Code is text, and so is every line without a meaning in markdown.
 
     Paragraphs, list items and quotes are blocks of their own. A figure is a paragraph of images and nothing else.
     """
@@ -66,7 +66,7 @@ def read_markdown(markdown: str) -> Document:
         elif token.type != "hr":
             blocks += _blocks(token, inner, start, end, lines)
     blocks += _left_over(lines, covered + 1, len(lines))
-    return Document(front_matter, tuple(blocks), tuple(lines))
+    return MarkdownDocument(front_matter, tuple(blocks), tuple(lines))
 
 
 @cache
@@ -109,7 +109,7 @@ def _text(token: Token, lines: Sequence[str]) -> Block:
 
 
 def _tiled(parts: Sequence[Block], start: int, end: int) -> list[Block]:
-    """The parts of a list or quote, stretched so that every line of it belongs to one."""
+    """The parts of a list or quote, extended so that every line of it belongs to one."""
     starts = [start, *(part.start_line for part in parts[1:])]
     ends = [max(start, following - 1) for start, following in pairwise(starts)]
     return [
@@ -141,7 +141,7 @@ def _is_figure(inline: Token) -> bool:
 
 
 def _plain(inline: Token) -> str:
-    """The words of a heading. Its headings' path is joined by ` > `, so a mark like that gives way."""
+    """The words of a heading. Paths of headings are joined by ` > `, so that sequence is replaced."""
     words = "".join(
         " " if child.type in ("softbreak", "hardbreak") else child.content
         for child in inline.children or ()

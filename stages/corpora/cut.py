@@ -1,7 +1,8 @@
-"""A work, cut: a chunk per section, which holds its lines, and chunks of content under it, which are searched."""
+"""Cuts a work: a heading chunk per section with all its lines, and content chunks under it, which are searched."""
 
-from schemas.values.corpora import CutChunk, VectorStatus
-from stages.corpora.blocks import Block, BlockKind, Document
+from schemas.statuses import VectorStatus
+from schemas.values.corpora import CutChunk
+from stages.corpora.blocks import Block, BlockKind, MarkdownDocument
 from stages.corpora.lines import passage
 from stages.corpora.packing import ChunkSize, pack
 from stages.corpora.sections import Section, sections
@@ -10,12 +11,12 @@ from stages.corpora.sentences import Sentence, sentences
 _UNSEARCHED = {BlockKind.TABLE: VectorStatus.TABLE, BlockKind.FIGURE: VectorStatus.FIGURE}
 
 
-def cut_work(document: Document, *, title: str, size: ChunkSize = ChunkSize()) -> list[CutChunk]:  # noqa: B008
-    """The chunks of a work: each section's heading chunk, followed by its own content in the order of lines.
+def cut_work(document: MarkdownDocument, *, title: str, size: ChunkSize = ChunkSize()) -> list[CutChunk]:  # noqa: B008
+    """The chunks of a work: each section's heading chunk, followed by the section's own content in the order of lines.
 
-    A heading chunk has the lines of its section, deeper sections included, and the next heading chunk around it as
-    parent. A content chunk has sentences of one section, joined by spaces; tables and figures are chunks by
-    themselves. An empty work gives no chunks.
+    A heading chunk has the lines of its section, including deeper sections, and the next heading chunk around it as
+    parent. A content chunk has sentences of one section, joined by spaces; each table and each figure is a chunk. An
+    empty work has no chunks.
     """
     chunks: list[CutChunk] = []
     places: list[int] = []
@@ -26,7 +27,7 @@ def cut_work(document: Document, *, title: str, size: ChunkSize = ChunkSize()) -
     return chunks
 
 
-def _heading_chunk(document: Document, section: Section, parent: int | None) -> CutChunk:
+def _heading_chunk(document: MarkdownDocument, section: Section, parent: int | None) -> CutChunk:
     return CutChunk(
         parent=parent,
         level=f"H{section.level}",

@@ -1,4 +1,4 @@
-"""Stage `embed` of a corpus: a batch of chunks as vectors."""
+"""Stage `embed` of a corpus: embeds a batch of chunks."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from stages.vectors import unit_rows
 
 
 def embedded_text(chunk: CorpusChunk, *, embeds_headings: bool) -> str:
-    """What stands for a chunk in the vector index: its content, under the path of headings where the corpus has it so.
+    """The text that is embedded for a chunk: its content, below the path of headings if the corpus embeds headings.
 
     >>> from schemas.values.corpora import CorpusChunk
     >>> chunk = CorpusChunk(id=1, work_id=1, parent_id=None, level="H2-chunk", content="Steep it.",
@@ -26,7 +26,7 @@ def embedded_text(chunk: CorpusChunk, *, embeds_headings: bool) -> str:
 async def embed_chunks(
     chunks: Sequence[CorpusChunk], *, embedder: Embedder, dimension: int, embeds_headings: bool, timeout_s: float
 ) -> Vectors:
-    """One row of length 1 per chunk, in one call; no chunks ask nobody. Raises as `unit_rows` and the embedder do."""
+    """One row of length 1 per chunk, in one call; none without chunks. Raises as `unit_rows` and the embedder do."""
     if not chunks:
         return np.empty((0, dimension), dtype=np.float32)
     texts = [embedded_text(chunk, embeds_headings=embeds_headings) for chunk in chunks]

@@ -1,4 +1,4 @@
-"""Stage `embed` of a corpus that keeps vectors of tokens: a chunk as one vector per token, for late interaction."""
+"""Stage `embed` of a corpus with token vectors: one vector per token of a chunk, for late interaction."""
 
 from collections.abc import Sequence
 
@@ -19,6 +19,6 @@ async def embed_tokens(
 async def embed_chunk_tokens(
     chunks: Sequence[CorpusChunk], *, embedder: TokenEmbedder, dimension: int, embeds_headings: bool, timeout_s: float
 ) -> list[Vectors]:
-    """The tokens of each chunk, in the text that stands for it in the vector index."""
+    """The token vectors of each chunk, for its `embedded_text`."""
     texts = [embedded_text(chunk, embeds_headings=embeds_headings) for chunk in chunks]
     return await embed_tokens(texts, embedder=embedder, dimension=dimension, timeout_s=timeout_s)

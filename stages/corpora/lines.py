@@ -1,4 +1,4 @@
-"""What a line of a work is: line numbers are 1-based, inclusive, and mean the stored markdown."""
+"""Lines of a work: line numbers are 1-based, inclusive, and refer to the stored markdown."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 
 def lines_of(markdown: str) -> list[str]:
-    """The lines without their ends, as markdown counts them. After the last line end no empty line is counted.
+    """The lines without line ends, as markdown counts them. No empty line is counted after the last line end.
 
     >>> lines_of("# Tea\\n\\nLeaves.\\n")
     ['# Tea', '', 'Leaves.']
@@ -17,7 +17,7 @@ def lines_of(markdown: str) -> list[str]:
 
 
 def passage(lines: Sequence[str], start_line: int, end_line: int) -> str:
-    """The lines from `start_line` to `end_line`, joined by line feeds; those beyond the last one are not there.
+    """The lines from `start_line` to `end_line`, joined by line feeds; those beyond the last one are ignored.
 
     >>> passage(["# Tea", "", "Leaves."], 1, 2)
     '# Tea\\n'

@@ -1,4 +1,4 @@
-"""Sentences packed into chunks that overlap."""
+"""Sentences packed into overlapping chunks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,21 +8,22 @@ from stages.corpora.sentences import Sentence
 
 @dataclass(frozen=True)
 class ChunkSize:
-    """How long chunks get, in words, and how many sentences two neighbours share."""
+    """The length of chunks, in words, and the number of sentences that neighbours share."""
 
     target: int = 200
-    """A chunk with as many words is full."""
+    """A chunk with this many words is full."""
     most: int = 300
     least: int = 50
-    """What is left at the end and has fewer words joins the chunk before it, if it fits."""
+    """A last chunk with fewer new words is merged into the chunk before it, if it fits."""
     overlap: int = 3
-    """Sentences at the end of a chunk that the next one begins with, if they fit."""
+    """Sentences at the end of a chunk that the next one repeats, if they fit."""
 
 
 def pack(sentences: Sequence[Sentence], size: ChunkSize) -> list[tuple[Sentence, ...]]:
     """The chunks of one section in order. No chunk has more than `size.most` words if no sentence has.
 
-    Every sentence is new in exactly one chunk, and each chunk has one at least. No sentences give no chunks.
+    Every sentence is new in exactly one chunk, and each chunk has at least one new sentence. Without sentences there
+    are no chunks.
     """
     chunks: list[_Chunk] = []
     for sentence in sentences:
@@ -38,7 +39,7 @@ def pack(sentences: Sequence[Sentence], size: ChunkSize) -> list[tuple[Sentence,
 @dataclass
 class _Chunk:
     shared: list[Sentence]
-    """With the chunk before it."""
+    """Repeated from the chunk before it."""
     new: list[Sentence]
 
     @property
@@ -47,7 +48,7 @@ class _Chunk:
 
 
 def _shared(before: _Chunk, first: Sentence, size: ChunkSize) -> list[Sentence]:
-    """The end of a chunk that the next one repeats: never all of it, nor more than leaves room."""
+    """The end of a chunk that the next one repeats: never all of it, and only as much as fits."""
     shared = [*before.shared, *before.new][1:][-size.overlap :] if size.overlap else []
     while shared and _words(shared) + first.words > size.target:
         shared = shared[1:]

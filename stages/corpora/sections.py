@@ -1,38 +1,38 @@
-"""The sections of a work: what stands under each heading."""
+"""The sections of a work: the content under each heading."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from stages.corpora.blocks import DEEPEST_HEADING, Block, BlockKind, Document
+from stages.corpora.blocks import DEEPEST_HEADING, Block, BlockKind, MarkdownDocument
 
-#: What stands between two headings in a path of headings.
+#: Separates two headings in a path of headings.
 SEPARATOR = " > "
 
 
 @dataclass
 class Section:
-    """A heading, the lines under it with all deeper headings, and the blocks that are its own."""
+    """A heading, the lines under it including deeper headings, and its own blocks."""
 
     parent: int | None
-    """Place of the section around it."""
+    """Index of the section around it."""
     level: int
     path: tuple[str, ...]
-    """The headings from the outermost to its own; those without words are left out."""
+    """The headings from the outermost to its own; those without words are omitted."""
     start_line: int
     end_line: int
     own: list[Block] = field(default_factory=list)
 
     @property
     def breadcrumbs(self) -> str | None:
-        """The path in one line; None when it is empty."""
+        """The path in one line; None if it is empty."""
         return SEPARATOR.join(self.path) or None
 
 
-def sections(document: Document, *, title: str) -> list[Section]:
+def sections(document: MarkdownDocument, *, title: str) -> list[Section]:
     """The sections in the order of the work, sections before those inside them.
 
-    What stands before the first heading is a section of level 1 that the work's title heads; so is a whole work
-    without headings.
+    Content before the first heading is a section of level 1 under the work's title; so is a whole work without
+    headings.
     """
     found: list[Section] = []
     around: list[_Open] = []

@@ -1,4 +1,4 @@
-"""Text as sentences, each with its lines."""
+"""Text split into sentences, each with its lines."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _LINK_TARGET = re.compile(r"\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 
 
 class Sentence(NamedTuple):
-    """A sentence, or as much of one as fits into a chunk."""
+    """A sentence, or a part of one that fits into a chunk."""
 
     text: str
     """Without line ends and spaces around it; never empty."""
@@ -24,7 +24,7 @@ class Sentence(NamedTuple):
 
 
 def count_words(markdown: str) -> int:
-    """The words of a text, without those of link targets; marks that hold no letter or digit are no words.
+    """The number of words of a text, without link targets; a word has at least one letter or digit.
 
     >>> count_words("- see [the **leaf**](http://example.org/a/b) - twice")
     4
@@ -33,9 +33,9 @@ def count_words(markdown: str) -> int:
 
 
 def sentences(block: Block, *, max_words: int) -> Iterator[Sentence]:
-    """The sentences of a block of text, in order. One of more than `max_words` words comes in pieces.
+    """The sentences of a block of text, in order. One of more than `max_words` words is split.
 
-    Where the block's text does not have a line for each of the block's lines, each sentence has the lines of all.
+    If the block's text does not have a line for each of the block's lines, each sentence has all lines of the block.
     """
     is_aligned = block.text.count("\n") == block.end_line - block.start_line
     for start, end in _spans(block.text):
@@ -52,7 +52,7 @@ def sentences(block: Block, *, max_words: int) -> Iterator[Sentence]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    # The splitter takes line ends for ends of sentences, and breaks down at some of the rarer spaces.
+    # The splitter treats line ends as ends of sentences, and fails at some of the rarer spaces.
     start = 0
     for sentence in sentencex.segment(_LANGUAGE, _SPACE.sub(" ", text)):
         yield start, start + len(sentence)

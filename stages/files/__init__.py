@@ -1,1 +1,1 @@
-"""What every reader of files does: rows, and problems with their places."""
+"""Shared by all parsers of files: rows, lines, and problems with file and line."""

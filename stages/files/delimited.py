@@ -1,4 +1,4 @@
-"""Files of rows and columns, read with line numbers and without losing a row."""
+"""Files of rows and columns, parsed with line numbers."""
 
 import csv
 import io
@@ -6,21 +6,21 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from stages.files.problems import Parsed
 
 
 class Separator(StrEnum):
-    """What stands between two cells."""
+    """The character between two cells."""
 
     COMMA = ","
     """Cells may be quoted."""
     TAB = "\t"
-    """Nothing is quoted: a double quote is a character that someone wrote down."""
+    """Nothing is quoted: a double quote is a character like any other."""
 
 
-class Row(NamedTuple):
-    """One line of a file: the cells of the asked columns, raw. A cell that the line is too short for is empty."""
+class DelimitedRow(NamedTuple):
+    """One line of a file: the raw cells of the requested columns. A cell beyond the end of the line is empty."""
 
     line: int
     cells: dict[str, str]
@@ -28,21 +28,21 @@ class Row(NamedTuple):
 
 def parse_rows(
     data: bytes, *, file: str, separator: Separator, columns: Sequence[str], header: Sequence[str] | None = None
-) -> Parsed[tuple[Row, ...]]:
-    r"""Read the asked columns of every row that is not blank; further columns are tolerated and left out.
+) -> Parsed[tuple[DelimitedRow, ...]]:
+    r"""Read the requested columns of every row that is not blank; further columns are ignored.
 
-    `header` names the columns of a file whose first line is a row already. A byte order mark is tolerated. Problems
-    name the file and the line, and never a cell. A header in TABs is told only as far as its names are known: a
-    transcript without a header starts with what was said.
+    `header` names the columns of a file without a header line. A byte order mark is ignored. Problems name the file and
+    the line, and never a cell. Of a header in TABs they show only known names, because a transcript without a header
+    starts with speech.
 
     >>> parse_rows(b"id,name\n7,x\n", file="a.csv", separator=Separator.COMMA, columns=["id"]).value
-    (Row(line=2, cells={'id': '7'}),)
+    (DelimitedRow(line=2, cells={'id': '7'}),)
     """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return Parsed((), (Problem(file=file, line=line, found="is not UTF-8", what_to_do="save it as UTF-8"),))
+        return Parsed((), (FileProblem(file=file, line=line, found="is not UTF-8", what_to_do="save it as UTF-8"),))
     source = io.StringIO(text, newline="\n")
     if separator is Separator.TAB:
         lines = csv.reader(source, delimiter=separator.value, quoting=csv.QUOTE_NONE)
@@ -51,9 +51,9 @@ def parse_rows(
     try:
         numbered = [(lines.line_num, cells) for cells in lines]
     except csv.Error as error:
-        found = f"cannot be cut into cells ({error})"
+        found = f"cannot be split into cells ({error})"
         what_to_do = "correct the quotes, the line end or the length of a cell there"
-        return Parsed((), (Problem(file=file, line=lines.line_num, found=found, what_to_do=what_to_do),))
+        return Parsed((), (FileProblem(file=file, line=lines.line_num, found=found, what_to_do=what_to_do),))
     if header is None:
         named = [name.strip() for name in numbered[0][1]] if numbered else []
         numbered = numbered[1:]
@@ -65,36 +65,38 @@ def parse_rows(
     body = [(line, cells) for line, cells in numbered if any(cell.strip() for cell in cells)]
     problems = [problem for line, cells in body for problem in _row_problems(cells, named, file=file, line=line)]
     position = {name: named.index(name) for name in columns}
-    rows = (Row(line, {name: "".join(cells[at : at + 1]) for name, at in position.items()}) for line, cells in body)
+    rows = (
+        DelimitedRow(line, {name: "".join(cells[at : at + 1]) for name, at in position.items()}) for line, cells in body
+    )
     return Parsed(tuple(rows), tuple(problems))
 
 
-def _row_problems(cells: list[str], header: list[str], *, file: str, line: int) -> Iterator[Problem]:
+def _row_problems(cells: list[str], header: list[str], *, file: str, line: int) -> Iterator[FileProblem]:
     if len(cells) > len(header):
         found = f"has {len(cells)} cells under {len(header)} columns"
-        yield Problem(file=file, line=line, found=found, what_to_do="remove the extra separators")
+        yield FileProblem(file=file, line=line, found=found, what_to_do="remove the extra separators")
     if any("\0" in cell for cell in cells):
-        found = "holds a NUL character, which Postgres cannot store"
-        yield Problem(file=file, line=line, found=found, what_to_do="remove it")
+        found = "contains a NUL character, which Postgres cannot store"
+        yield FileProblem(file=file, line=line, found=found, what_to_do="remove it")
 
 
 def _header_problems(
     header: list[str], *, file: str, separator: Separator, columns: Sequence[str]
-) -> Iterator[Problem]:
+) -> Iterator[FileProblem]:
     missing = [name for name in columns if name not in header]
     if missing:
-        found = f"lacks the columns {', '.join(missing)} and has {_told(header, separator, columns)}"
+        found = f"lacks the columns {', '.join(missing)} and has {_shown(header, separator, columns)}"
         what_to_do = f"separate the columns with a {separator.name} and name them in the first line"
-        yield Problem(file=file, line=1, found=found, what_to_do=what_to_do)
+        yield FileProblem(file=file, line=1, found=found, what_to_do=what_to_do)
     twice = [name for name in columns if header.count(name) > 1]
     if twice:
         found = f"has the columns {', '.join(twice)} more than once"
-        yield Problem(file=file, line=1, found=found, what_to_do="keep one of each")
+        yield FileProblem(file=file, line=1, found=found, what_to_do="keep one of each")
 
 
-def _told(header: list[str], separator: Separator, columns: Sequence[str]) -> str:
-    """The names in a header that may be told, and how many others there are."""
+def _shown(header: list[str], separator: Separator, columns: Sequence[str]) -> str:
+    """The names in a header that may be shown, and the number of others."""
     expected = {name.casefold() for name in columns}
-    told = [name[:40] for name in header if separator is Separator.COMMA or name.casefold() in expected]
-    others = len(header) - len(told)
-    return ", ".join([*told, *([f"{others} of other names"] if others else [])]) or "none"
+    shown = [name[:40] for name in header if separator is Separator.COMMA or name.casefold() in expected]
+    others = len(header) - len(shown)
+    return ", ".join([*shown, *([f"{others} of other names"] if others else [])]) or "none"

@@ -14,7 +14,7 @@ def assemble_prompt(
     references: Mapping[PHQ8Item, tuple[Reference, ...]],
     chunk_texts: Mapping[int, str],
     *,
-    severity_mode: SeverityMode = "strict",
+    severity_mode: SeverityMode,
 ) -> AssembledPrompt:
     """The prompt about one participant; no references make it a zero-shot prompt.
 

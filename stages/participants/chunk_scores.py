@@ -13,16 +13,17 @@ from stages.replies import parse_reply
 from stages.replies.strict import json_type
 from stages.replies.whole_reply import whole_reply
 
+_MAX_TOKENS = 256
+"""Of a reply: eight numbers or nulls."""
 
-async def score_chunk(
-    text: str, *, chat: ChatModel, model: str, timeout_s: float, max_tokens: int | None = 256
-) -> ChunkScores:
+
+async def score_chunk(text: str, *, chat: ChatModel, model: str, timeout_s: float) -> ChunkScores:
     """Ask once about one chunk.
 
     Raises LLMResponseParseError and ScoringSchemaError when the reply cannot be used, and what the model's client
     raises, as it is. A reply that cannot be used never becomes eight nulls.
     """
-    reply = await chat.chat(chunk_scores_call(text, model=model, timeout_s=timeout_s, max_tokens=max_tokens))
+    reply = await chat.chat(chunk_scores_call(text, model=model, timeout_s=timeout_s))
     raw = whole_reply(reply)
     parsed = parse_reply(raw)
     return ChunkScores(
@@ -30,18 +31,18 @@ async def score_chunk(
         model_digest=reply.digest,
         prompt_hash=PROMPT_HASH,
         scores=chunk_scores_of(parsed.value, raw=raw),
-        repairs=parsed.rungs,
+        repairs=parsed.repairs,
     )
 
 
-def chunk_scores_call(text: str, *, model: str, timeout_s: float, max_tokens: int | None = 256) -> ChatCall:
+def chunk_scores_call(text: str, *, model: str, timeout_s: float) -> ChatCall:
     """The call about one chunk, always at temperature 0."""
     return ChatCall(
         model=model,
         messages=chunk_scores_messages(text),
         json_mode=True,
         json_schema=dict(CHUNK_SCORES_JSON_SCHEMA),
-        max_tokens=max_tokens,
+        max_tokens=_MAX_TOKENS,
         timeout_s=timeout_s,
         purpose="score chunk",
     )

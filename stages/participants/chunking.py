@@ -1,7 +1,7 @@
 """A transcript in overlapping windows of lines: the chunks of the reference index."""
 
 
-def chunk_transcript(text: str, *, size: int = 8, step: int = 2, min_chars: int = 8) -> tuple[str, ...]:
+def chunk_transcript(text: str, *, size: int, step: int, min_chars: int) -> tuple[str, ...]:
     """The windows of `size` lines, each `step` lines after the one before, in order.
 
     Blank lines at the end do not count. Lines that are left over get a last window that ends with the text, unless

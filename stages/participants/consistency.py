@@ -23,8 +23,8 @@ async def score_by_consistency(
     extracted: ExtractedEvidence,
     chat: ChatModel,
     plan: ScoringPlan,
-    samples: int = 5,
-    temperature: float = 0.2,
+    samples: int,
+    temperature: float,
 ) -> ParticipantScores:
     """The scores of one participant by `samples` replies at `temperature`, whatever the plan's own temperature.
 
@@ -63,7 +63,7 @@ async def score_by_consistency(
         items=items,
         totals=totals_of(item.score for item in items.values()),
         reasks=tuple(reason for sample in usable for reason in sample.reasks),
-        repairs=tuple(rung for sample in usable for rung in sample.parsed.rungs),
+        repairs=tuple(repair for sample in usable for repair in sample.parsed.repairs),
         failed_samples=len(failed),
     )
 

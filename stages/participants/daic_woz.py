@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from schemas.values.interviews import DataSet, Labels, Problem
+from schemas.values.interviews import DataSet, FileProblem, Labels
 from stages.files.problems import Parsed
 from stages.participants.labels import parse_gender_labels, parse_item_labels, parse_total_labels
 from stages.participants.paper_metadata import METADATA_FILE, check_paper_metadata
@@ -62,7 +62,7 @@ def parse_data_set(files: Mapping[str, bytes], *, patch_missing_items: bool = Fa
     problems = tuple(problem for parsed in parts for problem in parsed.problems)
     if not parts:
         what_to_do = "name the folder that holds transcripts/ and the label files"
-        problems = (Problem(file=".", line=None, found="no file of the DAIC-WOZ layout", what_to_do=what_to_do),)
+        problems = (FileProblem(file=".", line=None, found="no file of the DAIC-WOZ layout", what_to_do=what_to_do),)
     if not problems:
         problems = (
             *_told_twice({file: parsed.value for file, parsed in labels.items()}),
@@ -75,7 +75,7 @@ def parse_data_set(files: Mapping[str, bytes], *, patch_missing_items: bool = Fa
     return Parsed(data_set, problems)
 
 
-def _told_twice(labels: Mapping[str, Sequence[Labels]]) -> Iterator[Problem]:
+def _told_twice(labels: Mapping[str, Sequence[Labels]]) -> Iterator[FileProblem]:
     first: dict[int, tuple[str, Labels]] = {}
     for file, rows in labels.items():
         for label in rows:
@@ -89,7 +89,7 @@ def _told_twice(labels: Mapping[str, Sequence[Labels]]) -> Iterator[Problem]:
                 yield _difference(file, f"{who} has another gender in {earlier_file}", "make the two agree")
 
 
-def _in_two_paper_splits(data_set: DataSet) -> Iterator[Problem]:
+def _in_two_paper_splits(data_set: DataSet) -> Iterator[FileProblem]:
     first: dict[int, str] = {}
     for name, file in PAPER_FILES.items():
         ids = data_set.splits[name].participant_ids if name in data_set.splits else ()
@@ -99,7 +99,7 @@ def _in_two_paper_splits(data_set: DataSet) -> Iterator[Problem]:
                 yield _difference(file, f"participant {participant_id} stands also in {earlier}", "keep one of them")
 
 
-def _without_item_labels(data_set: DataSet) -> Iterator[Problem]:
+def _without_item_labels(data_set: DataSet) -> Iterator[FileProblem]:
     if not data_set.splits.keys() & ITEM_LABEL_FILES.keys():
         return
     labelled = {participant_id for participant_id, label in data_set.labels.items() if label.items is not None}
@@ -111,7 +111,7 @@ def _without_item_labels(data_set: DataSet) -> Iterator[Problem]:
             yield _difference(file, found, f"add them to {' or '.join(ITEM_LABEL_FILES.values())}")
 
 
-def _without_transcript(data_set: DataSet) -> Iterator[Problem]:
+def _without_transcript(data_set: DataSet) -> Iterator[FileProblem]:
     if not data_set.transcripts:
         return
     for name, split in data_set.splits.items():
@@ -122,5 +122,5 @@ def _without_transcript(data_set: DataSet) -> Iterator[Problem]:
             yield _difference(file, found, "add <id>_P/<id>_TRANSCRIPT.csv for each, or take them out")
 
 
-def _difference(file: str, found: str, what_to_do: str) -> Problem:
-    return Problem(file=file, line=None, found=found, what_to_do=what_to_do)
+def _difference(file: str, found: str, what_to_do: str) -> FileProblem:
+    return FileProblem(file=file, line=None, found=found, what_to_do=what_to_do)

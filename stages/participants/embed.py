@@ -11,7 +11,7 @@ from stages.ports import Embedder, Vectors
 from stages.vectors import unit_rows
 
 
-class Embedded(NamedTuple):
+class EvidenceVectors(NamedTuple):
     """What was embedded, and the vectors: one row of length 1 per item, in the order of `evidence.items`."""
 
     evidence: EmbeddedEvidence
@@ -29,9 +29,9 @@ async def embed_evidence(
     embedder: Embedder,
     dimension: int,
     timeout_s: float,
-    min_evidence_chars: int = 8,
-    batch: bool = True,
-) -> Embedded:
+    min_evidence_chars: int,
+    batch: bool,
+) -> EvidenceVectors:
     """Embed the items with at least `min_evidence_chars` characters of evidence, in the order of the questionnaire.
 
     In batch mode all texts go in one call, otherwise each in its own. Without any such item the embedder is not
@@ -52,7 +52,7 @@ async def embed_evidence(
         items=tuple(texts),
         embedding_calls=len(calls),
     )
-    return Embedded(evidence, np.concatenate([np.empty((0, dimension), dtype=np.float32), *matrices]))
+    return EvidenceVectors(evidence, np.concatenate([np.empty((0, dimension), dtype=np.float32), *matrices]))
 
 
 def _calls(texts: list[str], *, batch: bool) -> list[list[str]]:

@@ -19,9 +19,8 @@ async def extract_evidence(
     chat: ChatModel,
     model: str,
     timeout_s: float,
-    temperature: float = 0.0,
-    max_tokens: int | None = None,
-    grounding: GroundingCheck | None = None,
+    temperature: float,
+    grounding: GroundingCheck,
 ) -> ExtractedEvidence:
     """Ask the model once for the quotes of all items, and keep those that the grounding check finds.
 
@@ -31,14 +30,12 @@ async def extract_evidence(
     evidence.
     """
     refuse_blank(transcript)
-    call = extraction_call(transcript, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens)
+    call = extraction_call(transcript, model=model, timeout_s=timeout_s, temperature=temperature)
     parsed = parse_reply(whole_reply(await chat.chat(call)))
-    return _grounded(EvidenceExtractor.LLM, parsed.value, transcript, grounding, repairs=parsed.rungs)
+    return _grounded(EvidenceExtractor.LLM, parsed.value, transcript, grounding, repairs=parsed.repairs)
 
 
-def given_evidence(
-    evidence: Mapping[str, object], transcript: str, *, grounding: GroundingCheck | None = None
-) -> ExtractedEvidence:
+def given_evidence(evidence: Mapping[str, object], transcript: str, *, grounding: GroundingCheck) -> ExtractedEvidence:
     """The quotes of a submitted object, whose keys are evidence keys, under the same checks as a model's.
 
     Raises EvidenceSchemaError, EvidenceGroundingError and EmptyTranscriptError.
@@ -47,9 +44,7 @@ def given_evidence(
     return _grounded(EvidenceExtractor.GIVEN, evidence, transcript, grounding)
 
 
-def extraction_call(
-    transcript: str, *, model: str, timeout_s: float, temperature: float = 0.0, max_tokens: int | None = None
-) -> ChatCall:
+def extraction_call(transcript: str, *, model: str, timeout_s: float, temperature: float) -> ChatCall:
     """The one call that extracts the evidence of a transcript."""
     return ChatCall(
         model=model,
@@ -57,7 +52,6 @@ def extraction_call(
         temperature=temperature,
         json_mode=True,
         json_schema=dict(EVIDENCE_JSON_SCHEMA),
-        max_tokens=max_tokens,
         timeout_s=timeout_s,
         purpose="extract evidence",
     )
@@ -67,9 +61,9 @@ def _grounded(
     extractor: EvidenceExtractor,
     evidence: Mapping[str, object],
     transcript: str,
-    grounding: GroundingCheck | None,
+    grounding: GroundingCheck,
     *,
     repairs: tuple[str, ...] = (),
 ) -> ExtractedEvidence:
-    kept = keep_grounded(quotes_per_item(evidence), transcript, grounding or GroundingCheck())
+    kept = keep_grounded(quotes_per_item(evidence), transcript, grounding)
     return ExtractedEvidence(extractor=extractor, quotes=kept.quotes, rejected=kept.rejected, repairs=repairs)

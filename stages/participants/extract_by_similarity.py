@@ -18,8 +18,8 @@ async def extract_by_similarity(
     *,
     embedder: Embedder,
     timeout_s: float,
-    threshold: float = 0.70,
-    max_quotes: int = 3,
+    threshold: float,
+    max_quotes: int,
     speaker: str = "Participant",
 ) -> ExtractedEvidence:
     """Quote, per item, up to `max_quotes` utterances of the speaker whose similarity to the item is >= `threshold`.

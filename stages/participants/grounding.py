@@ -22,12 +22,12 @@ _TAG = re.compile(r"<[^<>\n]*>")
 class GroundingCheck(Value):
     """How quotes are held against the transcript."""
 
-    enabled: bool = True
-    mode: GroundingMode = "substring"
+    enabled: bool
+    mode: GroundingMode
     """`fuzzy` also takes quotes that nearly stand there."""
-    fuzzy_threshold: float = Field(default=0.85, ge=0.5, le=1.0)
+    fuzzy_threshold: float = Field(ge=0.5, le=1.0)
     """From which share of the best partial match `fuzzy` takes a quote."""
-    fail_on_all_rejected: bool = False
+    fail_on_all_rejected: bool
     """Raise EvidenceGroundingError when there were quotes and none is grounded; otherwise go on without evidence."""
 
 

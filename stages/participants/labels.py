@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Literal, cast
 
-from schemas.values.interviews import Labels, Problem
+from schemas.values.interviews import FileProblem, Labels
 from schemas.values.phq8 import PHQ8Item
-from stages.files.delimited import Row, Separator, parse_rows
+from stages.files.delimited import DelimitedRow, Separator, parse_rows
 from stages.files.problems import Parsed
 
 DEPRESSED_FROM = 10
@@ -62,12 +62,12 @@ def patch_missing_item(items: Mapping[PHQ8Item, int | None], *, score: int) -> d
 class _Cells:
     """The cells of one row. What is wrong with them gathers in `problems`."""
 
-    def __init__(self, row: Row, file: str) -> None:
+    def __init__(self, row: DelimitedRow, file: str) -> None:
         self._row, self._file = row, file
-        self.problems: list[Problem] = []
+        self.problems: list[FileProblem] = []
 
     def report(self, found: str, what_to_do: str) -> None:
-        self.problems.append(Problem(file=self._file, line=self._row.line, found=found, what_to_do=what_to_do))
+        self.problems.append(FileProblem(file=self._file, line=self._row.line, found=found, what_to_do=what_to_do))
 
     def is_blank(self, column: str) -> bool:
         return not self._row.cells[column].strip()

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel, ValidationError
 
-from schemas.values.interviews import Problem, Split
+from schemas.values.interviews import FileProblem, Split
+from stages.files.problems import validation_problems
 from stages.participants.splits import PAPER_FILES
 
 METADATA_FILE = "paper_splits/paper_split_metadata.json"
@@ -15,14 +16,14 @@ class _Metadata(BaseModel):
     actual_sizes: dict[str, int] = {}
 
 
-def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterator[Problem]:
+def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterator[FileProblem]:
     """A problem for each paper split whose ids or size in the description are not those of its CSV."""
     try:
         metadata = _Metadata.model_validate_json(data)
     except ValidationError as error:
-        for mistake in error.errors(include_input=False, include_url=False):
-            where = ".".join(map(str, mistake["loc"])) or "the file"
-            yield _problem(f"{where}: {mistake['msg']}", "correct it, or take the file away")
+        yield from validation_problems(
+            error, file=METADATA_FILE, line=None, what_to_do="correct it, or take the file away"
+        )
         return
     for name in PAPER_FILES:
         part = name.removeprefix("paper-")
@@ -35,5 +36,5 @@ def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterato
             yield _problem(f"{part} has the size {size} and its CSV {len(in_csv)} ids", "make the two agree")
 
 
-def _problem(found: str, what_to_do: str) -> Problem:
-    return Problem(file=METADATA_FILE, line=None, found=found, what_to_do=what_to_do)
+def _problem(found: str, what_to_do: str) -> FileProblem:
+    return FileProblem(file=METADATA_FILE, line=None, found=found, what_to_do=what_to_do)

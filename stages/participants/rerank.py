@@ -26,9 +26,9 @@ def fit(reference: Reference) -> float:
 def rank_references(
     retrieved: RetrievedReferences,
     *,
-    min_similarity: float = 0.0,
-    top_k: int = 2,
-    max_chars: int = 0,
+    min_similarity: float,
+    top_k: int,
+    max_chars: int,
     repeats: Repeats = nothing_repeats,
 ) -> RankedReferences:
     """Order and guard the references of every item, each for itself."""

@@ -21,11 +21,11 @@ async def rerank_by_cross_encoder(
     chunk_texts: Mapping[int, str],
     scorer: PairScorer,
     timeout_s: float,
-    batch_size: int = 8,
-    max_tokens: int = 512,
-    min_similarity: float = 0.0,
-    top_k: int = 2,
-    max_chars: int = 0,
+    batch_size: int,
+    max_tokens: int,
+    min_similarity: float,
+    top_k: int,
+    max_chars: int,
     repeats: Repeats = nothing_repeats,
 ) -> RankedReferences:
     """Score the references that reach the threshold, order them by that, and guard them as `rank_references` does.

@@ -14,8 +14,8 @@ async def retrieve_references(
     index_id: int,
     participant_id: int,
     candidates: int,
-    tagged_only: bool = False,
-    score_source: ScoreSource = "participant",
+    tagged_only: bool,
+    score_source: ScoreSource,
 ) -> RetrievedReferences:
     """The `candidates` nearest chunks for each embedded item, in one round trip; other items have none.
 

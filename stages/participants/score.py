@@ -26,18 +26,17 @@ class ScoringPlan:
 
     model: str
     timeout_s: float
-    temperature: float = 0.0
-    retries: int = 5
+    temperature: float
+    retries: int
     """Re-asks per call, 0..10."""
-    max_tokens: int | None = None
-    hold_to_schema: bool = False
+    hold_to_schema: bool
     """Have the server hold the reply to the schema; the model then cannot think aloud before it answers."""
-    max_text_chars: int | None = None
+    max_text_chars: int | None
     """How long the schema lets each evidence and each reason get."""
-    severity_mode: SeverityMode = "strict"
+    severity_mode: SeverityMode
     """The one that the prompt was assembled with."""
-    track_na_reasons: bool = True
-    token_signals: bool = False
+    track_na_reasons: bool
+    token_signals: bool
     """Ask for the log-probabilities that token signals are made of."""
 
 
@@ -68,7 +67,7 @@ async def score_participant(
         items=items,
         totals=totals_of(item.score for item in items.values()),
         reasks=usable.reasks,
-        repairs=usable.parsed.rungs,
+        repairs=usable.parsed.repairs,
     )
 
 
@@ -80,7 +79,6 @@ def scoring_call(prompt: AssembledPrompt, *, plan: ScoringPlan, sample: int = 0)
         messages=prompt.messages,
         temperature=plan.temperature,
         json_schema=schema if plan.hold_to_schema else None,
-        max_tokens=plan.max_tokens,
         sample=sample,
         top_logprobs=TOP_LOGPROBS if plan.token_signals else 0,
         timeout_s=plan.timeout_s,

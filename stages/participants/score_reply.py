@@ -15,10 +15,10 @@ _FENCED_BLOCK = re.compile(r"```(?:json)?(.*?)```", re.DOTALL | re.IGNORECASE)
 
 
 class ParsedScores(NamedTuple):
-    """The answers on all items, and the rungs of the parse ladder that it took to read them."""
+    """The answers on all items, and the repairs of the parse ladder that it took to read them."""
 
     answers: dict[PHQ8Item, ItemAnswer]
-    rungs: tuple[str, ...]
+    repairs: tuple[str, ...]
 
 
 def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
@@ -34,7 +34,7 @@ def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
         parsed = parse_reply(text)
     except LLMResponseParseError as error:
         raise LLMResponseParseError(raw, error.parse_error) from None
-    return ParsedScores(item_answers(parsed.value, raw=raw, severity_mode=severity_mode), parsed.rungs)
+    return ParsedScores(item_answers(parsed.value, raw=raw, severity_mode=severity_mode), parsed.repairs)
 
 
 def object_text(raw: str) -> str | None:

@@ -20,7 +20,7 @@ _SCORES = range(4)
 _CONFIDENCES = range(1, 6)
 
 
-def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None = None) -> dict[str, Any]:
+def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None) -> dict[str, Any]:
     """What a model's server can be asked to hold the reply to.
 
     A reply under this schema starts with the answer: there is no room to think aloud before it. The reason stands

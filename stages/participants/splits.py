@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet, Problem, Split
+from schemas.values.interviews import DataSet, FileProblem, Split
 from stages.files.delimited import Separator, parse_rows
 from stages.files.problems import Parsed
 from stages.texts.hashes import short_hash
@@ -67,10 +67,10 @@ def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
         cell = row.cells["Participant_ID"].strip()
         if not (cell.isascii() and cell.isdigit()):
             found, what_to_do = "Participant_ID is no whole number", "write the participant's number"
-            problems.append(Problem(file=file, line=row.line, found=found, what_to_do=what_to_do))
+            problems.append(FileProblem(file=file, line=row.line, found=found, what_to_do=what_to_do))
         elif lines.setdefault(int(cell), row.line) != row.line:
             found = f"participant {int(cell)} stands already in line {lines[int(cell)]}"
-            problems.append(Problem(file=file, line=row.line, found=found, what_to_do="keep one of them"))
+            problems.append(FileProblem(file=file, line=row.line, found=found, what_to_do="keep one of them"))
     return Parsed(split_of(name, tuple(lines), data=data), tuple(problems))
 
 

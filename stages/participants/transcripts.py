@@ -4,8 +4,8 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator
 
-from schemas.values.interviews import Problem, Transcript, Utterance
-from stages.files.delimited import Row, Separator, parse_rows
+from schemas.values.interviews import FileProblem, Transcript, Utterance
+from stages.files.delimited import DelimitedRow, Separator, parse_rows
 from stages.files.problems import Parsed
 
 COLUMNS = ("start_time", "stop_time", "speaker", "value")
@@ -23,7 +23,7 @@ def parse_transcript(data: bytes, *, file: str, participant_id: int) -> Parsed[T
     problems += tuple(problem for row in spoken for problem in _time_problems(row, file=file))
     if not spoken and not problems:
         what_to_do = "restore it, or take its folder out of the data set"
-        empty = Problem(file=file, line=None, found="has no utterance with text", what_to_do=what_to_do)
+        empty = FileProblem(file=file, line=None, found="has no utterance with text", what_to_do=what_to_do)
         problems += (empty,)
     return Parsed(transcript_of(participant_id, (_utterance(row) for row in spoken)), problems)
 
@@ -40,7 +40,7 @@ def transcript_of(participant_id: int, utterances: Iterable[Utterance]) -> Trans
     return Transcript(participant_id=participant_id, text=text, sha256=sha256, utterances=kept)
 
 
-def _utterance(row: Row) -> Utterance:
+def _utterance(row: DelimitedRow) -> Utterance:
     return Utterance(
         speaker=row.cells["speaker"].strip(),
         value=row.cells["value"],
@@ -49,11 +49,13 @@ def _utterance(row: Row) -> Utterance:
     )
 
 
-def _time_problems(row: Row, *, file: str) -> Iterator[Problem]:
+def _time_problems(row: DelimitedRow, *, file: str) -> Iterator[FileProblem]:
     for column in ("start_time", "stop_time"):
         if row.cells[column].strip() and _seconds(row.cells[column]) is None:
             found = f"{column} is not a number of seconds"
-            yield Problem(file=file, line=row.line, found=found, what_to_do="write it like 12.345, or leave it blank")
+            yield FileProblem(
+                file=file, line=row.line, found=found, what_to_do="write it like 12.345, or leave it blank"
+            )
 
 
 def _seconds(cell: str) -> float | None:

@@ -1,7 +1,6 @@
 """Stage `validate`: a language model accepts or rejects each reference (CRAG; Specs 36 and 38)."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
 from schemas.values.chat import ChatCall
@@ -18,7 +17,7 @@ from stages.participants.chunk_texts import text_of
 from stages.participants.embed import evidence_text
 from stages.participants.validate_prompt import verdict_messages
 from stages.ports import ChatModel
-from stages.replies.verdict import VERDICT_JSON_SCHEMA, decision_of
+from stages.replies.verdict import VERDICT_JSON_SCHEMA, VERDICT_MAX_TOKENS, decision_of
 from stages.replies.whole_reply import whole_reply
 
 Ask = Callable[[int, Reference], Awaitable[Decision]]
@@ -45,22 +44,16 @@ async def validate_references(
     chat: ChatModel,
     model: str,
     timeout_s: float,
-    max_refs: int = 2,
-    max_chars: int | None = 4000,
-    max_tokens: int | None = 256,
-    concurrency: int = 1,
+    max_refs: int,
+    max_chars: int | None,
 ) -> ValidatedReferences:
     """Walk each item's references in order, one call each, until `max_refs` are accepted; keep those alone.
 
-    `unsure` keeps a reference out as `reject` does. Up to `concurrency` items are walked at a time; the order of
-    references and verdicts does not depend on it. Of each passage the model sees `max_chars` characters at most.
+    `unsure` keeps a reference out as `reject` does. Of each passage the model sees `max_chars` characters at most.
 
     Raises LLMResponseParseError for a reply that is not exactly one verdict, InputChangedError when the text of a
-    chunk is not the one that was ranked, and what the model's client raises, as it is; the calls that are still
-    under way are cancelled then.
+    chunk is not the one that was ranked, and what the model's client raises, as it is.
     """
-    pending = iter([(item, references) for item, references in ranked.items.items() if references])
-    judged: dict[PHQ8Item, Judged] = {}
 
     async def judge_item(item: PHQ8Item, references: tuple[Reference, ...]) -> Judged:
         evidence = evidence_text(extracted.quotes[item])
@@ -74,22 +67,17 @@ async def validate_references(
                 reference=text_of(reference, chunk_texts),
                 score=reference.score,
                 max_chars=max_chars,
-                max_tokens=max_tokens,
                 timeout_s=timeout_s,
             )
             return decision_of(whole_reply(await chat.chat(call)))
 
         return await judge(references, ask=ask, max_refs=max_refs)
 
-    async def judge_pending() -> None:
-        for item, references in pending:
-            judged[item] = await judge_item(item, references)
-
-    await _all_or_first_error([judge_pending() for _ in range(concurrency)])
+    judged = {item: await judge_item(item, references) for item, references in ranked.items.items() if references}
     return ValidatedReferences(
         validator=model,
         items={item: judged[item].accepted if references else () for item, references in ranked.items.items()},
-        verdicts={item: judged[item].verdicts for item, references in ranked.items.items() if references},
+        verdicts={item: of_item.verdicts for item, of_item in judged.items()},
     )
 
 
@@ -116,8 +104,7 @@ def verdict_call(
     reference: str,
     score: int | None,
     timeout_s: float,
-    max_chars: int | None = 4000,
-    max_tokens: int | None = 256,
+    max_chars: int | None,
 ) -> ChatCall:
     """The call about one reference, always at temperature 0."""
     return ChatCall(
@@ -125,18 +112,7 @@ def verdict_call(
         messages=verdict_messages(item, evidence=evidence, reference=reference, score=score, max_chars=max_chars),
         json_mode=True,
         json_schema=dict(VERDICT_JSON_SCHEMA),
-        max_tokens=max_tokens,
+        max_tokens=VERDICT_MAX_TOKENS,
         timeout_s=timeout_s,
         purpose=f"validate {item.evidence_key} rank {rank}",
     )
-
-
-async def _all_or_first_error(walks: Iterable[Coroutine[None, None, None]]) -> None:
-    """Wait for all; on the first error end the others and raise it as it is, which a TaskGroup would wrap."""
-    tasks = [asyncio.create_task(walk) for walk in walks]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

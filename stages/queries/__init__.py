@@ -1,1 +1,1 @@
-"""The stages of a query job: from a question to an answer with sources."""
+"""The stages of a query job: from a query to an answer with sources."""

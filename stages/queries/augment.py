@@ -31,13 +31,13 @@ def augment_prompt(
     parents: Mapping[int, CorpusChunk],
     template: str,
     template_version: int,
-    top_n: int = 5,
+    top_n: int,
 ) -> AugmentedPrompt:
-    """The prompt with the first `top_n` passages of the consolidated context, in its order.
+    """The prompt with the first `top_n` passages of the consolidated context, in that order.
 
-    When consolidation was left out (None), or left no passage, the retrieved chunks take their place, best score
-    first, and `context_source` says so; without any of them the prompt says that there is no context. Titles are by
-    work id, heading chunks around the passages by id. Raises TemplateError for a template that cannot be filled in.
+    When consolidation was skipped (None), or left no passage, the retrieved chunks are used instead, best score
+    first. `context_source` records which; without chunks either, the prompt states that there is no context. Titles are
+    by work id, heading chunks around the passages by id. Raises TemplateError for a template that cannot be filled in.
     """
     source, passages = _context(consolidated, retrieved, parents)
     shown = [
@@ -65,7 +65,7 @@ def augment_prompt(
 
 
 def source_block(source: Source, passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -> str:
-    """One source: its label, work, headings and lines, and under them its text."""
+    """One source: a line with its label, work, headings and lines, then its text."""
     heading = nearest_heading(passage.parent_id, parents)
     chain = passage.heading_chain or ((heading,) if heading else ())
     path = " > ".join(_one_line(part) for part in (source.title, *chain))

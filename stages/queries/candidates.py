@@ -1,4 +1,4 @@
-"""A chunk on its way through the stage `rerank`."""
+"""What rankers score."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import FusedHit
 
 
-class Candidate(NamedTuple):
-    """A retrieved chunk, and the text that is ranked for it."""
+class RankingCandidate(NamedTuple):
+    """A retrieved chunk and the text that rankers score for it."""
 
     chunk: CorpusChunk
     hit: FusedHit

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 _MARKDOWN = MarkdownIt("commonmark").disable(
     ["link", "image", "reference", "autolink", "html_inline", "html_block", "code"]
 )
-"""Labels are no links, whatever stands behind them, and an answer's indented lines are no code."""
+"""Labels are not links, whatever follows them, and indented lines of an answer are not code."""
 
 CITATION: Final = re.compile(r"\[(S[1-9]\d*(?:\s*[,;]\s*S[1-9]\d*)*)\]")
 """`[S1]`, or `[S1, S2]`."""
@@ -22,13 +22,13 @@ class Citations(NamedTuple):
     """Labels in order of first mention, each once."""
 
     known: tuple[str, ...]
-    """Those that the prompt has."""
+    """Labels of sources in the prompt."""
     unknown: tuple[str, ...]
-    """Those that it does not have."""
+    """Other labels."""
 
 
 def citations(answer: str, labels: Collection[str]) -> Citations:
-    """What an answer, which is markdown, cites: `[S1]`, and `[S1, S2]` for several. Code cites nothing.
+    """The labels that an answer in markdown cites: `[S1]`, or `[S1, S2]` for several. Labels in code do not count.
 
     >>> citations("So it is [S2][S9], though not `x[S1]`.", ["S1", "S2"])
     Citations(known=('S2',), unknown=('S9',))

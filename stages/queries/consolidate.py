@@ -1,4 +1,4 @@
-"""Stage `consolidate`: the chunks as passages of their works."""
+"""Stage `consolidate`: chunks merged into passages of their works."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,17 +15,17 @@ def consolidate_chunks(
     parents: Mapping[int, CorpusChunk],
     works: Mapping[int, WorkText],
     work_hashes: Mapping[int, str],
-    coverage_threshold: float = 0.5,
-    line_gap: int = 7,
-    min_content_length: int = 350,
-    enrich_from_md: bool = True,
+    coverage_threshold: float,
+    line_gap: int,
+    min_content_length: int,
+    enrich_from_md: bool,
 ) -> ConsolidatedContext:
-    """Merge chunks of one section, best score first, and leave out passages under `min_content_length` characters.
+    """Merge chunks of one section, best score first, and drop passages of fewer than `min_content_length` characters.
 
-    `parents` has the heading chunks around the chunks, up to the outermost, by id; a parent that it lacks joins
-    neighbours and covers nothing. A passage has the best score of its chunks; equal scores keep the order in which
-    the chunks came. Raises WorkChangedError when the text of a work of the chunks is gone, or is not the one that
-    they were ranked with (`work_hashes`).
+    `parents` has the heading chunks around the chunks, up to the outermost, by id. Chunks whose parent is absent there
+    are joined with their neighbours only. A passage has the best score of its chunks; equal scores keep the order of
+    the chunks. Raises WorkChangedError when the text of a work is deleted, or differs from the one that the chunks were
+    ranked with (`work_hashes`).
     """
     refuse_changed(works, {chunk.work_id: work_hashes[chunk.work_id] for chunk in chunks})
     rules = MergeRules(coverage_threshold, line_gap, enrich_from_md)

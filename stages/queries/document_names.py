@@ -1,4 +1,4 @@
-"""What judgements call a work."""
+"""The name of a work in relevance judgements."""
 
 from pathlib import PurePath
 
@@ -6,7 +6,7 @@ _MARKDOWN = (".md", ".markdown")
 
 
 def document_name(source_path: str | None, title: str) -> str:
-    """The name of the file that a work was imported from, without the suffix of markdown; without a file its title.
+    """The name of the file that a work was imported from, without a markdown suffix; its title if there is no file.
 
     >>> document_name("/data/scifact/31715818.md", "Biomaterials"), document_name(None, "Biomaterials")
     ('31715818', 'Biomaterials')

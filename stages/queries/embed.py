@@ -10,14 +10,14 @@ from stages.vectors import unit_rows
 
 
 class EmbeddedTexts(NamedTuple):
-    """What was embedded, and the vectors: one row of length 1 per text, in the order of `embedded.texts`."""
+    """A description of the texts, and the vectors: one row of length 1 per text, in the order of `embedded.texts`."""
 
     embedded: EmbeddedQuery
     vectors: Vectors
 
 
 def query_texts(query: str, expansion: Expansion) -> list[tuple[QueryText, str]]:
-    """The question, then every search phrase, then the made-up answer where there is one."""
+    """The query, then every search phrase, then the hypothetical answer (HyDE) if there is one."""
     texts = [(QueryText.ORIGINAL, query), *((QueryText.MQE, phrase) for phrase in expansion.queries)]
     return [*texts, (QueryText.HYDE, expansion.hyde_answer)] if expansion.hyde_answer else texts
 
@@ -31,11 +31,11 @@ async def embed_query(
     digest: str,
     timeout_s: float,
 ) -> EmbeddedTexts:
-    """Embed all texts of a query in one call, with the weights that the corpus was embedded with.
+    """Embed all texts of a query in one call, with the model weights that the corpus was embedded with.
 
-    `dimension` and `digest` are the corpus's; an empty digest, on either side, is not known and not compared. Raises
-    EmbeddingArtifactMismatchError for other weights, without a call; what `unit_rows` raises; and what the embedder
-    raises, as it is.
+    `dimension` and `digest` are those of the corpus; an empty digest, on either side, is unknown and not compared.
+    Raises EmbeddingArtifactMismatchError for other weights, before any call; what `unit_rows` raises; and the
+    embedder's errors unchanged.
     """
     found = await same_weights(embedder, digest)
     texts = query_texts(query, expansion)
@@ -49,7 +49,7 @@ async def embed_query(
 async def embed_question_tokens(
     query: str, *, embedder: TokenEmbedder, dimension: int, digest: str, timeout_s: float
 ) -> Vectors:
-    """One row of length 1 per token of the question, by the weights that the corpus was embedded with.
+    """One row of length 1 per token of the query, with the model weights that the corpus was embedded with.
 
     Raises as `embed_query` does.
     """
@@ -59,11 +59,11 @@ async def embed_question_tokens(
 
 
 async def same_weights(embedder: Embedder | TokenEmbedder, digest: str) -> str:
-    """The digest of an embedder. Raises EmbeddingArtifactMismatchError where the corpus's is known to be another."""
+    """The digest of an embedder. Raises EmbeddingArtifactMismatchError when the corpus has another known digest."""
     found = await embedder.digest()
     if digest and found and digest != found:
         raise EmbeddingArtifactMismatchError(
-            f"The corpus was embedded by {digest[:12]} and model '{embedder.name}' is now {found[:12]}; "
-            "embed the corpus anew, or bring the model back."
+            f"The corpus was embedded with weights {digest[:12]}, and model '{embedder.name}' now has {found[:12]}; "
+            "embed the corpus again, or restore the model."
         )
     return found

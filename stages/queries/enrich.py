@@ -1,4 +1,4 @@
-"""Short chunks with the lines around them."""
+"""Short chunks extended by the lines around them."""
 
 from schemas.values.corpora import CorpusChunk
 from stages.corpora.lines import passage
@@ -9,14 +9,13 @@ def enriched_content(
     chunk: CorpusChunk,
     work: WorkText,
     *,
-    min_content_length: int = 750,
-    lines_above: int = 0,
-    lines_below: int = 13,
+    min_content_length: int,
+    lines_above: int,
+    lines_below: int,
 ) -> str:
-    """The content; when it has fewer than `min_content_length` characters, between the lines around it.
+    """The content; with fewer than `min_content_length` characters, it is extended by the lines above and below.
 
-    Blank lines part it from them. Lines beyond either end of the work are not there, and blank surroundings add
-    nothing.
+    Blank lines separate the parts. Lines beyond either end of the work are ignored, and so are blank surroundings.
     """
     if len(chunk.content) >= min_content_length:
         return chunk.content

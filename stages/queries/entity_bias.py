@@ -1,10 +1,10 @@
-"""A bonus for passages that name what the question is about."""
+"""A bonus for passages that name the entities of the query."""
 
 from collections.abc import Iterable
 
 
-def entity_boost(entities: Iterable[str], text: str, *, boost: float = 0.05) -> float:
-    """`boost` times the number of entities that occur in the text, in any case. Repeated and blank ones do not count.
+def entity_boost(entities: Iterable[str], text: str, *, boost: float) -> float:
+    """`boost` times the number of distinct entities that occur in the text, ignoring case. Blank ones do not count.
 
     >>> entity_boost(["Black Tea", "oolong", "enzyme", " "], "Enzymes darken black tea.", boost=0.05)
     0.1

@@ -1,4 +1,4 @@
-"""Stage `expand`: other ways to ask the question, from a language model, pasted, or none."""
+"""Stage `expand`: other wordings of the query, from a language model, pasted, or none."""
 
 from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Expansion, Origin
@@ -12,30 +12,30 @@ _SYSTEM = f"You prepare searches. You answer with one JSON object and with nothi
 
 
 def no_expansion() -> Expansion:
-    """Expansion left out: the question is searched for as it was asked."""
+    """Expansion skipped: only the query itself is searched for."""
     return Expansion(origin=Origin.NONE)
 
 
 def pasted_expansion(reply: str) -> Expansion:
-    """The expansion that somebody brought, with any number of queries. Raises as `read_expansion` does."""
+    """An expansion by an external model, with any number of queries. Raises as `read_expansion` does."""
     return read_expansion(reply, origin=Origin.PASTED, n=None)
 
 
 async def expand_query(
     query: str,
     *,
-    n: int = 3,
+    n: int,
     template: str,
     chat: ChatModel,
     model: str,
     timeout_s: float,
-    temperature: float = 0.2,
-    max_tokens: int | None = None,
+    temperature: float,
+    max_tokens: int | None,
 ) -> Expansion:
-    """Ask the model once for `n` search phrases, a made-up answer, the intent and the entities.
+    """Ask the model once for `n` search phrases, a hypothetical answer (HyDE), the intent and the entities.
 
-    Raises TemplateError for a template that cannot be filled in, LLMResponseParseError when the reply is cut off or no
-    object, ExpansionReplyError when the object has the wrong shape, and what the model's client raises, as it is.
+    Raises TemplateError for a template that cannot be filled in, LLMResponseParseError when the reply is cut off or not
+    an object, ExpansionReplyError when the object has the wrong shape, and the errors of the model's client unchanged.
     """
     call = expansion_call(
         query, n, template=template, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens
@@ -44,7 +44,7 @@ async def expand_query(
 
 
 def expansion_prompt(query: str, n: int, *, template: str) -> str:
-    """What a model is asked, for a model of one's own too. The question is fenced as data."""
+    """The prompt, also for an external model. The query is fenced as data."""
     return render(template, {"query": fenced("question", query), "n": str(n)})
 
 
@@ -55,10 +55,10 @@ def expansion_call(
     template: str,
     model: str,
     timeout_s: float,
-    temperature: float = 0.2,
-    max_tokens: int | None = None,
+    temperature: float,
+    max_tokens: int | None,
 ) -> ChatCall:
-    """The one call that expands a question."""
+    """The one call that expands a query."""
     return ChatCall(
         model=model,
         messages=(

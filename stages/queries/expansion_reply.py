@@ -1,4 +1,4 @@
-"""What an expansion looks like as JSON: the schema that a server is given, and the reader of what came back."""
+"""An expansion as JSON: the schema that a server is given, and the parser of the reply."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ _INTENTS = ", ".join(Intent)
 
 
 def expansion_json_schema(n: int) -> dict[str, Any]:
-    """What a model's server is asked to hold the reply to."""
+    """The schema that the model's server is asked to enforce."""
     return {
         "type": "object",
         "properties": {
@@ -33,12 +33,12 @@ def expansion_json_schema(n: int) -> dict[str, Any]:
 
 
 def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
-    """The expansion that a reply holds: one JSON object, alone or in a code fence, which may be left open.
+    """The expansion in a reply: one JSON object, alone or in a code fence, which need not be closed.
 
-    Nothing is repaired. Keys that are absent are empty, an empty intent is none, and intents may be written in lower
-    case. With `n` a list of queries has to have that length; None takes any. Raises LLMResponseParseError when the
-    reply is no JSON object, and ExpansionReplyError, with all that is wrong, when the object has none of the keys, a
-    key that was not asked for, a value of the wrong type, blank entries or an unknown intent.
+    Nothing is repaired. Absent keys are empty, an empty intent is None, and intents may be written in lower case. With
+    `n`, a list of queries must have that length; None accepts any. Raises LLMResponseParseError when the reply is not
+    a JSON object, and ExpansionReplyError, with all violations, when the object has none of the keys, an unexpected
+    key, a value of the wrong type, blank entries or an unknown intent.
 
     >>> read_expansion('{"queries": ["tea leaves oxidation"]}', origin=Origin.PASTED, n=None).queries
     ('tea leaves oxidation',)
@@ -69,7 +69,7 @@ def _object(raw: str) -> dict[str, Any]:
     try:
         return strict_object(text, unique_names=True)
     except ValueError as error:
-        around = "text stands before the JSON object: " if "{" in text and not text.startswith("{") else ""
+        around = "there is text before the JSON object: " if "{" in text and not text.startswith("{") else ""
         raise LLMResponseParseError(raw, f"{around}{error}") from None
 
 
@@ -88,7 +88,7 @@ def _shape_violations(reply: dict[str, Any]) -> dict[str, str]:
     if keys.isdisjoint(reply):
         return {"the object": f"has none of {', '.join(sorted(keys))}"}
     if unknown := len(reply.keys() - keys):
-        return {"the object": f"has {unknown} {'key' if unknown == 1 else 'keys'} that nobody asked for"}
+        return {"the object": f"has {unknown} unexpected {'key' if unknown == 1 else 'keys'}"}
     return {}
 
 
@@ -104,7 +104,7 @@ def _texts_violation(value: Any) -> str | None:
 def _text_violation(value: Any) -> str | None:
     if not isinstance(value, str):
         return f"expected a string, found {json_type(value)}"
-    return None if can_be_stored(value) else "holds characters that cannot be stored"
+    return None if can_be_stored(value) else "contains characters that cannot be stored"
 
 
 def _number_violation(value: list[str], n: int | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Chunks that are too short to answer anything."""
+"""Chunks that are too short to answer a query."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,16 +8,16 @@ from schemas.values.corpora import CorpusChunk
 
 
 class Filtered(NamedTuple):
-    """What stays, in order, and how many chunks each filter took; filters that took none are absent."""
+    """The kept chunks, in order, and how many each filter dropped; filters that dropped none are absent."""
 
     kept: list[CorpusChunk]
     dropped: dict[str, int]
 
 
-def drop_short(chunks: Iterable[CorpusChunk], *, min_chars: int = 250, min_words: int = 150) -> Filtered:
-    """The chunks with that many characters and words, parted by white space; 0 switches a filter off.
+def drop_short(chunks: Iterable[CorpusChunk], *, min_chars: int, min_words: int) -> Filtered:
+    """The chunks with at least so many characters and words (separated by white space); 0 disables a filter.
 
-    A blank chunk never stays. A chunk counts for the first filter that takes it: blank, min_chars, min_words.
+    A blank chunk is always dropped. A chunk counts for the first filter that drops it: blank, min_chars, min_words.
     """
     kept: list[CorpusChunk] = []
     dropped: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Ranked lists as one: fusions by name."""
+"""Ranked lists fused into one: fusions by name."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -10,14 +10,13 @@ from stages.queries.normalise import Normalise, unit_range, z_scores
 
 
 class FusionSettings(NamedTuple):
-    """What a fusion may depend on; each takes what it needs."""
+    """The parameters of fusions; each uses those it needs."""
 
-    rrf_k: int = 50
-    dense_weight: float = 0.5
-    """The share of the dense leg, 0 to 1; the lexical leg has the rest. Not for `rrf`, where all lists weigh the same.
-    """
-    lexical_limit: int = 5
-    """How many hits a lexical list could hold."""
+    rrf_k: int
+    dense_weight: float
+    """The share of the dense leg, 0 to 1; the lexical leg has the rest. `rrf` ignores it: all lists weigh the same."""
+    lexical_limit: int
+    """The largest number of hits of a lexical list."""
 
 
 Fusion = Callable[[Sequence[RankedList], FusionSettings], Mapping[int, float]]
@@ -25,9 +24,9 @@ Fusion = Callable[[Sequence[RankedList], FusionSettings], Mapping[int, float]]
 
 
 def fuse(lists: Sequence[RankedList], *, fusion: str, settings: FusionSettings) -> tuple[FusedHit, ...]:
-    """Every chunk of the lists, once, best first; equal scores stay in the order in which the lists name them.
+    """Every chunk of the lists, once, best first; equal scores keep the order in which the lists name them.
 
-    Raises ValueError for a fusion that is not one of FUSIONS.
+    Raises ValueError for a fusion that is not in FUSIONS.
     """
     if fusion not in FUSIONS:
         raise ValueError(f"There is no fusion '{fusion}'; there are {', '.join(FUSIONS)}.")
@@ -55,7 +54,7 @@ def weighted_z_scores(lists: Sequence[RankedList], settings: FusionSettings) -> 
 
 
 def weighted_unit_ranges(lists: Sequence[RankedList], settings: FusionSettings) -> dict[int, float]:
-    """The weighted sum of both legs' scores, each list brought to the range 0 to 1."""
+    """The weighted sum of both legs' scores, each list scaled to 0 to 1."""
     return _weighted(lists, settings, unit_range)
 
 
@@ -67,10 +66,10 @@ FUSIONS: Final[Mapping[str, Fusion]] = {
 
 
 def lowest_score(ranked: RankedList, *, lexical_limit: int) -> float:
-    """What a chunk scored at most that a list leaves out.
+    """The upper bound of the score of a chunk that is not in the list.
 
-    A full list left it out for scoring less than its last hit, and so did any dense list, which leaves out nothing
-    unless it is full. A lexical list with room left found no word of the text in the chunk: 0.
+    A full list omits chunks that score less than its last hit, and so does a dense list, which omits none unless it is
+    full. A lexical list that is not full omits chunks without any word of the text: 0.
     """
     if not ranked.hits or (ranked.leg is Leg.LEXICAL and len(ranked.hits) < lexical_limit):
         return 0.0
@@ -78,8 +77,8 @@ def lowest_score(ranked: RankedList, *, lexical_limit: int) -> float:
 
 
 def _weighted(lists: Sequence[RankedList], settings: FusionSettings, normalise: Normalise) -> dict[int, float]:
-    """Each list is normalised over all chunks, with `lowest_score` for those that it leaves out; a leg is the mean
-    of its lists, and a leg without lists is 0."""
+    """Each list is normalised over all chunks, with `lowest_score` for those not in it; a leg is the mean of its lists,
+    and a leg without lists is 0."""
     ids = _chunks(lists)
     total = np.zeros(len(ids))
     for leg, weight in ((Leg.DENSE, settings.dense_weight), (Leg.LEXICAL, 1 - settings.dense_weight)):

@@ -1,4 +1,4 @@
-"""Stage `generate`: the answer, from a language model or pasted, and what it cites."""
+"""Stage `generate`: the answer, from a language model or pasted, and the sources that it cites."""
 
 from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall, Message
@@ -19,13 +19,13 @@ async def generate_answer(
     chat: ChatModel,
     model: str,
     timeout_s: float,
-    temperature: float = 0.2,
-    max_tokens: int | None = None,
+    temperature: float,
+    max_tokens: int | None,
     sample: int = 0,
 ) -> Answer:
-    """Ask the model once; `sample` tells one answer to the same prompt from another.
+    """Ask the model once; `sample` distinguishes several answers to the same prompt.
 
-    Raises LLMResponseParseError for an answer that is blank or cut off, and what the model's client raises, as it is.
+    Raises LLMResponseParseError for an answer that is blank or cut off, and the errors of the client unchanged.
     """
     call = answer_call(
         augmented, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens, sample=sample
@@ -34,12 +34,12 @@ async def generate_answer(
 
 
 def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:
-    """The answer that somebody brought.
+    """An answer by an external model.
 
-    Raises LLMResponseParseError for a blank one, and for one with characters that Postgres cannot hold.
+    Raises LLMResponseParseError for a blank one, and for one with characters that Postgres cannot store.
     """
     if not can_be_stored(text):
-        raise LLMResponseParseError(text, "the answer holds characters that cannot be stored")
+        raise LLMResponseParseError(text, "the answer contains characters that cannot be stored")
     return _answer(text, augmented, origin=Origin.PASTED, model=None)
 
 
@@ -48,8 +48,8 @@ def answer_call(
     *,
     model: str,
     timeout_s: float,
-    temperature: float = 0.2,
-    max_tokens: int | None = None,
+    temperature: float,
+    max_tokens: int | None,
     sample: int = 0,
 ) -> ChatCall:
     """The one call that asks for the answer."""

@@ -1,4 +1,4 @@
-"""Which headings a passage stands under."""
+"""The headings above a passage."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ _SEPARATOR = " > "
 
 
 def breadcrumb_chain(parent_id: int | None, parents: Mapping[int, CorpusChunk]) -> tuple[str, ...]:
-    """The breadcrumbs of the parent, one by one; none where the parent is not known or has none."""
+    """The breadcrumbs of the parent, one by one; empty when the parent is unknown or has none."""
     parent = parents.get(parent_id) if parent_id is not None else None
     return tuple(parent.heading_breadcrumbs.split(_SEPARATOR)) if parent and parent.heading_breadcrumbs else ()
 

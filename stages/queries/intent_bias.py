@@ -1,4 +1,4 @@
-"""A small bonus for passages whose place and length suit what the question is after."""
+"""A small bonus for passages whose heading level and length suit the intent of the query."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ _LENGTH_BOOST = 0.01
 
 
 class IntentPreference(NamedTuple):
-    """Where answers to questions of one intent tend to stand, and how long they tend to be."""
+    """The heading levels and the length that answers to queries of one intent tend to have."""
 
     levels: frozenset[str]
     level_boost: float

@@ -1,4 +1,4 @@
-"""Chunks of one section as one passage: replaced by the section, or joined with their neighbours."""
+"""Chunks of one section merged into passages: replaced by the section, or joined with their neighbours."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from stages.corpora.lines import passage
 from stages.queries.works import WorkText
 
 Section = tuple[int, int | None]
-"""Work and parent: what lies under one heading."""
+"""Work id and parent id: the content under one heading."""
 
 
 class Item(NamedTuple):
-    """Lines of a work on their way into the context."""
+    """Lines of a work that may become a passage of the context."""
 
     chunk_ids: tuple[int, ...]
     work_id: int
@@ -29,14 +29,14 @@ class Item(NamedTuple):
 
 
 class MergeRules(NamedTuple):
-    """When chunks become one, and where their text comes from."""
+    """When chunks are merged, and the origin of the merged text."""
 
     coverage_threshold: float
-    """The share of a section's lines from which the section takes the place of its chunks."""
+    """The share of a section's lines from which the section replaces its chunks."""
     line_gap: int
-    """Joined are those of which the next starts at most that many lines after the last one's end."""
+    """Chunks are joined when the next starts at most this many lines after the end of the last."""
     enrich_from_md: bool
-    """Read the text of a passage from the work. Otherwise texts are joined and no section takes any place."""
+    """Read the text of a passage from the work. Otherwise texts are joined and no section replaces its chunks."""
 
 
 def merge_until_stable(
@@ -46,9 +46,9 @@ def merge_until_stable(
     works: Mapping[int, WorkText],
     rules: MergeRules,
 ) -> list[Item]:
-    """Merge section by section, again and again, until a pass changes nothing.
+    """Merge section by section, and repeat until a pass changes nothing.
 
-    A section that took the place of its chunks belongs to the section around it, so that sections fold upward.
+    A section that replaced its chunks belongs to the section around it, which may replace it in turn.
     """
     changed = True
     current = list(items)
@@ -69,7 +69,7 @@ def merge_until_stable(
 
 
 def coverage(group: Iterable[Item], parent: CorpusChunk) -> float:
-    """The share of the parent's lines that the group has; 0 for a parent without lines."""
+    """The share of the parent's lines that the group covers; 0 for a parent without lines."""
     total = parent.end_line - parent.start_line + 1
     if total <= 0:
         return 0.0
@@ -82,8 +82,8 @@ def coverage(group: Iterable[Item], parent: CorpusChunk) -> float:
 
 
 def join_neighbours(group: Sequence[Item], work: WorkText, rules: MergeRules) -> list[Item]:
-    """The items by line, those joined that the gap allows. The gap counts from the end of the item added last, even
-    where an earlier one reaches further."""
+    """The items by line, joined where the gap allows. The gap counts from the end of the item added last, even if an
+    earlier one ends later."""
     runs: list[list[Item]] = []
     for item in sorted(group, key=lambda item: item.start_line):
         if runs and item.start_line - runs[-1][-1].end_line <= rules.line_gap:

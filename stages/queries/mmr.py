@@ -1,4 +1,4 @@
-"""Maximal marginal relevance: good passages that do not repeat each other (Carbonell and Goldstein, SIGIR 1998)."""
+"""Maximal marginal relevance: relevant and diverse passages (Carbonell and Goldstein, SIGIR 1998)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from stages.queries.normalise import Scores, unit_range
 
 
-def select_diverse(scores: Sequence[float], similarity: Scores, *, count: int, mmr_lambda: float = 0.7) -> list[int]:
-    """Places of up to `count` candidates, in the order of their selection. The scores come best first.
+def select_diverse(scores: Sequence[float], similarity: Scores, *, count: int, mmr_lambda: float) -> list[int]:
+    """Indices of up to `count` candidates, in the order of their selection. Scores are given best first.
 
-    The first candidate is taken; then, again and again, the one with the highest lambda * score - (1 - lambda) * its
-    greatest similarity to one already taken, scores brought to 0 to 1. Of equals the earlier one is taken. When there
-    are no more than `count` candidates all are returned as they stand.
+    The first candidate is selected, then repeatedly the one with the highest lambda * score - (1 - lambda) * its
+    greatest similarity to one already selected, with scores scaled to 0 to 1. Of equals the earlier one is selected.
+    With no more than `count` candidates, all are returned in their order.
     """
     if len(scores) <= count:
         return list(range(len(scores)))
@@ -27,10 +27,10 @@ def select_diverse(scores: Sequence[float], similarity: Scores, *, count: int, m
 
 
 def passage_similarity(ids: Sequence[int], texts: Sequence[str], vectors: Mapping[int, NDArray[np.float32]]) -> Scores:
-    """How alike each two passages are, 0 to 1.
+    """The similarity of each pair of passages, 0 to 1.
 
-    (cosine + 1) / 2 of their vectors, a vector of zeros having the cosine 0; where a vector is missing, the share of
-    the words of both that they have in common (Jaccard), by white space and in lower case.
+    (cosine + 1) / 2 of their vectors, a vector of zeros having the cosine 0; where a vector is missing, the Jaccard
+    similarity of their words, separated by white space and in lower case.
     """
     known = np.array([id_ in vectors for id_ in ids], dtype=bool)
     words = [set(text.lower().split()) for text in texts]
@@ -41,7 +41,7 @@ def passage_similarity(ids: Sequence[int], texts: Sequence[str], vectors: Mappin
         rows = np.stack([vectors[id_] for id_ in ids if id_ in vectors]).astype(np.float64)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         units = rows / np.where(lengths == 0, 1, lengths)
-        # Rounded, because the same product may differ in its last bit from place to place, which would break ties.
+        # Rounded, because equal products may differ in the last bit by position, which would break ties.
         similarity[np.ix_(known, known)] = ((units @ units.T + 1) / 2).round(12)
     return similarity
 

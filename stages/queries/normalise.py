@@ -1,4 +1,4 @@
-"""Scores of different scales made comparable."""
+"""Scores of different scales, made comparable."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ def z_scores(scores: Scores) -> Scores:
 
 
 def unit_range(scores: Scores) -> Scores:
-    """The scores moved and scaled to 0 to 1. Equal scores are all 0.
+    """The scores shifted and scaled to 0 to 1. Equal scores are all 0.
 
     >>> unit_range(np.array([2.0, 4.0, 3.0])).tolist()
     [0.0, 1.0, 0.5]

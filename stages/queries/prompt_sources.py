@@ -1,4 +1,4 @@
-"""The passages of a prompt, taken out of it again."""
+"""The passages of a prompt, extracted from its text."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from schemas.values.queries import Source
 
 
 class SourceText(NamedTuple):
-    """What a prompt showed of a source."""
+    """A source as a prompt shows it."""
 
     path: str
     """Its title and the headings above it, as one line."""
@@ -16,10 +16,10 @@ class SourceText(NamedTuple):
 
 
 def source_texts(prompt: str, sources: Iterable[Source]) -> dict[str, SourceText]:
-    """The blocks of these sources in a prompt, by label; those that it does not show are absent.
+    """The blocks of these sources in a prompt, by label; sources without a block are absent.
 
-    A block is found by its fence and by the work and the lines that its first line names, in the order of the labels:
-    a passage that holds what looks like another block does not take its place.
+    A block is found by its fence and by the work and the lines that its first line names, in the order of the labels.
+    Text in a passage that resembles another block is not mistaken for it.
     """
     found: dict[str, SourceText] = {}
     place = 0

@@ -1,9 +1,9 @@
-"""From a file of relevance judgements (qrels) to judgements: BEIR's tab-separated files, or those of TREC."""
+"""Parser of relevance judgements (qrels): tab-separated files of BEIR, or files of TREC."""
 
 import re
 from typing import Final
 
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from schemas.values.query_sets import RelevanceJudgement
 from stages.files.numbered_lines import numbered_lines
 from stages.files.problems import Parsed
@@ -17,17 +17,15 @@ _RELEVANCE: Final = re.compile(r"[+-]?[0-9]{1,4}")
 def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, ...]]:
     r"""Read the judgements in the order of the file.
 
-    A first line `query-id corpus-id score` in TABs announces BEIR's columns. Without it every line is one of TREC:
-    query, iteration (not used), document, relevance, separated by white space. Problems name the line, never a cell.
+    A first line `query-id corpus-id score` in TABs marks a file of BEIR. Without it every line has TREC's columns:
+    query, iteration (ignored), document, relevance, separated by white space. Problems name the line, never a cell.
 
     >>> parse_qrels(b"q1 0 d9 2\n", file="qrels.txt").value
     (RelevanceJudgement(query_id='q1', document='d9', relevance=2),)
     """
-    lines, problems = numbered_lines(data, file=file)
+    what_to_do = f"write {' '.join(BEIR_HEADER)} in TABs, and a judgement a line"
+    lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
     found = list(problems)
-    if not lines and not found:
-        what_to_do = f"write {' '.join(BEIR_HEADER)} in TABs, and a judgement a line"
-        found.append(Problem(file=file, line=None, found="has no judgement", what_to_do=what_to_do))
     is_beir = bool(lines) and _cells(lines[0][1], is_beir=True) == BEIR_HEADER
     judgements: list[RelevanceJudgement] = []
     line_of: dict[tuple[str, str], int] = {}
@@ -37,12 +35,12 @@ def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, .
             what_to_do = "write a query, a document and a whole number" + (
                 " in TABs" if is_beir else f": a line of TREC, or {' '.join(BEIR_HEADER)} in TABs as the first line"
             )
-            found.append(Problem(file=file, line=line, found=judgement, what_to_do=what_to_do))
+            found.append(FileProblem(file=file, line=line, found=judgement, what_to_do=what_to_do))
             continue
         first = line_of.setdefault((judgement.query_id, judgement.document), line)
         if first != line:
-            again = f"judges the query and the document of line {first} again"
-            found.append(Problem(file=file, line=line, found=again, what_to_do="keep one of them"))
+            again = f"repeats the query and the document of line {first}"
+            found.append(FileProblem(file=file, line=line, found=again, what_to_do="keep one of them"))
             continue
         judgements.append(judgement)
     return Parsed(tuple(judgements), tuple(found))
@@ -53,15 +51,15 @@ def _cells(line: str, *, is_beir: bool) -> tuple[str, ...]:
 
 
 def _judgement(cells: tuple[str, ...], *, is_beir: bool) -> RelevanceJudgement | str:
-    """The judgement of a line, or what is wrong with it."""
+    """The judgement of a line, or a description of the problem."""
     expected = 3 if is_beir else 4
     if len(cells) != expected:
-        return f"has {len(cells)} columns and not {expected}"
+        return f"has {len(cells)} columns instead of {expected}"
     query_id, document, relevance = cells if is_beir else (cells[0], *cells[2:])
     if not query_id or not document:
         return "has a blank id"
     if not can_be_stored(query_id + document):
-        return "holds a NUL character, which Postgres cannot store"
+        return "contains a NUL character, which Postgres cannot store"
     if _RELEVANCE.fullmatch(relevance) is None:
-        return "has a relevance that is no whole number"
+        return "has a relevance that is not a whole number"
     return RelevanceJudgement(query_id=query_id, document=document, relevance=int(relevance))

@@ -1,6 +1,6 @@
-"""A file of queries and a file of judgements as one set that can be submitted."""
+"""A file of queries and a file of judgements, combined into a set that can be submitted."""
 
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from schemas.values.query_sets import QuerySet
 from stages.files.problems import Parsed, ProblemsFound
 from stages.queries.qrels_file import parse_qrels
@@ -8,10 +8,10 @@ from stages.queries.query_file import parse_queries
 
 
 def read_query_set(queries: bytes, qrels: bytes | None = None, *, queries_file: str, qrels_file: str = "") -> QuerySet:
-    """Read both files. Raises ProblemsFound with everything that is wrong in either.
+    """Read both files. Raises ProblemsFound with the problems of both.
 
-    Queries without a judgement are taken. Judgements of other queries are counted and left out; when all of them are,
-    the files do not belong together, which is a problem.
+    Queries without a judgement are kept. Judgements of other queries are counted and dropped; if all of them are, the
+    files do not belong together, which is a problem.
     """
     found, query_problems = parse_queries(queries, file=queries_file)
     judgements, qrels_problems = Parsed(()) if qrels is None else parse_qrels(qrels, file=qrels_file)
@@ -21,7 +21,7 @@ def read_query_set(queries: bytes, qrels: bytes | None = None, *, queries_file: 
     if judgements and not judged and not problems:
         strange = f"judges none of the {len(ids)} queries of {queries_file}"
         problems.append(
-            Problem(file=qrels_file, line=None, found=strange, what_to_do="give the judgements of these queries")
+            FileProblem(file=qrels_file, line=None, found=strange, what_to_do="give the judgements of these queries")
         )
     if problems:
         raise ProblemsFound(problems, of="query set", consequence="nothing was submitted")

@@ -1,4 +1,4 @@
-"""Stage `rerank`: the fused chunks filtered, enriched, scored by a ranker, biased, and chosen for diversity."""
+"""Stage `rerank`: the fused chunks filtered, enriched, scored by a ranker, biased, and selected for diversity."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from schemas.errors import ChunksGoneError, WorkChangedError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import Expansion, RerankedChunk, RerankedChunks, RetrievedChunks
-from stages.queries.candidates import Candidate
+from stages.queries.candidates import RankingCandidate
 from stages.queries.enrich import enriched_content
 from stages.queries.entity_bias import entity_boost
 from stages.queries.filters import drop_short
@@ -27,27 +27,27 @@ async def rerank_chunks(
     works: Mapping[int, WorkText],
     vectors: Mapping[int, NDArray[np.float32]],
     ranker: Ranker,
-    min_chars: int = 250,
-    min_words: int = 150,
-    min_content_length: int = 750,
-    lines_above: int = 0,
-    lines_below: int = 13,
-    boost_per_entity: float = 0.05,
-    mmr_lambda: float = 0.7,
-    top_n: int = 17,
+    min_chars: int,
+    min_words: int,
+    min_content_length: int,
+    lines_above: int,
+    lines_below: int,
+    boost_per_entity: float,
+    mmr_lambda: float,
+    top_n: int,
 ) -> RerankedChunks:
-    """The `top_n` chunks in the order in which they were selected, each with the scores that it got on the way.
+    """The `top_n` chunks in the order of their selection, each with all its scores.
 
     Chunks and their vectors are by chunk id, works by work id. Chunks are scored in their enriched form against the
-    question as it was asked; bonuses are added to the ranker's score; equal scores keep the order of fusion. Raises
-    ChunksGoneError and WorkChangedError for what is no longer stored, and what the ranker raises, as it is. Nothing
-    retrieved, or nothing left by the filters, gives no chunks, and the ranker is not asked.
+    original query; bonuses are added to the ranker's score; equal scores keep the order of fusion. Raises
+    ChunksGoneError and WorkChangedError for chunks and works that are no longer stored, and the ranker's errors
+    unchanged. If nothing was retrieved, or the filters drop all, there are no chunks, and the ranker is not called.
     """
     hits = {hit.chunk_id: hit for hit in retrieved.fused}
     _refuse_gone(hits, chunks, works)
     long_enough, dropped = drop_short((chunks[id_] for id_ in hits), min_chars=min_chars, min_words=min_words)
     candidates = [
-        Candidate(
+        RankingCandidate(
             chunk,
             hits[chunk.id],
             enriched_content(
@@ -91,7 +91,9 @@ def _refuse_gone(ids: Iterable[int], chunks: Mapping[int, CorpusChunk], works: M
         raise WorkChangedError(lost[0])
 
 
-def _scored(candidate: Candidate, score: float, expansion: Expansion, *, boost_per_entity: float) -> RerankedChunk:
+def _scored(
+    candidate: RankingCandidate, score: float, expansion: Expansion, *, boost_per_entity: float
+) -> RerankedChunk:
     chunk, hit, enriched = candidate
     of_entities = entity_boost(expansion.entities, enriched, boost=boost_per_entity)
     of_intent = intent_boost(expansion.intent, level=chunk.level, chars=len(enriched))

@@ -1,4 +1,4 @@
-"""Stage `retrieve`: what dense and full-text search find for the texts of a query, and both fused."""
+"""Stage `retrieve`: dense and full-text search for the texts of a query, and the fusion of both."""
 
 from schemas.values.queries import EmbeddedQuery, Expansion, Leg, QueryText, RankedList, RetrievedChunks
 from stages.ports import ChunkSearch, Vectors
@@ -14,18 +14,18 @@ async def retrieve_chunks(
     *,
     search: ChunkSearch,
     corpus_id: int,
-    dense_limit: int = 19,
-    lexical_limit: int = 5,
-    lexical: str = "bm25",
-    fusion: str = "rrf",
-    rrf_k: int = 50,
-    dense_weight: float = 0.5,
-    top_k: int = 75,
+    dense_limit: int,
+    lexical_limit: int,
+    lexical: str,
+    fusion: str,
+    rrf_k: int,
+    dense_weight: float,
+    top_k: int,
 ) -> RetrievedChunks:
-    """One dense list per vector, one lexical list per text but the made-up answer, and the first `top_k` of both fused.
+    """One dense list per vector, one lexical list per text except HyDE, and the first `top_k` of their fusion.
 
-    The lists keep the order of the texts, dense ones first. A limit of 0 switches its leg off: it is not asked and
-    has no lists. Raises ValueError for a fusion or a scorer that does not exist, and what the search raises, as it is.
+    The lists keep the order of the texts, dense ones first. A limit of 0 disables its leg, which then has no lists.
+    Raises ValueError for an unknown fusion or scorer, and the errors of the search unchanged.
     """
     dense_lists, lexical_lists = [], []
     if dense_limit:

@@ -1,6 +1,6 @@
-"""Prompt templates: which there are, what their first version says, and how their placeholders are filled in.
+"""Prompt templates: their kinds, the text of version 1, and how placeholders are filled in.
 
-A placeholder is a name in braces, `{query}`. A brace that is meant as such is doubled.
+A placeholder is a name in braces, `{query}`. A literal brace is doubled.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -13,7 +13,7 @@ from schemas.errors import TemplateError
 
 
 class TemplateTag(StrEnum):
-    """What a template is for."""
+    """The purpose of a template."""
 
     QUERY_EXPANSION = "query_expansion"
     RAG_AUGMENTATION = "rag_augmentation"
@@ -21,13 +21,13 @@ class TemplateTag(StrEnum):
 
 
 class TemplateRules(NamedTuple):
-    """What a template of one tag may and must hold."""
+    """The placeholders that a template of one tag may and must have."""
 
     title: str
     variables: Mapping[str, str]
-    """What each placeholder stands for, by name; a template may use any of them, any number of times."""
+    """The meaning of each placeholder, by name; a template may use any of them, any number of times."""
     required: tuple[frozenset[str], ...]
-    """Of each of these sets a template uses at least one, or the prompt would lack what it is about."""
+    """A template uses at least one of each of these sets, or the prompt would lack an input."""
 
 
 RULES: Final[Mapping[TemplateTag, TemplateRules]] = {
@@ -63,7 +63,7 @@ def default_template(tag: TemplateTag) -> str:
 
 
 def check_template(tag: TemplateTag, template: str) -> None:
-    """Raise TemplateError, with everything that is wrong, for a text that cannot be a template of this tag."""
+    """Raise TemplateError, with every problem, for a text that cannot be a template of this tag."""
     rules = RULES[tag]
     used = placeholders(template)
     problems = [*_unknown(used, rules.variables), *_missing(used, rules.required)]
@@ -72,9 +72,9 @@ def check_template(tag: TemplateTag, template: str) -> None:
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
-    """The template with its placeholders filled in. Braces in the values are left as they are.
+    """The template with its placeholders filled in. Braces in values are kept.
 
-    Raises TemplateError for a placeholder that has no value. Values that no placeholder asks for are not used.
+    Raises TemplateError for a placeholder that has no value. Values without a placeholder are not used.
 
     >>> render('{{"query": "{query}"}}', {"query": "{n}", "n": "3"})
     '{"query": "{n}"}'
@@ -95,14 +95,12 @@ def _parts(template: str) -> Iterator[tuple[str, str | None]]:
     try:
         parts = list(Formatter().parse(template))
     except ValueError as error:
-        raise TemplateError(f"The template's braces do not pair ({error}); double those that are meant as such.") from (
-            None
-        )
+        raise TemplateError(f"The template's braces do not pair ({error}); double literal braces.") from (None)
     for literal, name, form, conversion in parts:
         if name is not None and (not name.isidentifier() or form or conversion):
             raise TemplateError(
-                "The template holds braces that are no placeholder: a placeholder is a plain name, {query}; "
-                "double braces that are meant as such."
+                "The template has braces that are not a placeholder: a placeholder is a plain name, {query}; "
+                "double literal braces."
             )
         yield literal, name
 

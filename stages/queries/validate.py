@@ -1,4 +1,4 @@
-"""Stage `validate`: a language model lets each chunk through or keeps it out (CRAG)."""
+"""Stage `validate`: a language model accepts or rejects each chunk (CRAG)."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
 from schemas.values.verdicts import Decision
 from stages.ports import ChatModel
 from stages.queries.templates import render
-from stages.replies.verdict import VERDICT_JSON_SCHEMA, decision_of
+from stages.replies.verdict import VERDICT_JSON_SCHEMA, VERDICT_MAX_TOKENS, decision_of
 from stages.replies.whole_reply import whole_reply
 from stages.texts.fence import DATA_RULE, fenced
 
@@ -22,11 +22,11 @@ def keep_all(
     chunks: Sequence[RerankedChunk],
     *,
     dropped: Mapping[str, int] = MappingProxyType({}),
-    allow_empty: bool = False,
+    allow_empty: bool,
 ) -> ValidatedChunks:
-    """Validation switched off: every chunk stays, whatever the cap, and nobody is asked.
+    """Validation disabled: every chunk is kept, whatever the cap, without a call.
 
-    Raises NothingRelevantError when there are none, unless `allow_empty`; it names what filters `dropped` before.
+    Raises NothingRelevantError when there are none, unless `allow_empty`; it lists what the filters `dropped` before.
     """
     return _validated(None, chunks, (), dropped=dropped, allow_empty=allow_empty)
 
@@ -39,17 +39,16 @@ async def validate_chunks(
     chat: ChatModel,
     model: str,
     timeout_s: float,
-    max_chunks: int | None = None,
-    max_chars: int | None = 4000,
-    max_tokens: int | None = 256,
+    max_chunks: int | None,
+    max_chars: int | None,
     dropped: Mapping[str, int] = MappingProxyType({}),
-    allow_empty: bool = False,
+    allow_empty: bool,
 ) -> ValidatedChunks:
-    """Ask about the chunks in order, one call each, until `max_chunks` are accepted; keep those alone.
+    """Ask about the chunks in order, one call each, until `max_chunks` are accepted; keep only those.
 
-    `unsure` keeps a chunk out as `reject` does. The model sees `max_chars` characters of each, None shows all. Raises
+    `unsure` excludes a chunk as `reject` does. The model sees `max_chars` characters of each; None shows all. Raises
     LLMResponseParseError for a reply that is not exactly one verdict, NothingRelevantError when no chunk is accepted
-    or there is none, unless `allow_empty`, and what the model's client raises, as it is.
+    or there is none, unless `allow_empty`, and the errors of the model's client unchanged.
     """
     accepted: list[RerankedChunk] = []
     verdicts: list[ChunkVerdict] = []
@@ -64,7 +63,6 @@ async def validate_chunks(
             model=model,
             timeout_s=timeout_s,
             max_chars=max_chars,
-            max_tokens=max_tokens,
         )
         decision = decision_of(whole_reply(await chat.chat(call)))
         verdicts.append(ChunkVerdict(rank=rank, chunk_id=chunk.chunk_id, decision=decision))
@@ -81,10 +79,9 @@ def verdict_call(
     template: str,
     model: str,
     timeout_s: float,
-    max_chars: int | None = 4000,
-    max_tokens: int | None = 256,
+    max_chars: int | None,
 ) -> ChatCall:
-    """The call about one chunk, always at temperature 0. Shown are its headings and the text that was ranked."""
+    """The call about one chunk, always at temperature 0. It shows the chunk's headings and the text that was ranked."""
     passage = "\n\n".join(part for part in (chunk.heading_breadcrumbs, chunk.enriched_content) if part)
     values = {"query": fenced("question", query), "chunk": fenced("passage", passage, max_chars=max_chars)}
     return ChatCall(
@@ -92,7 +89,7 @@ def verdict_call(
         messages=(Message(role="system", content=_SYSTEM), Message(role="user", content=render(template, values))),
         json_mode=True,
         json_schema=dict(VERDICT_JSON_SCHEMA),
-        max_tokens=max_tokens,
+        max_tokens=VERDICT_MAX_TOKENS,
         timeout_s=timeout_s,
         purpose=f"validate rank {rank}",
     )

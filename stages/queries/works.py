@@ -1,4 +1,4 @@
-"""Works as the stages of a query read them."""
+"""The text of works for the stages of a query."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,11 +13,11 @@ class WorkText(NamedTuple):
     content_hash: str
     """SHA-256 of the markdown."""
     lines: Sequence[str]
-    """Without their ends; line numbers count them from 1."""
+    """Without line ends; line numbers start at 1."""
 
 
 def refuse_changed(works: Mapping[int, WorkText], hashes: Mapping[int, str]) -> None:
-    """Raise WorkChangedError for the first work that is gone, or whose hash is no longer the given one."""
+    """Raise WorkChangedError for the first work that is deleted or has another hash than the given one."""
     for work_id, content_hash in sorted(hashes.items()):
         if work_id not in works or works[work_id].content_hash != content_hash:
             raise WorkChangedError(work_id)

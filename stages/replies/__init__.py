@@ -1,6 +1,6 @@
 """What a language model replied, as an object: `parse_reply` with recorded repairs, `parse_strict` without any."""
 
-from stages.replies.ladder import ParsedReply, Rung, parse_reply
 from stages.replies.strict import parse_strict
+from stages.replies.tolerant import ParsedReply, RepairStep, parse_reply
 
-__all__ = ["ParsedReply", "Rung", "parse_reply", "parse_strict"]
+__all__ = ["ParsedReply", "RepairStep", "parse_reply", "parse_strict"]

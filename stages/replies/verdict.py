@@ -12,6 +12,8 @@ VERDICT_JSON_SCHEMA: Mapping[str, object] = {
     "required": ["decision"],
     "additionalProperties": False,
 }
+VERDICT_MAX_TOKENS = 256
+"""Of a reply."""
 
 
 def decision_of(raw: str) -> Decision:

@@ -1,12 +1,12 @@
-"""What went wrong in a run, as a list and in numbers."""
+"""The failures of a run, listed and counted."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from schemas.values.failures import Failure, FailureContext, FailureCounts, FailureList, FailureSummary
+from schemas.values.failures import FailureContext, FailureCounts, FailureList, FailureSummary, ReportedFailure
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, Troubles
+from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, RunFailures
 from stages.failures import FailureCategory, FailureSeverity
 from stages.reports.ground_truth import ground_truth
 
@@ -19,16 +19,16 @@ Labels = Mapping[int, Mapping[str, Any] | None]
 """What is stored as the item labels of participants, by their number."""
 
 
-def failure_list(troubles: Troubles, labels: Labels) -> FailureList:
-    """Every failure of a run, oldest first, then the labels that cannot be compared with."""
-    happened = [*map(_of_attempt, troubles.failed), *map(_of_extraction, troubles.hallucinated)]
+def failure_list(found: RunFailures, labels: Labels) -> FailureList:
+    """Every failure of a run, oldest first, then the labels that are missing or invalid."""
+    happened = [*map(_of_attempt, found.failed), *map(_of_extraction, found.hallucinated)]
     times = [failure.timestamp for failure in happened if failure.timestamp is not None]
     happened.sort(key=lambda failure: (failure.timestamp, failure.context.job))
     failures = (*happened, *of_labels(labels))
     by_severity = _counted(failures, lambda failure: failure.severity)
     summary = FailureSummary(
-        run_id=f"r{troubles.run_id}",
-        start=troubles.submitted_at,
+        run_id=f"r{found.run_id}",
+        start=found.submitted_at,
         end=max(times, default=None),
         total_failures=len(failures),
         unresolved=sum(not failure.context.resolved for failure in failures),
@@ -42,14 +42,14 @@ def failure_list(troubles: Troubles, labels: Labels) -> FailureList:
     return FailureList(summary=summary, failures=failures)
 
 
-def unresolved_counts(troubles: Troubles, labels: Labels) -> FailureCounts:
-    """What is still wrong: the error that each failed job rests on, evidence that was made up, labels that are bad.
+def unresolved_counts(found: RunFailures, labels: Labels) -> FailureCounts:
+    """Unresolved failures: the last error of each failed job, rejected evidence, and labels that are invalid.
 
-    What a retry has put right is left out, so that the counts are those of a run in which it never went wrong.
+    Errors that a retry has resolved do not count, so that the counts equal those of a run without them.
     """
     failures = (
-        *(_of_attempt(attempt) for attempt in troubles.failed if attempt.is_final),
-        *map(_of_extraction, troubles.hallucinated),
+        *(_of_attempt(attempt) for attempt in found.failed if attempt.is_final),
+        *map(_of_extraction, found.hallucinated),
         *of_labels(labels),
     )
     return FailureCounts(
@@ -60,18 +60,18 @@ def unresolved_counts(troubles: Troubles, labels: Labels) -> FailureCounts:
     )
 
 
-def of_labels(labels: Labels) -> tuple[Failure, ...]:
+def of_labels(labels: Labels) -> tuple[ReportedFailure, ...]:
     """One failure per participant whose labels are missing or invalid, ascending."""
     problems = {participant_id: ground_truth(labels[participant_id]).problem for participant_id in sorted(labels)}
     return tuple(_of_label(participant_id, problem) for participant_id, problem in problems.items() if problem)
 
 
-def _of_label(participant_id: int, problem: FailureCategory) -> Failure:
+def _of_label(participant_id: int, problem: FailureCategory) -> ReportedFailure:
     what = "no item labels" if problem is FailureCategory.GROUND_TRUTH_MISSING else "item labels that are not 0..3"
-    return Failure(
+    return ReportedFailure(
         category=problem,
         severity=problem.severity,
-        message=f"Participant {participant_id} has {what} and counts in no metric.",
+        message=f"Participant {participant_id} has {what} and is in no metric.",
         participant_id=participant_id,
         phq8_item=None,
         stage=None,
@@ -82,8 +82,8 @@ def _of_label(participant_id: int, problem: FailureCategory) -> Failure:
     )
 
 
-def _of_attempt(attempt: FailedAttempt) -> Failure:
-    return Failure(
+def _of_attempt(attempt: FailedAttempt) -> ReportedFailure:
+    return ReportedFailure(
         category=attempt.category,
         severity=FailureCategory(attempt.category).severity,
         message=attempt.message,
@@ -96,18 +96,18 @@ def _of_attempt(attempt: FailedAttempt) -> Failure:
             mode=attempt.mode,
             subject=attempt.subject,
             attempt=attempt.attempt,
-            error_type=attempt.error_type,
+            error_type=attempt.type,
             resolved=attempt.is_resolved,
         ),
     )
 
 
-def _of_extraction(evidence: HallucinatedEvidence) -> Failure:
+def _of_extraction(evidence: HallucinatedEvidence) -> ReportedFailure:
     category = FailureCategory.EVIDENCE_HALLUCINATION
-    return Failure(
+    return ReportedFailure(
         category=category,
         severity=category.severity,
-        message=f"None of {evidence.rejected} extracted quotes stands in the transcript; the job went on without any.",
+        message=f"None of {evidence.rejected} extracted quotes is in the transcript; the job continued without any.",
         participant_id=int(evidence.subject),
         phq8_item=None,
         stage="extract",
@@ -123,7 +123,7 @@ def _of_extraction(evidence: HallucinatedEvidence) -> Failure:
     )
 
 
-def _counted(failures: Iterable[Failure], name: Callable[[Failure], str | None]) -> dict[str, int]:
+def _counted(failures: Iterable[ReportedFailure], name: Callable[[ReportedFailure], str | None]) -> dict[str, int]:
     counts = Counter(found for failure in failures if (found := name(failure)) is not None)
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 

@@ -37,14 +37,14 @@ def build_report(run: ScoredRun, *, measures: Measures) -> Report:
         settings=run.settings,
         measures=measures,
         experiments=tuple(_experiment(run, mode, measures) for mode in modes_of(run)),
-        failures=unresolved_counts(run.troubles, {job.participant_id: job.labels for job in run.jobs}),
+        failures=unresolved_counts(run.failures, {job.participant_id: job.labels for job in run.jobs}),
         timings=run_timings(run),
     )
 
 
 def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures) -> Experiment:
     jobs = jobs_of(run, mode)
-    failed = {attempt.job_id: attempt for attempt in run.troubles.failed if attempt.is_final}
+    failed = {attempt.job_id: attempt for attempt in run.failures.failed if attempt.is_final}
     cohort = cohort_of_jobs(jobs)
     results = results_of(mode, jobs, failed, measures=measures)
     return Experiment(

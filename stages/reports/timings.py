@@ -12,7 +12,7 @@ def run_timings(run: ScoredRun) -> RunTimings:
     """The times of a run. An attempt that still runs has not taken any time yet."""
     ends = [attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None]
     return RunTimings(
-        submitted_at=run.troubles.submitted_at,
+        submitted_at=run.failures.submitted_at,
         finished_at=max(ends, default=None),
         modes={mode: _of_mode(run, mode) for mode in modes_of(run)},
         jobs=tuple(_of_job(run, job) for mode in modes_of(run) for job in jobs_of(run, mode)),

@@ -1,1 +1,1 @@
-"""Candidate tags for free phrases, out of a closed vocabulary."""
+"""Candidate tags for free phrases, from a closed vocabulary."""

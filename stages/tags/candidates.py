@@ -1,4 +1,4 @@
-"""The whole chain of a tags job as one function, in the shapes that its callers know."""
+"""The whole chain of a tags job as one function, with the return shapes of the original library."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
@@ -12,7 +12,7 @@ from stages.tags.retrieve import retrieve_tags
 from stages.tags.validate import validate_tags
 
 ContextRows: TypeAlias = Callable[[Collection[str]], Awaitable[Mapping[str, Vector]]]
-"""Gives the context rows of those of the tags that have one."""
+"""Returns the context rows of the tags that have one."""
 
 Shape: TypeAlias = (
     list[Candidate]
@@ -23,7 +23,7 @@ Shape: TypeAlias = (
 
 
 class SearchedVocabulary(NamedTuple):
-    """A vocabulary with everything that a request asks of it."""
+    """A vocabulary with everything that a request needs."""
 
     vocabulary_id: int
     lexicon: TagLexicon
@@ -49,9 +49,9 @@ async def candidates_from_phrases(
     verbose: bool = False,
     return_phrase_ranks: bool = False,
 ) -> Shape:
-    """The candidates for some phrases, best first: embed, retrieve, rerank and validate in a row.
+    """The candidates for some phrases, best first: embed, retrieve, rerank and validate in sequence.
 
-    The defaults are those of the library; a run takes the service's from PSQ_*. Raises as the stages do.
+    The defaults are those of the original library; a run uses PSQ_* instead. Raises as the stages do.
     """
     embedded = embed_phrases(
         rewrite_phrases,

@@ -1,4 +1,4 @@
-"""The context of a request: where its terms lie together, and how near a tag is to that."""
+"""The context vector of a request, and the similarity of a tag to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from stages.tags.ports import Vector
 
 @dataclass(frozen=True, kw_only=True)
 class ContextModel:
-    """TF-IDF with a truncated singular value decomposition, as far as a request needs it."""
+    """TF-IDF with a truncated singular value decomposition: the part that a request needs."""
 
     digest: str
     """The SHA-256 of its bytes."""
@@ -27,9 +27,9 @@ class ContextModel:
 def term_weights(
     phrases: Sequence[Phrase], context_tags: Sequence[str], *, context_tag_weight: float
 ) -> dict[str, float]:
-    """What each term counts: 1 as a final phrase, `context_tag_weight` for each time it is a context tag; they add up.
+    """The weight of each term: 1 as a final phrase plus `context_tag_weight` for each time it is a context tag.
 
-    Context tags are written as phrases are; blank ones drop out.
+    Context tags are normalised like phrases; blank ones are dropped.
     """
     weights = {phrase.lookup: 1.0 for phrase in phrases}
     for lookup in filter(None, map(lookup_of, context_tags)):
@@ -38,10 +38,10 @@ def term_weights(
 
 
 def context_vector(model: ContextModel, weights: Mapping[str, float]) -> NDArray[np.float64] | None:
-    """The weighted terms times their idf, projected on the components, at length 1; None where that gives zeros.
+    """The weighted terms times their idf, projected on the components, at length 1; None if that is all zeros.
 
-    Terms that the model does not know count nothing. Weights are raw: no logarithm is taken. The same terms give the
-    same bits, whatever their order.
+    Terms that are not in the model do not count. Weights are raw: no logarithm is taken. The result does not depend on
+    the order of the terms, to the last bit.
     """
     summed = np.zeros(model.components.shape[1])
     for term in sorted(weights.keys() & model.terms.keys()):
@@ -52,7 +52,7 @@ def context_vector(model: ContextModel, weights: Mapping[str, float]) -> NDArray
 
 
 def context_score(context: NDArray[np.float64], row: Vector) -> float | None:
-    """The cosine of the request's context and a tag's row; None where the row is all zeros."""
+    """The cosine of the request's context and a tag's row; None if the row is all zeros."""
     exact = row.astype(np.float64)
     length = float(np.linalg.norm(exact))
     return None if length == 0 else min(1.0, max(-1.0, float(exact @ context) / length))

@@ -1,4 +1,4 @@
-"""The list of one phrase, cut without losing the tags that the phrase names exactly."""
+"""Cuts the list of one phrase without dropping tags that the phrase names exactly."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,9 +8,9 @@ from schemas.values.tags import PhraseCandidate
 def cut(
     ranked: Sequence[PhraseCandidate], *, required: Collection[str], per_phrase_final_k: int
 ) -> tuple[PhraseCandidate, ...]:
-    """The first `per_phrase_final_k`, in order, where every required tag takes the place of the last one that is not.
+    """The first `per_phrase_final_k`, in order, where required tags replace the last ones that are not required.
 
-    Of more required tags than places all stay: the list grows.
+    If more tags are required than there are places, all are kept and the list is longer.
     """
     room = max(per_phrase_final_k - sum(candidate.tag in required for candidate in ranked), 0)
     others = [candidate.tag for candidate in ranked if candidate.tag not in required][:room]

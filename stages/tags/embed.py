@@ -12,7 +12,7 @@ from stages.tags.phrases import final_phrases
 from stages.tags.ports import TokenVectors
 
 
-class Embedded(NamedTuple):
+class PhraseVectors(NamedTuple):
     """The phrases, and a matrix with one row per lookup in `phrases.embedded`."""
 
     phrases: EmbeddedPhrases
@@ -25,11 +25,11 @@ def embed_phrases(
     tokens: TokenVectors,
     context_model: ContextModel,
     context_tags: Sequence[str] = (),
-    context_tag_weight: float = 1.0,
-) -> Embedded:
-    """Normalise the phrases, add heads, and place them. Lookups that the model knows nothing about have no vector.
+    context_tag_weight: float,
+) -> PhraseVectors:
+    """Normalise the phrases, add heads, and embed them. Lookups that the model cannot embed have no vector.
 
-    Heads count in the context as phrases do. No phrase gives no vector, whatever the context tags.
+    Heads count in the context like phrases. Without phrases there are no vectors, whatever the context tags.
     """
     phrases = final_phrases(rewrite_phrases)
     lookups = [phrase.lookup for phrase in phrases]
@@ -45,7 +45,7 @@ def embed_phrases(
         context=None if context is None else tuple(context.tolist()),
     )
     rows = [vectors[lookup] for lookup in embedded]
-    return Embedded(value, np.asarray(rows, dtype=np.float32).reshape(len(rows), tokens.dimension))
+    return PhraseVectors(value, np.asarray(rows, dtype=np.float32).reshape(len(rows), tokens.dimension))
 
 
 def _with_terms(phrase: Phrase, model: ContextModel) -> Phrase:

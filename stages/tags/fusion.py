@@ -1,4 +1,4 @@
-"""How similarity and context become one score, also where a tag has no context score."""
+"""Similarity and context as one score, also for tags without a context score."""
 
 from collections.abc import Iterable
 
@@ -17,9 +17,9 @@ def combined_score(score_fasttext: float, score_context: float, *, context_weigh
 
 
 def imputed_context(scores: Iterable[float | None]) -> float:
-    """What tags without a context score get: the 10th percentile of the others, between two of them linearly.
+    """The context score of tags that have none: the 10th percentile of the others, linearly interpolated.
 
-    0 where no tag of the phrase has one.
+    0 if no tag of the phrase has one.
 
     >>> round(imputed_context([0.9, None, 0.2, 0.4]), 12)
     0.24

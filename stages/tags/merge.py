@@ -1,4 +1,4 @@
-"""The lists of all phrases as one."""
+"""The lists of all phrases, merged."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,9 +8,9 @@ from stages.tags.order import best_first
 
 
 def merge(lists: Iterable[tuple[str, Sequence[PhraseCandidate]]], *, global_k: int) -> tuple[Candidate, ...]:
-    """One candidate per tag, best first, `global_k` at most. A list is a normalised phrase and its candidates.
+    """One candidate per tag, best first, at most `global_k`. A list is a normalised phrase and its candidates.
 
-    Each score is the best of its own over the lists: a combined score need not be that of the other two.
+    Each score is its maximum over the lists, so the combined score need not result from the other two.
     """
     by_tag: dict[str, list[tuple[str, PhraseCandidate]]] = defaultdict(list)
     for phrase, candidates in lists:

@@ -1,4 +1,4 @@
-"""What is built from a vocabulary, and who builds it."""
+"""The models of a vocabulary, and the port that builds them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from stages.tags.ports import Vector
 
 
 class TokenModel(NamedTuple):
-    """A model that places tokens, as far as a vocabulary has them."""
+    """A model that embeds tokens, reduced to those of a vocabulary."""
 
     name: str
-    """What kind of model it is."""
+    """The kind of model."""
     dimension: int
     vectors: Mapping[str, Vector]
     """Token -> its vector of length 1."""
@@ -21,14 +21,14 @@ class TokenModel(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltModels:
-    """The models of a vocabulary: what is searched, and the bytes of the files that requests are embedded with."""
+    """The models of a vocabulary: the vectors to search, and the bytes of the files that embed requests."""
 
     name: str
-    """What kind of model places the tokens."""
+    """The kind of model that embeds the tokens."""
     dimension: int
     """Numbers per token vector."""
     vectors: Mapping[str, Vector]
-    """Token -> its vector of length 1. Names of tags and aliases are tokens alike."""
+    """Token -> its vector of length 1. Names of tags and aliases are both tokens."""
     context_rows: Mapping[str, Vector]
     """Tag -> its row of length 1; tags that occur with no other have none."""
     tokens_file: bytes
@@ -36,12 +36,12 @@ class BuiltModels:
 
 
 class ModelBuilder(Protocol):
-    """Who builds the models of a vocabulary."""
+    """Builds the models of a vocabulary."""
 
     def build(self, vocabulary: Vocabulary, *, seed: int, tokens: TokenModel | None = None) -> BuiltModels:
         """The models. The same vocabulary and seed give the same bytes, in any process.
 
-        Every tag and alias has a vector, unless `tokens` places them: then nothing is trained to do so. Raises
-        VocabularyModelsError when there is nothing to learn from.
+        Every tag and alias has a vector. With `tokens` no token model is trained, and its vectors are used. Raises
+        VocabularyModelsError when there is nothing to train on.
         """
         ...

@@ -1,10 +1,10 @@
-"""Which tag comes first."""
+"""The order of tags."""
 
 from typing import Protocol
 
 
 class Scored(Protocol):
-    """What is ordered."""
+    """A tag with a score."""
 
     @property
     def tag(self) -> str: ...
@@ -15,5 +15,5 @@ class Scored(Protocol):
 
 
 def best_first(candidate: Scored) -> tuple[float, int, str]:
-    """A sort key: combined score down, then count down, then by tag; a tag that nobody counted was used 0 times."""
+    """A sort key: combined score down, count down, tag up; a missing count is 0."""
     return -candidate.score_combined, -(candidate.count or 0), candidate.tag

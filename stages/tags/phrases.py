@@ -1,4 +1,4 @@
-"""From the phrases of a request to those that are looked up."""
+"""The phrases of a request, normalised for lookup."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,7 +9,7 @@ MIN_HEAD_CHARS = 3
 
 
 def normalise(phrase: str) -> str:
-    """The phrase in lower case, with single blanks for `_` and for runs of white space, and none around it.
+    """The phrase in lower case, with single spaces for `_` and for runs of white space, and none around it.
 
     >>> normalise("  Big__Shirt ")
     'big shirt'
@@ -18,7 +18,7 @@ def normalise(phrase: str) -> str:
 
 
 def lookup_of(phrase: str) -> str:
-    """The phrase as tokens of a vocabulary are written.
+    """The phrase in the form of a token of a vocabulary.
 
     >>> lookup_of("Big  Shirt")
     'big_shirt'
@@ -27,7 +27,7 @@ def lookup_of(phrase: str) -> str:
 
 
 def head_of(normalized: str) -> str | None:
-    """The last word of a normalised phrase of at least two words; None where it is too short or a stop word.
+    """The last word of a normalised phrase of at least two words; None if it is too short or a stop word.
 
     >>> head_of("big shirt"), head_of("shirt"), head_of("sit in"), head_of("room of the")
     ('shirt', None, None, None)
@@ -37,7 +37,7 @@ def head_of(normalized: str) -> str | None:
 
 
 def final_phrases(rewrite_phrases: Sequence[str]) -> tuple[Phrase, ...]:
-    """The phrases in the order of the request, then their heads; of equal ones the first. Blank ones drop out."""
+    """The phrases in the order of the request, then their heads; of equal ones the first. Blank ones are dropped."""
     distinct: dict[str, Phrase] = {}
     for phrase in (*_given(rewrite_phrases), *_heads(rewrite_phrases)):
         distinct.setdefault(phrase.normalized, phrase)

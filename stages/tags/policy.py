@@ -1,4 +1,4 @@
-"""Which tags a request may get."""
+"""The tags that a request may get."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What the stages of a tags job ask of the world, as Protocols; see stages/ports.py."""
+"""The ports of the stages of a tags job, as Protocols; see stages/ports.py."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -13,11 +13,11 @@ Vector = NDArray[np.float32]
 
 
 class TokenVectors(Protocol):
-    """A model that places tokens among each other. Blocking; may be called from any thread."""
+    """A model that embeds tokens. Blocking; may be called from any thread."""
 
     @property
     def name(self) -> str:
-        """What kind of model it is."""
+        """The kind of model."""
         ...
 
     @property
@@ -31,20 +31,20 @@ class TokenVectors(Protocol):
         ...
 
     def vectors_of(self, tokens: Sequence[str]) -> Mapping[str, Vector]:
-        """Vectors of length 1, by token; tokens that the model can say nothing about are absent.
+        """Vectors of length 1, by token; tokens that the model cannot embed are absent.
 
-        A model with subwords answers for words that it never saw. A vector depends on its token alone.
+        A model with subwords also embeds words that it was not trained on. A vector depends only on its token.
         """
         ...
 
 
 class TagLexicon(Protocol):
-    """What vocabularies know about tokens."""
+    """Tags and aliases of vocabularies, by token."""
 
     async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Lexicon:
-        """The tags among the tokens, the aliases among them, and the tags that those stand for. Unknown ones drop out.
+        """The tags and the aliases among the tokens, and the tags of those aliases. Unknown tokens are absent.
 
-        All tokens travel in one round trip; no token gives an empty lexicon without one. Raises
+        One round trip for all tokens; without tokens the lexicon is empty, without a round trip. Raises
         VocabularyMissingError when there is no such vocabulary.
         """
         ...
@@ -58,9 +58,9 @@ class NeighbourSearch(Protocol):
     ) -> list[tuple[Neighbour, ...]]:
         """For each query, in order, the `limit` nearest tokens: similarity down, then by token.
 
-        A query is a token and its vector. Names of tags and aliases are tokens alike; a token is no neighbour of
-        itself. Similarity is the raw cosine and may be negative. All queries travel in one round trip; no query gives
-        an empty list without one. Raises VocabularyMissingError when there is no such vocabulary,
+        A query is a token and its vector. Names of tags and aliases are both tokens; a token is not its own
+        neighbour. Similarity is the raw cosine and may be negative. One round trip for all queries; without queries the
+        list is empty, without a round trip. Raises VocabularyMissingError when there is no such vocabulary,
         VocabularyModelsError when it has no vectors yet, and EmbeddingDimensionMismatchError when a query has another
         dimension than the vocabulary.
         """

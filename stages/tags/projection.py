@@ -1,13 +1,13 @@
-"""From a token to the canonical tags that it stands for."""
+"""The canonical tags of a token."""
 
 from schemas.values.tags import Lexicon, Tag
 
 
-def project(token: str, lexicon: Lexicon, *, min_tag_count: int = 0) -> tuple[Tag, ...]:
-    """The tag of this name, else those that the alias stands for, else none; in alphabetical order.
+def project(token: str, lexicon: Lexicon, *, min_tag_count: int) -> tuple[Tag, ...]:
+    """The tag of this name, else the tags of this alias, else none; in alphabetical order.
 
-    A token that is both is the tag. Aliases are followed once: a target that is no tag drops out. So do tags that
-    were used less than `min_tag_count` times; one that nobody counted was used 0 times.
+    A token that is both is the tag. Aliases are followed once: a target that is not a tag is dropped. So are tags with
+    a count below `min_tag_count`; a missing count is 0.
     """
     names = (token,) if token in lexicon.tags else lexicon.aliases.get(token, ())
     tags = (lexicon.tags[name] for name in sorted(set(names)) if name in lexicon.tags)

@@ -18,20 +18,22 @@ def rank_tags(
     *,
     context: Sequence[float] | None,
     rows: Mapping[str, Vector],
-    context_weight: float = 0.5,
-    per_phrase_final_k: int = 1,
-    global_k: int = 300,
+    context_weight: float,
+    per_phrase_final_k: int,
+    global_k: int,
 ) -> RankedTags:
-    """Score every tag of every phrase, cut each phrase's list, merge the lists and cut once more.
+    """Score every tag of every phrase, cut each phrase's list, merge the lists and cut the result.
 
     `rows` are the context rows of tags; a tag without one gets the 10th percentile of its phrase. Without `context`
-    similarity alone counts and no tag has a context score. Raises ValueError for a weight outside of 0..1 and for
-    lists of less than one place.
+    only similarity counts and no tag has a context score. Raises ValueError for a weight outside 0..1 and for a list
+    length below 1.
     """
     if not 0 <= context_weight <= 1:
-        raise ValueError(f"context_weight has to be from 0 to 1, not {context_weight}")
+        raise ValueError(f"context_weight must be from 0 to 1, not {context_weight}")
     if per_phrase_final_k < 1 or global_k < 1:
-        raise ValueError(f"lists need at least one place: per_phrase_final_k={per_phrase_final_k}, global_k={global_k}")
+        raise ValueError(
+            f"list lengths must be at least 1: per_phrase_final_k={per_phrase_final_k}, global_k={global_k}"
+        )
     scores = {} if context is None else _context_scores(retrieved, np.asarray(context), rows)
     reports = [
         _report(phrase, None if context is None else scores, context_weight=context_weight)

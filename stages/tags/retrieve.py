@@ -1,4 +1,4 @@
-"""Stage `retrieve`: the canonical tags that each phrase leads to, by name, by alias and by neighbours."""
+"""Stage `retrieve`: the canonical tags of each phrase, by name, by alias and by neighbours."""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,18 +20,19 @@ async def retrieve_tags(
     search: NeighbourSearch,
     vocabulary_id: int,
     allow_nsfw_tags: bool,
-    per_phrase_k: int = 50,
-    min_tag_count: int = 0,
-    skip_exact: bool = True,
+    per_phrase_k: int,
+    min_tag_count: int,
+    skip_exact: bool,
 ) -> RetrievedTags:
-    """For each phrase the tags that it names and those of its `per_phrase_k` nearest tokens.
+    """For each phrase, the tags that it names and those of its `per_phrase_k` nearest tokens.
 
-    A phrase that names a tag exactly, permitted or not, asks for no neighbours with `skip_exact`; its permitted tags
-    are required. Tags that are not permitted never come back. The neighbours of all phrases come in one round trip.
-    Raises ValueError when `per_phrase_k` is below 1 or vectors and lookups do not pair, and what the ports raise.
+    With `skip_exact`, neighbours of a phrase that names a tag exactly, permitted or not, are not searched; its
+    permitted tags are required. Tags that are not permitted are never returned. One round trip finds the neighbours of
+    all phrases. Raises ValueError when `per_phrase_k` is below 1 or vectors and lookups differ in number, and the
+    errors of the ports.
     """
     if per_phrase_k < 1:
-        raise ValueError(f"per_phrase_k has to be at least 1, not {per_phrase_k}")
+        raise ValueError(f"per_phrase_k must be at least 1, not {per_phrase_k}")
     lookups = [phrase.lookup for phrase in embedded.phrases]
     known = await lexicon.look_up(vocabulary_id, lookups)
     named = {lookup: project(lookup, known, min_tag_count=min_tag_count) for lookup in lookups}

@@ -1,4 +1,4 @@
-"""Words that are no head of a phrase."""
+"""Words that cannot be the head of a phrase."""
 
 STOP_WORDS = frozenset(
     word

@@ -1,4 +1,4 @@
-"""What a model of tokens learns from: lists of tags in which some tags are called by an alias."""
+"""Training data of a token model: lists of tags, some of them replaced by an alias."""
 
 import math
 from random import Random
@@ -6,18 +6,18 @@ from random import Random
 from schemas.values.tags import Vocabulary
 
 ALIAS_SHARE = 0.1
-"""How many of the tags in documents are replaced by one of their aliases."""
+"""The share of tags in documents that are replaced by one of their aliases."""
 
 ALIAS_LISTS = 50
-"""How often a tag stands together with all of its aliases."""
+"""The number of lists of a tag with all of its aliases."""
 
 
 def training_lists(
     vocabulary: Vocabulary, *, seed: int, alias_share: float = ALIAS_SHARE, alias_lists: int = ALIAS_LISTS
 ) -> list[list[str]]:
-    """The documents, and each tag with its aliases, in an order that the seed gives.
+    """The documents, and each tag with its aliases, in an order set by the seed.
 
-    A document of weight w comes 1 + floor(log2(w)) times, each time with other tags replaced. Every tag and alias is
+    A document of weight w appears 1 + floor(log2(w)) times, each time with other tags replaced. Every tag and alias is
     in at least one list.
     """
     random = Random(seed)

@@ -1,4 +1,4 @@
-"""Stage `validate`: whether the candidates keep their contract."""
+"""Stage `validate`: the contract of the candidates, checked."""
 
 import math
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ def validate_tags(
     retrieved: RetrievedTags,
     lexicon: Lexicon,
     allow_nsfw_tags: bool,
-    min_tag_count: int = 0,
-    global_k: int = 300,
+    min_tag_count: int,
+    global_k: int,
 ) -> ValidatedTags:
-    """The candidates as they are, if they keep the contract.
+    """The candidates unchanged, if they satisfy the contract.
 
-    `lexicon` is what the vocabulary says about them now, asked anew. A required tag may be absent only where the list
-    is full. Raises TagContractError with everything that is broken.
+    `lexicon` is a fresh lookup of the candidates in the vocabulary. A required tag may be absent only if the list is
+    full. Raises TagContractError with every violation.
     """
     violations = tuple(
         _violations(

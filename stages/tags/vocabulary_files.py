@@ -1,12 +1,12 @@
-"""From the files of a vocabulary to a Vocabulary, with everything that is wrong told at once."""
+"""Parser of the files of a vocabulary, which reports all problems at once."""
 
 import math
 import re
 from collections.abc import Iterator, Mapping
 
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.files.delimited import Row, Separator, parse_rows
+from stages.files.delimited import DelimitedRow, Separator, parse_rows
 from stages.files.problems import Parsed
 from stages.tags.phrases import lookup_of
 
@@ -16,26 +16,26 @@ LISTS_FILE = "tag_lists.txt"
 RATINGS_FILE = "ratings.csv"
 
 FILES = (TAGS_FILE, PAIRS_FILE, LISTS_FILE, RATINGS_FILE)
-"""What a vocabulary is read from; all but the first may be absent, and one of the second and third is enough."""
+"""The files of a vocabulary; all but the first may be absent, and one of the second and third is enough."""
 
 _TAG_COLUMNS = ("name", "category", "count", "aliases")
 _LARGEST_COUNT = 2**31 - 1
 _HEADLESS = re.compile(rb"(?:\xef\xbb\xbf)?[^,\n]*,[^,\n]*, *[0-9]* *(?:,|\r?\n|$)")
-"""The third cell of the first line is a count, or blank, and not the word."""
+"""The third cell of the first line is a count or blank instead of the word `count`."""
 
 
 def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     """The vocabulary in these files, by name.
 
-    - `tags.csv`: name, category, count, aliases. With that header aliases are joined by `|`; without a header, as the
-      lists of tag completion are, by `,`. A blank count is not known. Names are tokens as phrases are looked up: lower
-      case, `_` for blanks; aliases are brought to that form. An alias that is its own tag drops out.
+    - `tags.csv`: name, category, count, aliases. With that header aliases are joined by `|`; without a header, as in
+      lists for tag completion, by `,`. A blank count is unknown. Names have the form in which phrases are looked up:
+      lower case, `_` for spaces; aliases are normalised to it. An alias that equals its own tag is dropped.
     - `cooccurrence.tsv`: two tags and how often they occur together, without a header.
-    - `tag_lists.txt`: tags that occur together, a line each, between blanks.
+    - `tag_lists.txt`: tags that occur together, one list a line, separated by spaces.
     - `ratings.csv`: tag, probability of not being safe for work, with a header.
 
-    An alias in the documents counts as the tags it stands for; another word there becomes a tag that nobody counted.
-    Problems: what `parse_rows` reports, values that are none, tags that are there twice, ratings of unknown tags.
+    An alias in the documents counts as its tags; any other unknown word there becomes a tag without a count. Problems:
+    those of `parse_rows`, invalid values, repeated tags, ratings of unknown tags.
     """
     rows, problems = _tag_rows(files[TAGS_FILE]) if TAGS_FILE in files else Parsed((), (_MISSING,))
     problems += tuple(_tag_problems(rows))
@@ -59,12 +59,12 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     return Parsed(Vocabulary(tags=tuple(rated), aliases=aliases, documents=documents))
 
 
-_MISSING = Problem(
-    file=TAGS_FILE, line=None, found="is not there", what_to_do="write one with the columns name,category,count,aliases"
+_MISSING = FileProblem(
+    file=TAGS_FILE, line=None, found="is missing", what_to_do="write one with the columns name,category,count,aliases"
 )
 
 
-def _tag_rows(data: bytes) -> Parsed[tuple[Row, ...]]:
+def _tag_rows(data: bytes) -> Parsed[tuple[DelimitedRow, ...]]:
     """The rows; their aliases are joined by `|`."""
     if not _HEADLESS.match(data):
         return parse_rows(data, file=TAGS_FILE, separator=Separator.COMMA, columns=_TAG_COLUMNS)
@@ -75,7 +75,7 @@ def _tag_rows(data: bytes) -> Parsed[tuple[Row, ...]]:
     return Parsed(tuple(joined), problems)
 
 
-def _tag_problems(rows: tuple[Row, ...]) -> Iterator[Problem]:
+def _tag_problems(rows: tuple[DelimitedRow, ...]) -> Iterator[FileProblem]:
     lines: dict[str, int] = {}
     for row in rows:
         name = row.cells["name"].strip()
@@ -85,19 +85,22 @@ def _tag_problems(rows: tuple[Row, ...]) -> Iterator[Problem]:
             yield _problem(
                 TAGS_FILE,
                 row.line,
-                "has a name that no phrase can be looked up by",
-                "write it in lower case, with _ for blanks and none at its ends",
+                "has a name that is not in the form of a lookup",
+                "write it in lower case, with _ for spaces and none at its ends",
             )
         elif name in lines:
             yield _problem(TAGS_FILE, row.line, f"has the name of line {lines[name]}", "keep one of both")
         lines.setdefault(name, row.line)
         if row.cells["count"].strip() and _whole(row.cells["count"]) is None:
             yield _problem(
-                TAGS_FILE, row.line, "has a count that is no whole number from 0 up", "correct it, or leave it blank"
+                TAGS_FILE,
+                row.line,
+                "has a count that is not a whole number of 0 or more",
+                "correct it, or leave it blank",
             )
 
 
-def _aliases(rows: tuple[Row, ...]) -> dict[str, tuple[str, ...]]:
+def _aliases(rows: tuple[DelimitedRow, ...]) -> dict[str, tuple[str, ...]]:
     targets: dict[str, set[str]] = {}
     for row in rows:
         name = row.cells["name"].strip()
@@ -107,7 +110,7 @@ def _aliases(rows: tuple[Row, ...]) -> dict[str, tuple[str, ...]]:
     return {alias: tuple(sorted(targets[alias])) for alias in sorted(targets)}
 
 
-def _tag(row: Row) -> Tag:
+def _tag(row: DelimitedRow) -> Tag:
     return Tag(name=row.cells["name"].strip(), category=row.cells["category"].strip(), count=_whole(row.cells["count"]))
 
 
@@ -119,7 +122,7 @@ def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
         tags = (lookup_of(row.cells["tag"]), lookup_of(row.cells["other"]))
         count = _whole(row.cells["count"])
         if not all(tags) or not count:
-            problem = _problem(PAIRS_FILE, row.line, "is not two tags and a count from 1 up", "correct or remove it")
+            problem = _problem(PAIRS_FILE, row.line, "is not two tags and a count of 1 or more", "correct or remove it")
             problems += (problem,)
         else:
             documents.append(TagDocument(tags=tags, weight=count))
@@ -156,12 +159,12 @@ def _in_tags(document: TagDocument, named: set[str], aliases: Mapping[str, tuple
     return TagDocument(tags=tuple(dict.fromkeys(tags)), weight=document.weight)
 
 
-def _unknown(line: int) -> Problem:
+def _unknown(line: int) -> FileProblem:
     return _problem(RATINGS_FILE, line, "rates a tag that the vocabulary does not have", "remove it, or add the tag")
 
 
-def _problem(file: str, line: int, found: str, what_to_do: str) -> Problem:
-    return Problem(file=file, line=line, found=found, what_to_do=what_to_do)
+def _problem(file: str, line: int, found: str, what_to_do: str) -> FileProblem:
+    return FileProblem(file=file, line=line, found=found, what_to_do=what_to_do)
 
 
 def _whole(cell: str) -> int | None:

@@ -1,1 +1,1 @@
-"""What every kind of job does with texts."""
+"""Functions on texts that every kind of job uses."""

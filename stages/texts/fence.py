@@ -1,4 +1,4 @@
-"""Text of people inside a prompt: marked as data, so that nothing in it can pass for an instruction."""
+"""User text inside a prompt, fenced as data so that nothing in it can act as an instruction."""
 
 import unicodedata
 
@@ -15,11 +15,10 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs"})
 
 
 def fenced(label: str, text: str, *, max_chars: int | None = None) -> str:
-    """The text between two lines that carry the label and a mark that the text cannot contain.
+    """The text between two lines with the label and a mark that the text does not contain.
 
     The mark is a hash of the text, so the same text gives the same prompt. Control and invisible characters are
-    taken out, newlines and tabs stay. Of a text longer than `max_chars` only the beginning is shown, and the first
-    line says so.
+    removed, newlines and tabs are kept. A text longer than `max_chars` is cut, and the first line states so.
 
     >>> print(fenced("reference", "I sleep badly."))
     <<< reference 6a956d99c51e

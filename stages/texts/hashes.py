@@ -1,4 +1,4 @@
-"""Short names for content: enough to tell two texts apart, and nothing of the text."""
+"""Short identifiers of content that reveal nothing of the text."""
 
 import hashlib
 

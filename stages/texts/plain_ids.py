@@ -1,14 +1,15 @@
-"""Ids that may be seen."""
+"""Ids that may appear in logs."""
 
 import re
+from typing import Final
 
-_PLAIN_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+PLAIN_ID: Final = r"^[A-Za-z0-9._:-]{1,64}$"
 
 
 def is_plain_id(text: str) -> bool:
-    """Whether the text can be the id of a subject: ids travel in messages, logs and Flower, and text may not.
+    """Whether the text can be the id of a subject: ids appear in messages, logs and Flower, and text may not.
 
     >>> [is_plain_id(text) for text in ("q-17", "2024.1:b", "", "why is it so", "é")]
     [True, True, False, False, False]
     """
-    return _PLAIN_ID.fullmatch(text) is not None
+    return re.fullmatch(PLAIN_ID, text) is not None

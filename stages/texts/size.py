@@ -1,4 +1,4 @@
-"""How long a text is."""
+"""The length of a text."""
 
 from typing import Final, NamedTuple
 
@@ -7,13 +7,13 @@ CHARS_PER_TOKEN: Final = 4
 
 
 class TextSize(NamedTuple):
-    """A text in numbers."""
+    """The size of a text."""
 
     characters: int
     words: int
-    """What stands between blanks."""
+    """Separated by white space."""
     tokens: int
-    """An estimate from the characters: models cut texts up differently."""
+    """An estimate from the characters: tokenizers differ by model."""
 
 
 def text_size(text: str) -> TextSize:

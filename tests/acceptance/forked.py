@@ -25,7 +25,7 @@ _FORKS.set_forkserver_preload(
         "adapters.ollama_chat",
         "sentence_transformers",
         "transformers.models.bert.modeling_bert",
-        "workers.tasks.embed",
+        "workers.functions",
         "api.app",
         __name__,
     ]

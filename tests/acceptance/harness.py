@@ -15,10 +15,10 @@ from typing import Any, Self
 
 import asyncpg
 
+from schemas.chains import STAGES
 from stack.endings import kill_tree
-from store.stages import OPEN_JOBS
+from store.runs.stages import OPEN_JOBS
 from tests.acceptance.forked import Output, fork
-from workers.pipelines import STAGES
 
 START_TIMEOUT_S = 90.0
 COMMAND_TIMEOUT_S = 120.0
@@ -168,7 +168,7 @@ class Installation:
         self,
         *,
         stages: Sequence[str] = STAGES,
-        include: str = "workers.tasks",
+        include: str = "",
         pool: str = "threads",
         concurrency: int = 8,
         **environment: str,
@@ -178,7 +178,7 @@ class Installation:
         worker = self.start(
             *("celery", "-A", "workers.main", "worker", f"--hostname={name}@%h", f"--queues={','.join(stages)}"),
             *(f"--pool={pool}", f"--concurrency={concurrency}", "--loglevel=WARNING"),
-            *("--without-gossip", "--without-mingle", f"--include={include}"),
+            *("--without-gossip", "--without-mingle", *([f"--include={include}"] if include else [])),
             **environment,
         )
         self.wait_until("SELECT EXISTS (SELECT FROM worker WHERE pid = $1)", worker.pid, alive=worker)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from store.chunk_search import PostgresChunkSearch
+from store.corpora.chunk_search import PostgresChunkSearch
 from store.database import Database
 from tests.acceptance.harness import Installation
 

@@ -11,7 +11,7 @@ from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, SHORT
 from tests.scripted_ollama import Say, ScriptedOllama
 
-UNFIT = "workers.tasks,tests.acceptance.unfit_for_questions"
+UNFIT = "tests.acceptance.unfit_for_questions"
 
 
 @pytest.fixture

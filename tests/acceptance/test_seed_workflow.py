@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from api.app import make_app
-from api.services import Services
+from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
 from store.database import Database
 from tests.acceptance.conftest import Install
@@ -68,7 +68,7 @@ async def client(
     shelved: Installation, writer: ScriptedModel, light_writer: ScriptedModel
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the API over the servers of the installation, with a preset that suits the shelf."""
-    services = Services(
+    ctx = ApiContext(
         settings=ProcessSettings(),
         database=Database(shelved.database_url, pool_size=4),
         broker=make_broker(shelved.redis_url),
@@ -78,12 +78,12 @@ async def client(
             "RAGQ_QUERY_LIGHT_MODEL": light_writer.name,
         },
     )
-    transport = httpx.ASGITransport(make_app(services))
+    transport = httpx.ASGITransport(make_app(ctx))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as connected:
         made = await connected.post("/api/rag-config", json={"preset_name": "Short", "config": SHORT})
         assert made.status_code == 201, made.text
         yield connected
-    await services.close()
+    await ctx.close()
 
 
 async def ok(reply: httpx.Response) -> Any:

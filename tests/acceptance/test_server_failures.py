@@ -38,7 +38,7 @@ def test_an_error_of_the_server_is_an_llm_error_without_its_words(
         "transport",
         f"http://127.0.0.1:{ollama.port} answered a request for model '{judge.name}' with status 500.",
     )
-    assert attempt["error_details"]["server_said"] == WORDS
+    assert attempt["error_details"]["server_reply"] == WORDS
     assert WORDS not in shared.logs
 
 
@@ -53,9 +53,9 @@ def test_a_broken_connection_stays_what_it_is(
     assert told(attempt) == (
         "httpx.RemoteProtocolError",
         "transport",
-        "httpx.RemoteProtocolError (its own words are stored with the attempt)",
+        "httpx.RemoteProtocolError (its message is stored with the attempt)",
     )
-    assert attempt["error_details"]["words"] == "Server disconnected without sending a response."
+    assert attempt["error_details"]["message"] == "Server disconnected without sending a response."
 
 
 def test_a_refused_connection_stays_what_it_is(fresh: Installation, judge: ScriptedModel) -> None:
@@ -68,7 +68,7 @@ def test_a_refused_connection_stays_what_it_is(fresh: Installation, judge: Scrip
     assert told(attempt) == (
         "builtins.ConnectionError",
         "transport",
-        "builtins.ConnectionError (its own words are stored with the attempt)",
+        "builtins.ConnectionError (its message is stored with the attempt)",
     )
 
 

@@ -1,13 +1,15 @@
 """An `embed` that cannot embed questions, and repeats what was asked."""
 
-from workers.queries.reading import question
-from workers.stage_task import define_stage
-from workers.work import Result, Work
+from typing import NoReturn
+
+from workers.bindings.queries.reading import question
+from workers.functions import FUNCTIONS
+from workers.work import Work
 
 
-async def explode(work: Work) -> Result:
+async def explode(work: Work) -> NoReturn:
     """Raise what a careless library might."""
     raise RuntimeError(f"cannot embed: {(await question(work)).original_query}")
 
 
-define_stage("embed", query=explode)
+FUNCTIONS["query", "answer", "embed"] = explode

@@ -50,8 +50,8 @@ async def test_a_pair_is_cut_at_the_tokens_asked_for(scoring: Scoring, tmp_path:
     scorer = scoring(tiny_cross_encoder(tmp_path))
     beyond = ["word " * 600, "word " * 700]
 
-    cut, cut_the_same = await scorer.score_pairs(QUERY, beyond, timeout_s=60)
-    (shorter,) = await scorer.score_pairs(QUERY, beyond[:1], timeout_s=60, max_tokens=64)
+    cut, cut_the_same = await scorer.score_pairs(QUERY, beyond, timeout_s=60, batch_size=8, max_tokens=512)
+    (shorter,) = await scorer.score_pairs(QUERY, beyond[:1], timeout_s=60, max_tokens=64, batch_size=8)
 
     assert cut == pytest.approx(cut_the_same, abs=1e-3)
     assert shorter != pytest.approx(cut, abs=1e-3)
@@ -59,7 +59,9 @@ async def test_a_pair_is_cut_at_the_tokens_asked_for(scoring: Scoring, tmp_path:
 
 async def test_a_model_that_holds_less_cuts_at_its_own_limit(scoring: Scoring, tmp_path: Path) -> None:
     scorer = scoring(tiny_cross_encoder(tmp_path, positions=32))
-    first, second = await scorer.score_pairs(QUERY, ["word " * 40, "word " * 50], timeout_s=60, max_tokens=512)
+    first, second = await scorer.score_pairs(
+        QUERY, ["word " * 40, "word " * 50], timeout_s=60, max_tokens=512, batch_size=8
+    )
     assert first == pytest.approx(second, abs=1e-3)
 
 
@@ -81,7 +83,7 @@ async def test_the_model_is_loaded_once(scoring: Scoring, tmp_path: Path, monkey
     monkeypatch.setattr(sentence_transformers, "CrossEncoder", load)
     scorer = scoring(tiny_cross_encoder(tmp_path))
     for _ in range(2):
-        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60)
+        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
     assert len(loaded) == 1
 
 
@@ -94,23 +96,25 @@ async def test_a_score_that_is_no_number_is_an_error_that_quotes_nothing(scoring
     save_file({**tensors, "classifier.bias": torch.tensor([math.nan])}, weights, metadata={"format": "pt"})
 
     with pytest.raises(RerankError, match="gave 10 of 10 scores that are no finite numbers") as caught:
-        await scoring(tmp_path).score_pairs(QUERY, PASSAGES, timeout_s=60)
+        await scoring(tmp_path).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
     assert "fishing" not in repr(caught.value)
 
 
 async def test_a_model_without_a_ranking_head_is_refused(scoring: Scoring) -> None:
     with pytest.raises(RerankError, match=r"is no cross-encoder: .*BertModel"):
-        await scoring(embedder_folder()).score_pairs(QUERY, PASSAGES, timeout_s=60)
+        await scoring(embedder_folder()).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
 
 
 async def test_a_classifier_of_several_labels_is_refused(scoring: Scoring, tmp_path: Path) -> None:
     with pytest.raises(RerankError, match="3 labels"):
-        await scoring(tiny_cross_encoder(tmp_path, labels=3)).score_pairs(QUERY, PASSAGES, timeout_s=60)
+        await scoring(tiny_cross_encoder(tmp_path, labels=3)).score_pairs(
+            QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512
+        )
 
 
 async def test_a_folder_without_a_model_is_named(scoring: Scoring, tmp_path: Path) -> None:
     with pytest.raises(RerankError, match=r"cannot be loaded \(.*\); name a folder"):
-        await scoring(tmp_path).score_pairs(QUERY, PASSAGES, timeout_s=60)
+        await scoring(tmp_path).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
 
 
 async def test_no_batch_runs_after_the_time_out(
@@ -128,6 +132,6 @@ async def test_no_batch_runs_after_the_time_out(
 
     monkeypatch.setattr(scorer, "_score", score)
     with pytest.raises(LLMTimeoutError):
-        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=0.05, batch_size=4)
+        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=0.05, batch_size=4, max_tokens=512)
     await scorer.digest()
     assert batches == [4]

@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 
 from api.app import make_app
-from api.services import Services
+from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
 from stack.valkey import ValkeyServer
 from store.database import Database
@@ -15,9 +15,9 @@ from workers.app import make_app as make_broker
 
 
 @pytest.fixture
-async def services(database_url: str, valkey: ValkeyServer) -> AsyncIterator[Services]:
+async def ctx(database_url: str, valkey: ValkeyServer) -> AsyncIterator[ApiContext]:
     """What the application under test uses: a fresh database and the broker of the session."""
-    made = Services(
+    made = ApiContext(
         settings=ProcessSettings(),
         database=Database(database_url, pool_size=4),
         broker=make_broker(valkey.url),
@@ -28,9 +28,9 @@ async def services(database_url: str, valkey: ValkeyServer) -> AsyncIterator[Ser
 
 
 @pytest.fixture
-def app(services: Services) -> FastAPI:
+def app(ctx: ApiContext) -> FastAPI:
     """The application."""
-    return make_app(services)
+    return make_app(ctx)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The description of the API: whoever reads it alone knows what to send and what comes back."""
+"""The OpenAPI description covers every request and reply."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from api import problems
 from api.app import make_app
-from api.services import Services
+from api.context import ApiContext
 
 NAME = re.compile(r"[a-z]+(_[a-z]+)*")
 SILENT = "no example"
@@ -43,11 +43,11 @@ def operations(described: dict[str, Any]) -> list[Operation]:
 
 
 async def test_it_is_served_and_the_same_in_every_process(
-    services: Services, client: httpx.AsyncClient, described: dict[str, Any]
+    ctx: ApiContext, client: httpx.AsyncClient, described: dict[str, Any]
 ) -> None:
     served = (await client.get("/openapi.json")).text
     assert json.loads(served) == described
-    assert json.dumps(make_app(services).openapi()) == json.dumps(described)
+    assert json.dumps(make_app(ctx).openapi()) == json.dumps(described)
 
 
 def test_every_operation_has_a_summary_and_one_tag_that_is_explained(
@@ -100,7 +100,7 @@ def test_every_parameter_has_an_example_or_says_its_values(operations: list[Oper
 
 
 def test_every_failure_is_a_problem(operations: list[Operation]) -> None:
-    """But that work cannot be done is what `/readyz` was asked."""
+    """Except `/readyz`, whose 503 is its answer."""
     wrong = [
         f"{one}: {status}"
         for one in operations
@@ -111,7 +111,7 @@ def test_every_failure_is_a_problem(operations: list[Operation]) -> None:
 
 
 def test_what_can_be_refused_says_so(operations: list[Operation]) -> None:
-    """Whatever takes an id or a value may be told that it cannot be used."""
+    """Every operation with an id or a value may refuse it."""
     asked = [one for one in operations if one.described.get("parameters") or "requestBody" in one.described]
     assert [str(one) for one in asked if "422" not in one.described["responses"]] == []
 

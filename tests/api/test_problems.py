@@ -38,9 +38,7 @@ def failing(app: FastAPI) -> FastAPI:
     return app
 
 
-async def test_an_error_of_ours_becomes_a_problem_with_its_own_words(
-    failing: FastAPI, client: httpx.AsyncClient
-) -> None:
+async def test_an_error_of_ragq_becomes_a_problem_with_its_message(failing: FastAPI, client: httpx.AsyncClient) -> None:
     reply = await client.get("/missing")
     assert reply.status_code == 404
     assert reply.headers["content-type"] == problems.MEDIA_TYPE
@@ -52,14 +50,14 @@ async def test_an_error_of_ours_becomes_a_problem_with_its_own_words(
     }
 
 
-async def test_whoever_prefers_html_gets_the_problem_as_a_page(failing: FastAPI, client: httpx.AsyncClient) -> None:
+async def test_a_client_that_accepts_html_gets_a_page(failing: FastAPI, client: httpx.AsyncClient) -> None:
     reply = await client.get("/missing", headers={"Accept": "text/html"})
     assert reply.status_code == 404
     assert reply.headers["content-type"].startswith("text/html")
     assert "There is no preset" in reply.text
 
 
-async def test_an_unforeseen_error_keeps_its_words_to_itself(
+async def test_an_unexpected_error_does_not_show_its_message(
     failing: FastAPI, client: httpx.AsyncClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reply = await client.get("/secret")
@@ -69,7 +67,7 @@ async def test_an_unforeseen_error_keeps_its_words_to_itself(
     assert "ValueError" in said.out + said.err
 
 
-async def test_an_invalid_request_is_told_where_and_not_what(failing: FastAPI, client: httpx.AsyncClient) -> None:
+async def test_an_invalid_request_gets_places_and_no_values(failing: FastAPI, client: httpx.AsyncClient) -> None:
     reply = await client.get("/number/secret-word")
     assert reply.status_code == 422
     assert reply.json()["errors"][0]["where"] == "path.n"
@@ -79,7 +77,7 @@ async def test_an_invalid_request_is_told_where_and_not_what(failing: FastAPI, c
 async def test_the_name_of_an_unknown_field_is_not_repeated(failing: FastAPI, client: httpx.AsyncClient) -> None:
     reply = await client.post("/strict", json={"n": 1, "secret-word": 2})
     assert reply.status_code == 422
-    assert reply.json()["errors"] == [{"where": "body", "message": "A field that is not known stands here"}]
+    assert reply.json()["errors"] == [{"where": "body", "message": "Unknown field"}]
 
 
 async def test_a_name_that_is_no_text_is_answered_like_any_other(failing: FastAPI, client: httpx.AsyncClient) -> None:
@@ -95,7 +93,7 @@ async def test_a_body_that_is_no_text_is_invalid(client: httpx.AsyncClient) -> N
     assert (reply.status_code, reply.json()["type"]) == (422, "urn:ragq:problem:request-invalid")
 
 
-async def test_another_method_is_told_all_that_the_address_takes(client: httpx.AsyncClient) -> None:
+async def test_another_method_gets_all_methods_of_the_address(client: httpx.AsyncClient) -> None:
     reply = await client.options("/rag/queries/1")
     assert (reply.status_code, reply.json()["type"]) == (405, "urn:ragq:problem:method-not-allowed")
     assert set(reply.headers["Allow"].split(", ")) >= {"DELETE", "GET", "PATCH"}

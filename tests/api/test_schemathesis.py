@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from tests.acceptance.conftest import Install, install, ollama
-from tests.api.listening import Listening, listening
+from tests.api.live_server import LiveServer, live_server
 from tests.browser.conftest import furnished_template
 
 __all__ = ["furnished_template", "install", "ollama"]
@@ -99,13 +99,13 @@ def before_call(context, case, kwargs):
 
 
 @pytest.fixture
-def furnished(install: Install, furnished_template: str) -> Iterator[Listening]:
+def furnished(install: Install, furnished_template: str) -> Iterator[LiveServer]:
     """The API over a furnished database, where nobody works and nobody waits for long."""
-    with install(furnished_template) as installation, listening(installation, wait_s=0.05) as served:
-        yield served
+    with install(furnished_template) as installation, live_server(installation, wait_s=0.05) as ctx:
+        yield ctx
 
 
-def test_the_api_does_what_its_description_says(furnished: Listening, tmp_path: Path) -> None:
+def test_the_api_does_what_its_description_says(furnished: LiveServer, tmp_path: Path) -> None:
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)
     (tmp_path / "hooks.py").write_text(HOOKS)

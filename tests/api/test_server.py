@@ -11,12 +11,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.server import _without_words
+from api.server import _without_message
 from schemas.settings.process import KNOWN_NAMES
 from stack.ports import free_port
 from stack.probes import execute
 from stack.valkey import ValkeyServer
-from store import api_tokens
+from store.access import api_tokens
 from store.database import Database
 from tests.started import StartedServer, started
 
@@ -59,7 +59,7 @@ def logged(server: StartedServer) -> list[dict[str, object]]:
     return [json.loads(line) for line in server.log.read_text().splitlines()]
 
 
-def test_the_server_answers_logs_in_one_shape_and_ends_when_told(
+def test_the_server_answers_logs_in_one_format_and_stops_on_a_signal(
     environment: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with started("-m", "api.server", says=LISTENS, log=tmp_path / "log") as server:
@@ -72,8 +72,8 @@ def test_the_server_answers_logs_in_one_shape_and_ends_when_told(
     assert page.status_code == 200
     assert "server" not in page.headers
     lines = logged(server)
-    served = [(line["route"], line["status"]) for line in lines if line["event"] == "request_served"]
-    assert served == [("/login", 200), (None, 404)]
+    ctx = [(line["route"], line["status"]) for line in lines if line["event"] == "request_served"]
+    assert ctx == [("/login", 200), (None, 404)]
     assert "secret" not in server.log.read_text()
 
 
@@ -84,12 +84,12 @@ def test_off_loopback_it_does_not_start_without_a_token(environment: pytest.Monk
 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == (
-        "ragq: Others can reach 0.0.0.0, and no token is stored that opens the API. Make one first, "
+        "ragq: Other machines can reach 0.0.0.0, and no API token is stored. Make one first, "
         "`ragq token create NAME`, or listen on 127.0.0.1.\n"
     )
 
 
-def test_off_loopback_a_database_without_tables_is_told_of(environment: pytest.MonkeyPatch, database_url: str) -> None:
+def test_off_loopback_a_database_without_tables_is_reported(environment: pytest.MonkeyPatch, database_url: str) -> None:
     execute(database_url, "DROP TABLE api_session", "DROP TABLE api_token")
     environment.setenv("RAGQ_API_HOST", "0.0.0.0")
 
@@ -114,7 +114,7 @@ def test_off_loopback_it_opens_for_its_token_alone(
     assert asked == [401, 200, 401]
 
 
-def test_a_setting_that_cannot_be_used_is_refused_in_words(environment: pytest.MonkeyPatch) -> None:
+def test_an_invalid_setting_is_refused_with_a_message(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("RAGQ_API_CORS_ORIGINS", "*")
 
     refused = subprocess.run([sys.executable, "-m", "api.server"], capture_output=True, text=True, check=False)
@@ -132,11 +132,11 @@ def test_no_model_is_loaded_by_the_api() -> None:
     assert found.stdout == "[]\n"
 
 
-def test_the_words_of_an_exception_are_not_logged() -> None:
+def test_the_message_of_an_exception_is_not_logged() -> None:
     try:
         raise ValueError("what a participant said")
     except ValueError:
         record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 1, "Exception in %s\n", ("app",), sys.exc_info())
 
-    assert _without_words(record)
+    assert _without_message(record)
     assert logging.Formatter().format(record) == "Exception in app: ValueError"

@@ -1,21 +1,21 @@
-"""A request waits for its job, and not longer than it has to."""
+"""A request waits for its job, and no longer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from api.waiting import wait_for_rest
+from api.waiting import wait_until_idle
 from schemas.statuses import JobStatus
-from store import runs, stages
-from store.changes import Changes
 from store.database import Database
-from store.runs import Stored
+from store.runs import job_control, stages
+from store.runs.changes import Changes
+from store.runs.runs import StoredRun
 from tests.store.conftest import store_run
 
 __all__ = ["store_run"]
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ async def test_the_wait_ends_with_the_job(
 ) -> None:
     monkeypatch.setattr("api.waiting.LONGEST_SLEEP_SECONDS", 60.0)
     job_id = (await store_run(stages=("extract",))).job_ids[0]
-    waiting = asyncio.create_task(wait_for_rest(database, changes, job_id, timeout_s=60))
+    waiting = asyncio.create_task(wait_until_idle(database, changes, job_id, timeout_s=60))
     async with changes.subscribe() as subscription, database.connection() as connection:
         await subscription.next(20)
         claim = await stages.claim(connection, job_id, "extract", "worker", 60)
@@ -46,39 +46,39 @@ async def test_the_wait_ends_with_the_job(
 async def test_no_connection_is_held_while_it_waits(database_url: str, changes: Changes, store_run: StoreRun) -> None:
     stored = await store_run(*(str(number) for number in range(300, 308)))
     narrow = Database(database_url, pool_size=1)
-    waiting = [asyncio.create_task(wait_for_rest(narrow, changes, job, timeout_s=60)) for job in stored.job_ids]
+    waiting = [asyncio.create_task(wait_until_idle(narrow, changes, job, timeout_s=60)) for job in stored.job_ids]
     async with changes.subscribe() as subscription:
         await subscription.next(20)
     async with narrow.connection() as connection:
-        await runs.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
+        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
 
     assert await asyncio.gather(*waiting) == [JobStatus.PAUSED] * 8
     await narrow.close()
 
 
-async def test_a_job_that_goes_on_is_told_as_it_stands(
+async def test_a_running_job_is_returned_with_its_present_status(
     database: Database, changes: Changes, store_run: StoreRun
 ) -> None:
     job_id = (await store_run()).job_ids[0]
 
-    assert await wait_for_rest(database, changes, job_id, timeout_s=0.1) is JobStatus.WAITING
-    assert await wait_for_rest(database, changes, job_id, timeout_s=0) is JobStatus.WAITING
+    assert await wait_until_idle(database, changes, job_id, timeout_s=0.1) is JobStatus.WAITING
+    assert await wait_until_idle(database, changes, job_id, timeout_s=0) is JobStatus.WAITING
 
 
-async def test_a_change_that_nobody_told_is_found_all_the_same(
+async def test_a_change_without_a_notification_is_found(
     database: Database, database_url: str, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.waiting.LONGEST_SLEEP_SECONDS", 0.05)
     job_id = (await store_run()).job_ids[0]
     deaf = Changes(database_url.rsplit("/", 1)[0] + "/nowhere")
-    waiting = asyncio.create_task(wait_for_rest(database, deaf, job_id, timeout_s=60))
+    waiting = asyncio.create_task(wait_until_idle(database, deaf, job_id, timeout_s=60))
     await asyncio.sleep(0.1)
     async with database.connection() as connection:
-        await runs.hold(connection, JobStatus.CANCELLED, None, job_id=job_id)
+        await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=job_id)
 
     assert await asyncio.wait_for(waiting, 20) is JobStatus.CANCELLED
     await deaf.close()
 
 
-async def test_a_job_that_is_gone_is_not_waited_for(database: Database, changes: Changes) -> None:
-    assert await wait_for_rest(database, changes, 999, timeout_s=60) is None
+async def test_a_deleted_job_is_not_waited_for(database: Database, changes: Changes) -> None:
+    assert await wait_until_idle(database, changes, 999, timeout_s=60) is None

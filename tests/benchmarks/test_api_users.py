@@ -37,7 +37,7 @@ class StandIn:
             return httpx.Response(200, json={"query_id": query})
         if request.method == "POST":
             return httpx.Response(202, json={"run_id": 4}, headers={"Location": "/jobs/9"})
-        return httpx.Response(200, json={"is_at_rest": True, "status": "succeeded"})
+        return httpx.Response(200, json={"is_idle": True, "status": "succeeded"})
 
 
 def user_of(handler: Handler, met: Met) -> User:

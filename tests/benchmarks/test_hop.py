@@ -1,10 +1,10 @@
 """What is made of the numbers."""
 
-from benchmarks.hop import Measured, best, medians, ratios
+from benchmarks.hop import HopMeasurement, best, medians, ratios
 
 
-def measured(hop_p50_ms: float, stages_per_s: float) -> Measured:
-    return Measured(hop_p50_ms, 2 * hop_p50_ms, stages_per_s, 1.0, 1.0, 1.0, 1.0)
+def measured(hop_p50_ms: float, stages_per_s: float) -> HopMeasurement:
+    return HopMeasurement(hop_p50_ms, 2 * hop_p50_ms, stages_per_s, 1.0, 1.0, 1.0, 1.0)
 
 
 def test_medians_are_taken_field_by_field() -> None:

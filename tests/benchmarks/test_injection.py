@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pytest import approx
 
-from benchmarks.injected import AIMED, Insertion, Outcome, Pair, attacks_in, flips, pairs_of
+from benchmarks.injected import AIMED, InjectionOutcome, Insertion, Pair, attacks_in, flips, pairs_of
 from benchmarks.injection import measure
 from benchmarks.retrieval_sets import Document
 from schemas.values.chat import ChatCall
@@ -66,7 +66,7 @@ def test_attacks_that_bring_code_are_left_out(tmp_path: Path) -> None:
 
 def test_flips_are_counted_with_wilsons_interval() -> None:
     said = [Decision.ACCEPT, Decision.ACCEPT, *[Decision.REJECT] * 6, Decision.UNSURE, None]
-    outcomes = [Outcome("q", "d", dict.fromkeys(Insertion, decision)) for decision in said]
+    outcomes = [InjectionOutcome("q", "d", dict.fromkeys(Insertion, decision)) for decision in said]
 
     found = flips(outcomes, Insertion.ATTACK)
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bm25_baseline import bm25_ndcg
-from benchmarks.retrieval import Corpus, Measured, goals
+from benchmarks.retrieval import BenchmarkCorpus, RetrievalMeasurement, goals
 from benchmarks.retrieval_sets import SETS, documents_of, query_set_of, write_works
 from tests.data import public_data
 
 
-def measured(**ndcg: float) -> Measured:
+def measured(**ndcg: float) -> RetrievalMeasurement:
     stages = [{"stage": stage, "measures": {"ndcg@10": {"value": value}}} for stage, value in ndcg.items()]
-    return Measured(0.68, Corpus("books", 10, 1.0, 100.0), 1.0, 100.0, {"stages": stages})
+    return RetrievalMeasurement(0.68, BenchmarkCorpus("books", 10, 1.0, 100.0), 1.0, 100.0, {"stages": stages})
 
 
 def test_a_document_is_a_work_under_its_name(tmp_path: Path) -> None:

@@ -42,21 +42,21 @@ async def visiting(browser: Browser, url: str, *, forgiven: str = "", **options:
     and requests to other hosts; unless the regular expression `forgiven` matches what went wrong. `options` are those
     of a browser context.
     """
-    troubles: list[str] = []
+    found: list[str] = []
     context = await browser.new_context(base_url=url, **options)
     context.set_default_timeout(TIMEOUT_MS)
     await context.add_init_script(_TELL_OF_VIOLATIONS)
-    context.on("console", lambda message: troubles.extend(_said(message)))
-    context.on("weberror", lambda failed: troubles.append(f"script failed: {failed.error}"))
-    context.on("dialog", lambda dialog: troubles.append(f"dialog: {dialog.message}"))
-    context.on("request", lambda request: troubles.extend(_asked(request, url)))
-    context.on("response", lambda response: troubles.extend(_replied(response)))
+    context.on("console", lambda message: found.extend(_said(message)))
+    context.on("weberror", lambda failed: found.append(f"script failed: {failed.error}"))
+    context.on("dialog", lambda dialog: found.append(f"dialog: {dialog.message}"))
+    context.on("request", lambda request: found.extend(_asked(request, url)))
+    context.on("response", lambda response: found.extend(_replied(response)))
     try:
         yield await context.new_page()
     finally:
         await context.close()
-    troubles = [trouble for trouble in troubles if not (forgiven and re.match(forgiven, trouble))]
-    assert not troubles, "\n".join(troubles)
+    found = [problem for problem in found if not (forgiven and re.match(forgiven, problem))]
+    assert not found, "\n".join(found)
 
 
 def _said(message: ConsoleMessage) -> list[str]:

@@ -12,7 +12,7 @@ from tests.acceptance.small_data_set import evidence_of, small_files, write_file
 from tests.acceptance.wardrobe import write_wardrobe
 from tests.scripted_ollama import ACCEPT, REJECT, Say, ScriptedOllama
 
-UNFIT: Final = "workers.tasks,tests.acceptance.unfit_for_questions"
+UNFIT: Final = "tests.acceptance.unfit_for_questions"
 EXPANSION: Final = {
     "queries": ["oxidation of catechins in tea leaves", "why tea leaves go brown"],
     "hyde_answer": "Enzymes in the bruised leaf join oxygen to the catechins and turn them into darker molecules.",

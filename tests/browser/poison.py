@@ -14,7 +14,7 @@ TEXTS: Final = frozenset(
         *("title", "content", "enriched_content", "heading_breadcrumbs", "heading_chain", "prompt", "unknown", "cited"),
         *("quotes", "block", "messages", "reason", "evidence"),
         *("phrase", "lookup", "normalized", "oov_terms", "tag", "alias_token", "sources", "phrases"),
-        *("model", "validator", "ranker", "extractor", "words", "frames", "raw_response"),
+        *("model", "validator", "ranker", "extractor", "message", "server_reply", "frames", "raw_response"),
         *("corpus", "preset", "split", "vocabulary", "participants"),
     }
 )

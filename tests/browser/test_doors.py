@@ -21,7 +21,7 @@ async def test_with_a_token_there_is_a_login_and_a_way_out(visit: Visit, desk: S
         assert await findings(page) == []
         await page.get_by_label("API token").fill("guessed")
         await page.keyboard.press("Enter")
-        await expect(page.get_by_role("alert")).to_contain_text("No live token is this one")
+        await expect(page.get_by_role("alert")).to_contain_text("This token is not valid")
 
         await page.get_by_label("API token").fill(made.stdout.strip())
         await page.keyboard.press("Enter")

@@ -28,7 +28,7 @@ async def ask(page: Page, question: str, preset: str) -> None:
     await page.goto("/rag/new")
     await page.get_by_label("Question", exact=True).fill(question)
     await page.get_by_label("Preset").select_option(preset)
-    await page.get_by_label("Search for the question as it is").check()
+    await page.get_by_label("None: search for the question alone").check()
     await page.get_by_role("button", name="Ask").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text(question)
     await page.evaluate(STAYS)
@@ -52,8 +52,8 @@ async def test_a_failed_validation_is_seen_and_retried_from_the_page(
         await expect(page.locator("#state .problem")).to_contain_text("Stage validate failed: The model's reply cannot")
         assert await was_not_loaded_again(page)
 
-        await page.get_by_role("link", name="What was tried").click()
-        await page.locator("summary", has_text="What was really said").click()
+        await page.get_by_role("link", name="Attempts", exact=True).click()
+        await page.locator("summary", has_text="Details (may contain").click()
         await expect(page.get_by_text("I would accept this.").first).to_be_visible()
 
         judge.answer = lambda prompt: Say(ACCEPT)
@@ -74,7 +74,7 @@ async def test_a_run_is_retried_from_its_page(visit: Visit, office: Office, olla
         await page.get_by_role("button", name="Retry j").click()
 
         await expect(page.locator("#live .badge", has_text="succeeded")).to_be_visible()
-        await expect(page.locator(".progress-line")).to_contain_text("At rest")
+        await expect(page.locator(".progress-line")).to_contain_text("Finished")
     async with visit(office) as page:
         await page.goto("/rag?status=vec_err")
         row = page.locator(".row", has_text="What holds the deck of a long bridge?")

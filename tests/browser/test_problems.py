@@ -14,4 +14,4 @@ async def test_an_unknown_address_is_told_in_words_and_leads_back(visit: Visit, 
 
         assert reply is not None and reply.status == 404
         assert await page.get_by_role("heading", level=1).inner_text() == "Not Found"
-        assert await page.get_by_role("link", name="To the questions").get_attribute("href") == "/rag"
+        assert await page.get_by_role("link", name="All questions").get_attribute("href") == "/rag"

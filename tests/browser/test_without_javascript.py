@@ -50,7 +50,7 @@ async def test_forms_do_what_they_say_without_javascript(visit: Visit, office: O
         await page.goto("/rag/new")
         await page.get_by_label("Question", exact=True).fill("Why is tea dark?")
         await page.get_by_label("Preset").select_option(PRESET)
-        await page.get_by_label("Search for the question as it is").check()
+        await page.get_by_label("None: search for the question alone").check()
         await page.get_by_label("Stop after the expansion").check()
         await page.get_by_role("button", name="Ask").click()
         await load_until(page, all_the_rest)

@@ -32,7 +32,7 @@ async def ask_with_a_pasted_expansion(page: Page) -> int:
     await page.get_by_role("link", name="New question").click()
     await page.get_by_label("Question", exact=True).fill(QUESTION)
     await page.get_by_label("Preset").select_option(PRESET)
-    await page.get_by_label("Paste the reply of a model of your own").check()
+    await page.get_by_label("Paste the reply of an external model").check()
     await page.get_by_role("button", name="Show the prompt").click()
     await page.get_by_role("button", name="Copy the prompt").click()
     assert QUESTION in await page.evaluate("navigator.clipboard.readText()")
@@ -72,7 +72,7 @@ async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office
 
         # An edit says what it makes stale, and what depends on it comes again.
         await page.get_by_role("link", name="Inspect").click()
-        await expect(page.locator("#stale")).to_contain_text(re.compile(r"sets aside 4 vectors, \d+ retrieved chunks"))
+        await expect(page.locator("#stale")).to_contain_text(re.compile(r"discards 4 vectors, \d+ retrieved chunks"))
         await page.get_by_label("Intent").select_option("DEFINITION")
         await page.get_by_label("Search phrases").fill("colour of tea\ntannin")
         await page.get_by_role("button", name="Save the expansion").click()

@@ -1,6 +1,6 @@
 """The breakable installation of the acceptance tests."""
 
 from tests.acceptance.conftest import data_directory, evidence, ollama
-from tests.acceptance.survival.conftest import breakable, embedder, servers, survival_template
+from tests.acceptance.fault_tolerance.conftest import breakable, embedder, fault_tolerance_template, servers
 
-__all__ = ["breakable", "data_directory", "embedder", "evidence", "ollama", "servers", "survival_template"]
+__all__ = ["breakable", "data_directory", "embedder", "evidence", "fault_tolerance_template", "ollama", "servers"]

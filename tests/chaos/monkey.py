@@ -3,7 +3,7 @@
 import random
 import time
 
-from tests.acceptance.survival.breakable import SHORT_TIMES, BreakableInstallation, Servers, Supervisor
+from tests.acceptance.fault_tolerance.breakable import SHORT_TIMES, BreakableInstallation, Servers, Supervisor
 
 LONGER_THAN_A_LEASE_S = 1.5 * float(SHORT_TIMES["RAGQ_LEASE_SECONDS"])
 

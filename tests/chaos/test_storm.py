@@ -3,13 +3,13 @@
 import os
 import time
 
+from schemas.chains import STAGES
 from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
 from tests.acceptance.small_data_set import TEST, TRAIN
-from tests.acceptance.survival.breakable import BreakableInstallation, Servers, eventually
 from tests.chaos.monkey import Monkey
 from workers import broker
 from workers.app import KEY_PREFIX
-from workers.pipelines import STAGES
 
 STORM_S = float(os.environ.get("RAGQ_CHAOS_SECONDS", "20"))
 SEED = int(os.environ.get("RAGQ_CHAOS_SEED", "1"))
@@ -42,7 +42,7 @@ def test_a_storm_loses_nothing_and_doubles_nothing(
             deepest = max(deepest, messages(breakable))
             assert_states_add_up(breakable, run_ids)
         print(f"seed {SEED}: {workers.deaths} deaths, {deepest} messages at most, {monkey.done}")
-        eventually(lambda: is_at_rest(breakable), timeout_s=DRAIN_S)
+        eventually(lambda: is_idle(breakable), timeout_s=DRAIN_S)
         eventually(lambda: messages(breakable) == 0, timeout_s=DRAIN_S)
 
     jobs = breakable.value("SELECT count(*) FROM job WHERE run_id = ANY($1::bigint[])", run_ids)
@@ -59,7 +59,7 @@ def messages(installation: BreakableInstallation) -> int:
     return sum(depths.waiting.values())
 
 
-def is_at_rest(installation: BreakableInstallation) -> bool:
+def is_idle(installation: BreakableInstallation) -> bool:
     """Every job has succeeded."""
     found: bool = installation.value("SELECT bool_and(status = 'succeeded') FROM job")
     return found

@@ -51,7 +51,7 @@ def test_another_file_than_the_vectors_is_refused(tmp_path: Path) -> None:
 def test_files_of_the_name_are_never_overwritten_unasked(tmp_path: Path) -> None:
     (tmp_path / "small.chunk_scores.json").write_bytes(b"of another index")
 
-    with pytest.raises(Refused, match=r"small\.chunk_scores\.json in .* would be overwritten; say --force"):
+    with pytest.raises(Refused, match=r"small\.chunk_scores\.json in .* would be overwritten; use --force"):
         write_artifact_files(tmp_path / "small.npz", FILES, force=False)
 
     assert names(tmp_path) == ["small.chunk_scores.json"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from store import runs
 from store.database import Connection
+from store.runs import job_control
 from tests.cli.conftest import Ragq
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, end, import_labels, store_scored_run
@@ -18,7 +18,7 @@ async def failing_run(connection: Connection) -> int:
     """316 timed out once and then was scored, 319 rests on its time-out."""
     await import_labels(connection, {316: labels("1"), 319: labels("2")})
     run_id = await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("zero_shot", 319): TIMED_OUT})
-    first = (await runs.retry(connection, run_id=run_id))[0]
+    first = (await job_control.retry(connection, run_id=run_id))[0]
     await end(connection, first, scores("1"), first="score")
     return run_id
 

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 from schemas.errors import Refused
-from store import edits
 from store.database import Connection
+from store.runs import edits
 from tests.cli.conftest import Ragq
-from tests.workers.submissions.questions import a_question
+from tests.services.questions.questions import a_question
 
 
 async def a_shortened_question(connection: Connection) -> int:
     query = await a_question(connection, "expand", "embed")
-    await edits.end_after(connection, query.job_id, "expand")
+    await edits.truncate_after(connection, query.job_id, "expand")
     return query.job_id
 
 
@@ -27,3 +27,19 @@ def test_what_a_stage_stored_that_the_chain_ends_before_is_shown(ragq: Ragq, sto
     assert shown["stages"] == ["expand"]
     assert isinstance(unknown.exception, Refused)
     assert "has no stage 'generate'" in str(unknown.exception)
+
+
+def test_the_json_of_a_job_names_the_columns_of_its_rows(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    job_id = stored(a_shortened_question)
+
+    shown = json.loads(ragq("inspect", f"j{job_id}", "--json").stdout)
+
+    assert list(shown) == ["job", "stages", "stage", "attempts"]
+    assert list(shown["job"]) == [
+        *("id", "run_id", "ordinal", "kind", "mode", "subject", "inputs", "status", "created_at", "finished_at", "note")
+    ]
+    assert list(shown["attempts"][0]) == [
+        *("id", "job_id", "stage", "number", "fence", "worker_id", "started_at", "ended_at", "outcome", "inputs"),
+        *("output", "output_hash", "previous_hash", "hash", "error_type", "error_message", "error_category"),
+        *("error_details", "host", "pid", "seconds", "vectors", "calls"),
+    ]

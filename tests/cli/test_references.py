@@ -90,5 +90,5 @@ def test_an_export_overwrites_nothing_unasked(ragq: Callable[..., Result]) -> No
     ]
 
 
-def test_whoever_exports_is_told_that_texts_are_written(ragq: Callable[..., Result]) -> None:
-    assert "what the participants said, in plain text" in ragq("export", "--help").stdout
+def test_help_of_export_warns_that_transcript_text_is_written(ragq: Callable[..., Result]) -> None:
+    assert "transcript text in plain form" in ragq("export", "--help").stdout

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from store import runs
 from store.database import Connection
+from store.runs import runs
 from tests.cli.conftest import Ragq
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run

@@ -9,15 +9,16 @@ from rich.console import Console
 
 from cli.run_table import LISTED_JOBS, run_table
 from schemas.statuses import JobStatus
+from schemas.values.failures import StageFailure
 from stages.reports.run_words import CIRCULAR_NOTICE
-from store.run_view import ErrorView, JobView, RunView
-from store.runs import RunOverview
+from store.runs.overviews import RunOverview
+from store.runs.run_view import JobView, RunView
 
 NOON = datetime(2026, 1, 9, 12, tzinfo=UTC)
-ERROR = ErrorView(stage="score", attempt=1, type="E", message="it broke", category="unknown")
+ERROR = StageFailure(stage="score", attempt=1, type="E", message="it broke", category="unknown")
 
 
-def job(job_id: int, status: JobStatus, error: ErrorView | None = None) -> JobView:
+def job(job_id: int, status: JobStatus, error: StageFailure | None = None) -> JobView:
     return JobView(
         job_id=job_id,
         mode="chunk_scores",
@@ -70,7 +71,7 @@ def test_of_thousands_of_index_jobs_those_that_failed_are_listed_first() -> None
     assert listed == ["j3000", *(f"j{number}" for number in range(1, LISTED_JOBS))]
     assert f"and {2001 - LISTED_JOBS} more; --json has all of them" in said
     assert "j3000 score attempt 1: it broke (unknown)" in said
-    assert "`ragq inspect JOB STAGE` shows what was really said; `ragq retry r12` goes on from what failed." in said
+    assert "`ragq inspect JOB STAGE` shows the details; `ragq retry r12` continues from the failed stage." in said
 
 
 def test_every_job_of_another_run_is_listed() -> None:

@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from cli import stack
 from cli.main import cli
+from schemas.chains import STAGES
 from stack.ports import LOOPBACK, free_port
 from tests import run_folder
-from workers.pipelines import STAGES
 
 SERVERS = {
     "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
@@ -235,7 +235,7 @@ def test_up_again_replaces_nothing(running: Installed) -> None:
     before = {part["name"]: part["pid"] for part in running.parts()}
     again = running.ragq("up")
     assert again.returncode == 0
-    assert f"The stack in {running.home} runs already." in again.stderr
+    assert f"The stack in {running.home} is already running." in again.stderr
     assert {part["name"]: part["pid"] for part in running.parts()} == before
 
 

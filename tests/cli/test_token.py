@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from schemas.errors import Refused
-from store.api_tokens import Scope, holder_of_token
+from store.access.api_tokens import Scope, holder_of_token
 from tests.cli.conftest import Ragq
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from cli import watch
-from store import index_runs, runs, stages
 from store.database import Connection, Database
-from store.run_view import RunView
+from store.references import index_runs
+from store.runs import runs, stages
+from store.runs.run_view import RunView
 from tests.cli.conftest import Ragq
 from tests.store.conftest import new_run
-from tests.store.test_index_runs import fail, planned, succeed
+from tests.store.references.test_index_runs import fail, planned, succeed
 
 
 async def carry_out(connection: Connection, job_id: int) -> None:
@@ -49,6 +50,6 @@ async def test_a_publication_that_begins_meanwhile_is_waited_for(
             return view
 
         monkeypatch.setattr(watch, "read", overtaken)
-        view, is_at_rest = await watch.look(connection, run_id)
+        view, is_idle = await watch.look(connection, run_id)
 
-    assert (view.overview.open_jobs, is_at_rest) == (0, False)
+    assert (view.overview.open_jobs, is_idle) == (0, False)

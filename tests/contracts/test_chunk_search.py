@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from schemas.errors import CorpusMissingError, EmbeddingDimensionMismatchError
 from schemas.values.queries import Hit
 from stages.ports import ChunkSearch
-from store.chunk_search import PostgresChunkSearch
+from store.corpora.chunk_search import PostgresChunkSearch
 from store.database import Database
 from tests.fakes.chunk_search import K1, B, InMemoryChunkSearch
 from tests.store.small_corpora import SearchableChunk, store_corpus

@@ -41,37 +41,43 @@ async def slow_scorer(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIt
 
 
 async def test_there_is_one_logit_per_passage_in_order(scorer: PairScorer) -> None:
-    logits = await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60)
-    backwards = await scorer.score_pairs(QUERY, PASSAGES[::-1], timeout_s=60)
+    logits = await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
+    backwards = await scorer.score_pairs(QUERY, PASSAGES[::-1], timeout_s=60, batch_size=8, max_tokens=512)
     assert (len(logits), {type(logit) for logit in logits}) == (4, {float})
     assert backwards[::-1] == pytest.approx(logits, abs=ROUNDING)
     assert len(set(logits)) > 1
 
 
 async def test_the_same_call_gives_the_same_logits(scorer: PairScorer) -> None:
-    first, second = [await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=2) for _ in range(2)]
+    first, second = [
+        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=2, max_tokens=512) for _ in range(2)
+    ]
     assert first == second
 
 
 async def test_the_size_of_a_batch_changes_nothing(scorer: PairScorer) -> None:
-    one, many = [await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=size) for size in (1, 8)]
+    one, many = [
+        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=size, max_tokens=512) for size in (1, 8)
+    ]
     assert one == pytest.approx(many, abs=ROUNDING)
 
 
 async def test_no_passage_asks_nobody(slow_scorer: PairScorer) -> None:
-    assert await slow_scorer.score_pairs(QUERY, [], timeout_s=1e-9) == []
+    assert await slow_scorer.score_pairs(QUERY, [], timeout_s=1e-9, batch_size=8, max_tokens=512) == []
 
 
 async def test_a_time_out_names_its_seconds(slow_scorer: PairScorer) -> None:
     with pytest.raises(LLMTimeoutError) as caught:
-        await slow_scorer.score_pairs(QUERY, PASSAGES, timeout_s=1e-9)
+        await slow_scorer.score_pairs(QUERY, PASSAGES, timeout_s=1e-9, batch_size=8, max_tokens=512)
     assert caught.value.timeout_seconds == 1e-9
 
 
 async def test_calls_at_the_same_time_get_their_own_logits(scorer: PairScorer) -> None:
-    calls = [scorer.score_pairs(QUERY, [passage], timeout_s=60) for passage in PASSAGES]
+    calls = [scorer.score_pairs(QUERY, [passage], timeout_s=60, batch_size=8, max_tokens=512) for passage in PASSAGES]
     together = [logit for (logit,) in await asyncio.gather(*calls)]
-    assert together == pytest.approx(await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60), abs=ROUNDING)
+    assert together == pytest.approx(
+        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512), abs=ROUNDING
+    )
 
 
 async def test_the_name_and_the_digest_stay_the_same(scorer: PairScorer) -> None:

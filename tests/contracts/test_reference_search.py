@@ -15,7 +15,7 @@ from stages.ports import ReferenceSearch
 from stages.texts.hashes import short_hash
 from stages.vectors import unit_rows
 from store.database import Database
-from store.references import PostgresReferenceSearch
+from store.references.references import PostgresReferenceSearch
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.store.reference_indexes import store_index
 
@@ -55,7 +55,9 @@ async def nearest(
     search: ReferenceSearch, *vectors: NDArray[np.float32], limit: int = 10, exclude: int = NOBODY
 ) -> list[tuple[Reference, ...]]:
     queries = list(zip(PHQ8Item, vectors, strict=False))
-    return await search.nearest(INDEX, queries, limit=limit, exclude_participant=exclude)
+    return await search.nearest(
+        INDEX, queries, limit=limit, exclude_participant=exclude, tagged_only=False, score_source="participant"
+    )
 
 
 def ids(found: Sequence[Reference]) -> list[int]:
@@ -116,7 +118,12 @@ async def test_each_query_gets_its_own_references_and_scores_in_the_order_asked(
     searched = await search([chunk(1, 304, 0, EAST, NO_INTEREST=1, DEPRESSED=2), chunk(2, 305, 0, NORTH, DEPRESSED=0)])
 
     found = await searched.nearest(
-        INDEX, [(PHQ8Item.DEPRESSED, NORTH), (PHQ8Item.NO_INTEREST, EAST)], limit=10, exclude_participant=NOBODY
+        INDEX,
+        [(PHQ8Item.DEPRESSED, NORTH), (PHQ8Item.NO_INTEREST, EAST)],
+        limit=10,
+        exclude_participant=NOBODY,
+        tagged_only=False,
+        score_source="participant",
     )
 
     assert [[(reference.chunk_id, reference.score) for reference in of_query] for of_query in found] == [
@@ -135,6 +142,7 @@ async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone(search: Se
         limit=10,
         exclude_participant=NOBODY,
         tagged_only=True,
+        score_source="participant",
     )
 
     assert [ids(of_query) for of_query in found] == [[1], []]
@@ -145,7 +153,12 @@ async def test_scores_are_the_chunks_own_on_request(search: Search) -> None:
     searched = await search([scored, chunk(2, 305, 0, NORTH, NO_INTEREST=2)])
 
     (found,) = await searched.nearest(
-        INDEX, [(PHQ8Item.NO_INTEREST, EAST)], limit=10, exclude_participant=NOBODY, score_source="chunk"
+        INDEX,
+        [(PHQ8Item.NO_INTEREST, EAST)],
+        limit=10,
+        exclude_participant=NOBODY,
+        score_source="chunk",
+        tagged_only=False,
     )
 
     assert [(reference.chunk_id, reference.score) for reference in found] == [(1, 1), (2, None)]
@@ -159,7 +172,14 @@ async def test_an_index_that_is_not_there_is_named(search: Search) -> None:
     searched = await search([chunk(1, 304, 0, EAST)])
 
     with pytest.raises(ReferenceIndexMissingError, match="Reference index 99 is not stored"):
-        await searched.nearest(99, [(PHQ8Item.SLEEP, EAST)], limit=1, exclude_participant=NOBODY)
+        await searched.nearest(
+            99,
+            [(PHQ8Item.SLEEP, EAST)],
+            limit=1,
+            exclude_participant=NOBODY,
+            tagged_only=False,
+            score_source="participant",
+        )
 
 
 async def test_a_query_of_another_dimension_is_refused(search: Search) -> None:

@@ -10,9 +10,9 @@ from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingErr
 from schemas.values.tags import Lexicon, Neighbour, Tag, Vocabulary
 from stages.tags.models import BuiltModels
 from stages.tags.ports import NeighbourSearch, TagLexicon, Vector
-from store import vocabularies
 from store.database import Database
-from store.vocabularies import PostgresVocabularies
+from store.vocabularies import vocabularies
+from store.vocabularies.vocabularies import PostgresVocabularies
 from tests.fakes.tags import InMemoryVocabulary, unit
 from tests.stages.tags.builders import at
 

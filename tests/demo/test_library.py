@@ -7,7 +7,7 @@ import pytest
 from cli.work_files import find_files, read_works
 from demo.library import write_library
 from schemas.errors import Refused
-from schemas.values.corpora import VectorStatus
+from schemas.statuses import VectorStatus
 
 
 def test_the_works_have_titles_sections_and_tables_and_make_dozens_of_chunks(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ class FakePairScorer:
         return "digest of fake-cross-encoder"
 
     async def score_pairs(
-        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int = 8, max_tokens: int = 512
+        self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int, max_tokens: int
     ) -> list[float]:
         if not passages:
             return []

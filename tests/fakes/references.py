@@ -44,8 +44,8 @@ class InMemoryReferenceSearch:
         *,
         limit: int,
         exclude_participant: int,
-        tagged_only: bool = False,
-        score_source: ScoreSource = "participant",
+        tagged_only: bool,
+        score_source: ScoreSource,
     ) -> list[tuple[Reference, ...]]:
         self.round_trips += 1
         if index_id not in self.indexes:

@@ -53,8 +53,7 @@ def test_without_either_the_error_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(StackError) as refused:
         connections({"RAGQ_HOME": str(tmp_path), "DATABASE_URL": "postgresql://db/x", "REDIS_URL": ""})
     assert str(refused.value) == (
-        f"REDIS_URL is not set and no stack runs in {tmp_path}. "
-        "Run `ragq up`, or set REDIS_URL to a server of your own."
+        f"REDIS_URL is not set and no stack runs in {tmp_path}. Run `ragq up`, or set REDIS_URL to an external server."
     )
 
 

@@ -1,8 +1,10 @@
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from schemas.chains import CHAINS, STAGES
 from stack.processes import (
     WORKER_CONCURRENCY,
     WORKER_STAGES,
@@ -12,7 +14,18 @@ from stack.processes import (
     llm_command,
     worker_command,
 )
-from workers.pipelines import STAGES
+
+OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"
+
+
+def test_a_worker_takes_the_stages_of_its_group() -> None:
+    by_group = {(stage.group, stage.name) for chain in CHAINS.values() for stage in chain}
+    assert {(group, stage) for group, stages in WORKER_STAGES.items() for stage in stages} == by_group
+
+
+def test_the_docs_start_the_workers_that_the_stack_starts() -> None:
+    started = re.findall(r"^ragq worker --stages (\S+) --concurrency (\d+)$", OPERATIONS.read_text(), re.MULTILINE)
+    assert started == [(",".join(stages), str(WORKER_CONCURRENCY[name])) for name, stages in WORKER_STAGES.items()]
 
 
 @pytest.mark.parametrize("worker_stages", [WORKER_STAGES, WORKER_STAGES_WITH_EMBEDDED_LLM])

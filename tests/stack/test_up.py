@@ -30,7 +30,7 @@ class Stack:
     def __init__(self, folder: Path, ollama: str) -> None:
         self.home = Home(folder)
         self.environment = {**os.environ, "RAGQ_HOME": str(folder), "OLLAMA_HOST": ollama}
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def up(self, timeout_s: float = 30.0, migrate: Callable[[str], None] = lambda url: None) -> dict[str, PartStatus]:
         parts = up(
@@ -42,12 +42,12 @@ class Stack:
             timeout_s=timeout_s,
             migrate=migrate,
             ping=lambda redis_url, names: set(names),
-            tell=self.told.append,
+            report=self.reported.append,
         )
         return {part.name: part for part in parts}
 
     def down(self) -> list[str]:
-        return down(self.home, self.told.append)
+        return down(self.home, self.reported.append)
 
     def status(self) -> dict[str, tuple[str, bool]]:
         parts = status(self.home, lambda redis_url, names: set(names))
@@ -87,7 +87,7 @@ def shared(module_folder: Path, ollama: str) -> Iterator[Stack]:
 
 @pytest.fixture
 def stack(shared: Stack) -> Iterator[Stack]:
-    shared.told.clear()
+    shared.reported.clear()
     yield shared
     shared.down()
     assert shared.processes() == []
@@ -100,13 +100,13 @@ def test_up_leaves_every_part_healthy_and_says_so(stack: Stack) -> None:
         "valkey": (False, True),
         "llm": (True, True),
     }
-    assert sorted(line.split()[0] for line in stack.told) == ["postgres", "schema", "valkey"]
+    assert sorted(line.split()[0] for line in stack.reported) == ["postgres", "schema", "valkey"]
 
 
 def test_up_on_a_healthy_stack_changes_nothing(stack: Stack) -> None:
     first = stack.up()
     assert pids(stack.up()) == pids(first)
-    assert f"The stack in {stack.home.folder} runs already." in stack.told
+    assert f"The stack in {stack.home.folder} is already running." in stack.reported
 
 
 def test_the_schema_is_brought_up_once_the_database_answers(stack: Stack) -> None:

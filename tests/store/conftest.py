@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from store import runs
 from store.database import Database
-from store.runs import NewJob, NewRun, Stored
+from store.runs import runs
+from store.runs.runs import NewJob, NewRun, StoredRun
 
 STAGES = ("extract", "embed", "assemble")
 
@@ -27,10 +27,10 @@ def new_run(
 
 
 @pytest.fixture
-def store_run(database: Database) -> Callable[..., Awaitable[Stored]]:
+def store_run(database: Database) -> Callable[..., Awaitable[StoredRun]]:
     """Stores a run for each subject, of three stages unless others are named."""
 
-    async def store(*subjects: str, stages: tuple[str, ...] = STAGES) -> Stored:
+    async def store(*subjects: str, stages: tuple[str, ...] = STAGES) -> StoredRun:
         async with database.connection() as connection:
             return await runs.store(connection, new_run(subjects or ("316",), stages=stages), always_new=True)
 

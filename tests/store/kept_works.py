@@ -3,10 +3,10 @@
 from schemas.values.corpora import Bibliography
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
-from store import corpora
-from store.corpora import StoredCorpus
+from store.corpora import corpora
+from store.corpora.corpora import StoredCorpus
+from store.corpora.works import NewWork
 from store.database import Connection
-from store.works import NewWork
 
 TEA = "# Tea\n\nAbout tea.\n\n## Leaves\n\nGreen leaves.\n\n| leaf |\n|---|\n| green |\n"
 

@@ -3,17 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from schemas.values.failures import AttemptError
 from schemas.values.queries import Leg, QueryText
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from schemas.values.verdicts import Decision
-from store import queries, runs, stages
 from store.database import Connection
-from store.runs import NewJob, NewRun
+from store.questions import queries
+from store.runs import runs
+from store.runs.runs import NewJob, NewRun
 from tests.stages.reports.query_builders import ranked_list, retrieved
 from tests.store.scored import committing, failing, take
 
 STAGES = ("retrieve", "rerank", "validate", "consolidate")
-BROKEN = stages.Failure("schemas.errors.WorkChangedError", "Work 7 changed.", "work_changed", {"words": "private"})
+BROKEN = AttemptError("schemas.errors.WorkChangedError", "Work 7 changed.", "work_changed", {"words": "private"})
 
 Found = Mapping[str, Sequence[int]] | None
 """Chunks by stage: `dense`, `lexical`, `fused`, and, where the job came so far, `ranking`, `accepted`, `groups`."""

@@ -7,10 +7,10 @@ from pgvector import Vector
 
 from schemas.values.phq8 import PHQ8Item
 from stages.texts.hashes import short_hash
-from store import runs
 from store.database import Connection
-from store.references import IndexPlan
-from store.runs import NewJob, NewRun
+from store.references.references import IndexPlan
+from store.runs import runs
+from store.runs.runs import NewJob, NewRun
 from tests.fakes.references import IndexedChunk
 
 PLAN = IndexPlan(

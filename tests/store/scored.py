@@ -3,21 +3,22 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from schemas.values.failures import AttemptError
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ParticipantScores
-from store import interviews, runs, stages
 from store.database import Connection
-from store.interviews import NewParticipant
-from store.runs import NewJob, NewRun
-from store.stages import Failure
+from store.references import interviews
+from store.references.interviews import NewParticipant
+from store.runs import runs, stages
+from store.runs.runs import NewJob, NewRun
 
 STAGES = ("extract", "score")
 
-TIMED_OUT = Failure(
+TIMED_OUT = AttemptError(
     "schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "scoring_llm_timeout", {"words": "private"}
 )
 
-Outcome = ParticipantScores | Failure | None
+Outcome = ParticipantScores | AttemptError | None
 """What a job ends with: scores, an error, or nothing yet."""
 
 
@@ -77,7 +78,7 @@ async def store_scored_run(
 async def end(
     connection: Connection,
     job_id: int,
-    outcome: ParticipantScores | Failure,
+    outcome: ParticipantScores | AttemptError,
     *,
     first: str = "extract",
     extracted: Mapping[str, Any] | None = None,
@@ -105,6 +106,6 @@ def committing(output: Mapping[str, Any]) -> Callable[[Connection, stages.Claim]
     return lambda connection, claim: stages.commit(connection, claim, inputs={}, output=output)
 
 
-def failing(failure: Failure) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
+def failing(failure: AttemptError) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:
     """Ends a stage with an error."""
     return lambda connection, claim: stages.fail(connection, claim, failure, inputs={})

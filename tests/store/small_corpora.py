@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.database import Connection
-from store.searchable import make_searchable
+from tests.store.embedded import embed_and_publish
 
 _CORPUS = """
 INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)
@@ -43,7 +43,7 @@ async def store_corpus(connection: Connection, chunks: Sequence[SearchableChunk]
     """A corpus of one work whose chunks can be found. Its id."""
     corpus_id = await store_waiting(connection, chunks, name=name)
     if chunks:
-        await make_searchable(
+        await embed_and_publish(
             connection, corpus_id, [chunk.id for chunk in chunks], np.stack([chunk.vector for chunk in chunks])
         )
     return corpus_id

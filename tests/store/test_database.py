@@ -22,7 +22,7 @@ async def one(connection: Connection) -> int:
 
 async def test_no_connection_that_was_closed_is_handed_out(database_url: str, database: Database) -> None:
     victim = Database(database_url, pool_size=4, application_name="victim")
-    await asyncio.gather(*(victim.steadily(one) for _ in range(4)))
+    await asyncio.gather(*(victim.with_retry(one) for _ in range(4)))
     async with database.connection() as connection:
         assert await connection.fetchval(TERMINATE) > 1
     await asyncio.sleep(0.1)
@@ -53,7 +53,7 @@ async def test_patience_with_a_database_that_is_away_has_an_end() -> None:
     assert nowhere.reachable_for_s == math.inf
 
     with pytest.raises(DatabaseUnreachableError, match="did not answer"):
-        await nowhere.steadily(one, patience_s=0.2)
+        await nowhere.with_retry(one, retry_for_s=0.2)
 
     assert nowhere.reachable_for_s < 1
 
@@ -73,7 +73,7 @@ async def test_a_database_that_is_just_starting_is_waited_for() -> None:
     async with await asyncio.start_server(start_up, "127.0.0.1", 0) as server:
         starting = Database(f"postgresql://ragq@127.0.0.1:{server.sockets[0].getsockname()[1]}/ragq")
         with pytest.raises(DatabaseUnreachableError, match="CannotConnectNowError"):
-            await starting.steadily(one, patience_s=0.3)
+            await starting.with_retry(one, retry_for_s=0.3)
         await starting.close()
 
 
@@ -82,6 +82,6 @@ async def test_a_database_that_refuses_is_not_asked_again(database_url: str) -> 
     stranger = Database(url._replace(netloc=f"ragq:wrong@{url.hostname}:{url.port}").geturl())
 
     with pytest.raises(asyncpg.InvalidPasswordError):
-        await stranger.steadily(one)
+        await stranger.with_retry(one)
 
     await stranger.close()

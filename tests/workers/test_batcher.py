@@ -12,9 +12,9 @@ import pytest
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.embed import embed_evidence
 from stages.ports import Vectors
 from tests.fakes.encoder import FakeEncoder
+from tests.stages.at_defaults import embed_evidence
 from workers.batcher import BatchedEmbedder, Batcher
 
 MakeBatcher = Callable[..., Batcher]

@@ -7,20 +7,20 @@ import pytest
 
 from schemas.values.chat import ChatCall, ChatReply, Message, TokenSignals
 from stages.ports import ChatModel
-from store import ledger, stages
 from store.database import Database
-from store.runs import Stored
+from store.runs import ledger, stages
+from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat
-from workers.ledger_chat import CallsUnderWay, LedgerChat
+from workers.ledger_chat import InFlightCalls, LedgerChat
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), purpose="validate PHQ8_Sleep rank 1")
 
 
 def alone(model: ChatModel, database: Database, attempt_id: int) -> LedgerChat:
     """As a process of its own has it."""
-    return LedgerChat(model, database, attempt_id, CallsUnderWay())
+    return LedgerChat(model, database, attempt_id, InFlightCalls())
 
 
 @pytest.fixture
@@ -34,7 +34,8 @@ async def attempt_ids(database: Database, store_run: StoreRun) -> list[int]:
 
 async def uses(database: Database, attempt_id: int) -> list[tuple[str, str, bool]]:
     async with database.connection() as connection:
-        return [(use["purpose"], use["reply"], use["is_reused"]) for use in await ledger.uses(connection, attempt_id)]
+        found = await ledger.uses(connection, [attempt_id])
+    return [(use.purpose, use.reply, use.is_reused) for use in found[attempt_id]]
 
 
 async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database, attempt_ids: list[int]) -> None:
@@ -164,7 +165,7 @@ async def test_a_call_that_raised_leaves_nothing_behind(database: Database, atte
 async def test_of_equal_calls_at_the_same_time_in_one_process_one_is_paid_for(
     database: Database, attempt_ids: list[int]
 ) -> None:
-    model, under_way = ScriptedChat(lambda call: "yes"), CallsUnderWay()
+    model, under_way = ScriptedChat(lambda call: "yes"), InFlightCalls()
 
     replies = await asyncio.gather(
         *(LedgerChat(model, database, attempt_id, under_way).chat(CALL) for attempt_id in attempt_ids)
@@ -186,7 +187,7 @@ async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
             raise found
         return found
 
-    model, under_way = ScriptedChat(answer), CallsUnderWay()
+    model, under_way = ScriptedChat(answer), InFlightCalls()
 
     first, second = await asyncio.gather(
         *(LedgerChat(model, database, attempt_id, under_way).chat(CALL) for attempt_id in attempt_ids),

@@ -8,14 +8,14 @@ import redis
 
 from stack.ports import free_port
 from stack.valkey import ValkeyServer
-from store import runs, stages
 from store.database import Database
-from store.runs import Stored
-from workers import dispatch
+from store.runs import pending_chains, stages
+from store.runs.runs import StoredRun
 from workers.app import KEY_PREFIX, make_app
+from workers.messages import send
 from workers.reaper import Reaper
 
-StoreRun = Callable[..., Awaitable[Stored]]
+StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 def make_reaper(database: Database, broker_url: str, *, grace_s: float = 0.1) -> Reaper:
@@ -52,7 +52,7 @@ async def test_while_the_queue_holds_every_message_nothing_is_sent(
     stored = await store_run("316", "319")
     reaper = make_reaper(database, valkey.url)
     async with database.connection() as connection:
-        dispatch.send(make_app(valkey.url), await runs.routes(connection, stored.job_ids))
+        send(make_app(valkey.url), await pending_chains.pending_chains(connection, stored.job_ids))
     await asyncio.sleep(0.12)
 
     assert [await reaper.sweep() for _ in range(5)] == [0] * 5

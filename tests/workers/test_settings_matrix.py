@@ -1,6 +1,6 @@
 """Every combination of the settings that decide which references are shown runs, or is refused by name.
 
-From the plan of a submission through the frame of every stage up to `assemble`, on Postgres; only the models are fakes.
+From the plan of a submission through every stage up to `assemble`, on Postgres; only the models are fakes.
 """
 
 from collections.abc import AsyncIterator
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from schemas.chains import stages_of
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
@@ -19,21 +20,20 @@ from schemas.settings.run import RunSettings
 from schemas.values.artifacts import ParticipantChunks
 from schemas.values.participants import AssembledPrompt, RankedReferences, Reference, ValidatedReferences
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from services.participants import ParticipantRequest, plan_participants
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
 from stages.ports import ChatModel, Embedder, PairScorer
-from store import attempts, interviews, references, runs
 from store.database import Connection, Database
-from store.interviews import NewParticipant, NewSplit
-from store.references import IndexPlan
+from store.references import interviews, references
+from store.references.interviews import NewParticipant, NewSplit
+from store.references.references import IndexPlan
+from store.runs import attempts, runs
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder, hash_vector
 from tests.fakes.pair_scorer import FakePairScorer
-from workers.frame import Ending, Frame
+from workers.functions import FUNCTIONS
 from workers.leases import Leases
-from workers.pipelines import stages_of
-from workers.stage_task import FUNCTIONS
-from workers.submissions.participants import ParticipantRequest, plan_participants
-from workers.tasks import assemble, embed, extract, rerank, retrieve, validate
+from workers.runner import Outcome, StageRunner
 from workers.wiring import Wiring
 
 TESTED, TRAINED = 316, (304, 313, 321)
@@ -42,8 +42,6 @@ QUOTES = {PHQ8Item.SLEEP: "I wake up at four every night", PHQ8Item.TIRED: "I am
 EVIDENCE = {str(TESTED): {item.evidence_key: [quote] for item, quote in QUOTES.items()}}
 PARTICIPANT_SCORE = 2
 STAGES = stages_of("participant", AssessmentMode.FEW_SHOT, until="assemble")
-REGISTERED = (assemble, embed, extract, rerank, retrieve, validate)
-"""Importing a task registers its function."""
 
 CAN_BE_MISSING = ("EMBEDDING_ENABLE_ITEM_TAG_FILTER", "EMBEDDING_REFERENCE_SCORE_SOURCE")
 ALL = "every chunk has tags and scores"
@@ -122,7 +120,7 @@ class Bench:
     """A database with two indexes, and a process to run stages in."""
 
     database: Database
-    frame: Frame
+    runner: StageRunner
 
     async def plan(self, effective: EffectiveSettings) -> int:
         """Submit; the job's number."""
@@ -145,10 +143,12 @@ class Bench:
 async def bench(database: Database, database_url: str) -> AsyncIterator[Bench]:
     leases = Leases(database_url, "worker", lease_s=60, heartbeat_s=10)
     wiring = FakeWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    frame = Frame(database, leases, wiring, worker_id="worker", lease_s=60, grace_s=60, max_interruptions=3)
+    runner = StageRunner(
+        database, leases, wiring, FUNCTIONS, worker_id="worker", lease_s=60, grace_s=60, max_interruptions=3
+    )
     async with database.connection() as connection:
         await store_everything(connection)
-    yield Bench(database, frame)
+    yield Bench(database, runner)
     leases.stop()
 
 
@@ -165,9 +165,9 @@ async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen
         return
 
     job_id = await bench.plan(effective)
-    endings = [await bench.frame.run(stage, job_id, FUNCTIONS[stage], is_redelivered=False) for stage in STAGES]
+    outcomes = [await bench.runner.run(stage, job_id, is_redelivered=False) for stage in STAGES]
 
-    assert endings == [Ending.STORED] * len(STAGES)
+    assert outcomes == [Outcome.STORED] * len(STAGES)
     ranked = RankedReferences.model_validate(await bench.output(job_id, "rerank"))
     validated = ValidatedReferences.model_validate(await bench.output(job_id, "validate"))
     assembled = AssembledPrompt.model_validate(await bench.output(job_id, "assemble"))

@@ -9,8 +9,8 @@ from adapters.context_file import context_file
 from adapters.fasttext_tokens import tokens_file
 from schemas.errors import VocabularyModelsError
 from stages.tags.models import BuiltModels
-from store import vocabularies
 from store.database import Database
+from store.vocabularies import vocabularies
 from tests.fakes.tags import unit
 from tests.stages.tags.clothes import CLOTHES
 from workers.tag_models import TagModels

@@ -1,1 +1,1 @@
-"""What goes over the wire: bodies that come in and replies that go out, one file per resource."""
+"""The JSON of requests and replies, one file per resource."""

@@ -1,22 +1,12 @@
-"""What bodies and parameters have in common."""
+"""What bodies have in common."""
 
-from typing import Annotated, Any, Final
+from typing import Any
 
-from fastapi import Path
-from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
-
-#: The largest number that the database can give.
-MAX_ID: Final = 2**63 - 1
-
-PathId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[12])]
-"""The number of a thing, in its address."""
-
-Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-"""A text that can be stored: Postgres takes every character but NUL."""
+from pydantic import BaseModel, ConfigDict, model_validator
 
 
 class Body(BaseModel):
-    """What comes in: nothing unknown, no value of another type than was asked for."""
+    """The body of a request: unknown fields and values of another type are refused."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -30,7 +20,7 @@ class Body(BaseModel):
 
 
 class Reply(BaseModel):
-    """What goes out; read from the values of the store by their names."""
+    """The body of a reply, read from the attributes of stored values."""
 
     model_config = ConfigDict(from_attributes=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 

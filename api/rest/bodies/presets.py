@@ -1,4 +1,4 @@
-"""Presets as they come in and go out."""
+"""Presets as JSON."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
-from api.rest.bodies.base import Body, Reply, Text
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply
 from schemas.settings.preset import Preset
 
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9 _-]{1,100}$")]
@@ -18,7 +19,7 @@ Description = Annotated[Text, StringConstraints(max_length=1000)]
 
 
 def _partial(model: type[BaseModel]) -> type[Body]:
-    """A body with the values of a model, none of which has to be there."""
+    """A body with the fields of a model, all of them optional."""
     fields: dict[str, Any] = {}
     for name, info in model.model_fields.items():
         accepted: Any = info.annotation
@@ -27,31 +28,31 @@ def _partial(model: type[BaseModel]) -> type[Body]:
         elif accepted is str:
             accepted = Text
         default = info.default
-        # A default by factory is not told as one: what is absent stays as it is.
+        # OpenAPI shows no default that comes from a factory: an absent value is not changed.
         optional = Field(default_factory=lambda default=default: default, description=info.description)
         fields[name] = Annotated[(accepted, *info.metadata, optional)]
     return create_model(f"Some{model.__name__}", __base__=Body, __doc__=model.__doc__, **fields)
 
 
 class PresetConfig(_partial(Preset)):  # type: ignore[misc]
-    """Values of a preset by group and key; those that are absent stay as they are."""
+    """Values of a preset by group and key; absent ones are not changed."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"augmentation": {"top_n_contexts": 3}}]})
 
     def values(self) -> dict[str, Any]:
-        """Those that are there, as `group.key`."""
+        """The given values, as `group.key`."""
         groups = self.model_dump(exclude_unset=True)
         return {f"{group}.{key}": value for group, keys in groups.items() for key, value in keys.items()}
 
 
 class NewPresetBody(Body):
-    """A preset to make: a copy of another one with some values changed."""
+    """A new preset: a copy of another one with some values changed."""
 
     preset_name: Name = Field(examples=["Small"])
-    """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; spaces around it are left out."""
+    """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; surrounding spaces are removed."""
     description: Description | None = Field(default=None, examples=["Few sources"])
     copy_of: Name | None = Field(default=None, examples=["Wide"])
-    """The preset to copy; without it the default one."""
+    """The preset to copy; by default the default preset."""
     config: PresetConfig = Field(default_factory=PresetConfig)
 
 
@@ -59,7 +60,7 @@ class PresetBody(Body):
     """What to change about a preset."""
 
     description: Description | None = Field(default=None, examples=["Few sources"])
-    """Absent or null leaves it as it is."""
+    """Absent or null does not change it."""
     config: PresetConfig = Field(default_factory=PresetConfig)
 
 

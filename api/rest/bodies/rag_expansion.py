@@ -5,7 +5,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field, model_validator
 
-from api.rest.bodies.base import Body, Reply, Text
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply
 from api.rest.bodies.rag_queries import Question
 from api.rest.bodies.rag_steps import StepDone
 from schemas.values.queries import Intent
@@ -17,11 +18,11 @@ _REPLY: Final = (
 )
 
 REPLY_CHARS: Final = 100_000
-"""What a pasted expansion may have."""
+"""The longest pasted expansion."""
 
 
 def _exactly_one(*names: str) -> dict[str, Any]:
-    """JSON Schema for: one of these fields is a text, and the other is left out or null."""
+    """JSON Schema for: one of these fields is a string, and the other is absent or null."""
     absent: dict[str, Any] = {name: {"type": "null"} for name in names}
     return {"oneOf": [{"required": [name], "properties": absent | {name: {"type": "string"}}} for name in names]}
 
@@ -43,7 +44,7 @@ class Asked(Body):
     """The same as `original_query`; give one of the two."""
     corpus: Annotated[Text, Field(min_length=1, max_length=200)] = "default"
     config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
-    """The preset; without it the default one."""
+    """The preset; by default the default preset."""
 
     @model_validator(mode="after")
     def _one_question(self) -> "Asked":
@@ -52,7 +53,7 @@ class Asked(Body):
 
     @property
     def question(self) -> str:
-        """What is asked, under either name."""
+        """The question, under either name."""
         return _only(("original_query", "query"), (self.original_query, self.query))
 
 
@@ -65,13 +66,13 @@ class ExpansionRequest(Asked):
     )
 
     n: Annotated[int, Field(ge=1, le=10)] | None = None
-    """Search phrases to ask for; without it as many as the preset says."""
+    """The number of search phrases; by default that of the preset."""
     use_full_model: bool | None = None
-    """False lets RAGQ_QUERY_LIGHT_MODEL expand, where it is set; true, or nothing, RAGQ_QUERY_MODEL."""
+    """False: RAGQ_QUERY_LIGHT_MODEL expands, where it is set; true or absent: RAGQ_QUERY_MODEL."""
 
 
 class PastedExpansion(Asked):
-    """A question with the reply of a model of one's own. The reply may be called `llm_response` or `response_text`."""
+    """A question with the reply of an external model. The reply may be called `llm_response` or `response_text`."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -84,7 +85,7 @@ class PastedExpansion(Asked):
     )
 
     llm_response: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] | None = Field(default=None, repr=False)
-    """One JSON object, alone or in a code fence."""
+    """One JSON object, with or without a code fence."""
     response_text: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] | None = Field(default=None, repr=False)
     """The same as `llm_response`; give one of the two."""
 
@@ -95,12 +96,12 @@ class PastedExpansion(Asked):
 
     @property
     def reply(self) -> str:
-        """What the model replied, under either name."""
+        """The reply, under either name."""
         return _only(("llm_response", "response_text"), (self.llm_response, self.response_text))
 
 
 class ExpansionPrompt(Reply):
-    """What to ask a model of one's own."""
+    """The prompt for an external model."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -123,7 +124,7 @@ class ExpansionPrompt(Reply):
 
 
 class Expanded(StepDone):
-    """A question is stored with its expansion."""
+    """A stored question with its expansion."""
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -1,19 +1,20 @@
 """Questions as JSON."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from api.rest.bodies.base import MAX_ID, Body, Reply, Text
-from schemas.statuses import JobStatus
-from schemas.values.queries import Intent
+from api.parameters import MAX_ID, Text
+from api.rest.bodies.base import Body, Reply
+from schemas.statuses import JobStatus, QueryStatus, VectorStatus
+from schemas.values.failures import StageFailure
+from schemas.values.queries import ContextGroup, Intent
 
 _FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000, pattern=_FILLED)]
-"""What is asked: 1 to 2000 characters, without blanks around them."""
+"""The text of a question: 1 to 2000 characters; surrounding blanks are removed."""
 
 Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500, pattern=_FILLED)]
 """A search phrase or an entity."""
@@ -37,6 +38,11 @@ LINE_EXAMPLE: Final[dict[str, Any]] = {
     "job_status": "succeeded",
 }
 
+#: What a question needs next: an embedding that failed needs embeddings.
+Need = Literal[
+    QueryStatus.NEEDS_EMBEDDINGS, QueryStatus.NEEDS_RETRIEVAL, QueryStatus.NEEDS_CONSOLIDATION, QueryStatus.READY
+]
+
 PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
     "place": 1,
     "chunk_ids": [7, 9],
@@ -50,15 +56,6 @@ PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
 }
 
 
-class QueryStatus(StrEnum):
-    """What a question needs next."""
-
-    NEEDS_EMBEDDINGS = "needs_embeddings"
-    NEEDS_RETRIEVAL = "needs_retrieval"
-    NEEDS_CONSOLIDATION = "needs_consolidation"
-    READY = "ready"
-
-
 class QueryItem(Reply):
     """A question in one line."""
 
@@ -67,9 +64,9 @@ class QueryItem(Reply):
     id: int
     original_query: str = Field(repr=False)
     intent: Intent | None
-    status: QueryStatus
-    """What it needs next; an embedding that failed needs embeddings, and `vector_status` says so."""
-    vector_status: Literal["no_vec", "to_vec", "vec", "vec_err"]
+    status: Need
+    """What it needs next: embeddings after a failed embedding too, where `vector_status` is `vec_err`."""
+    vector_status: Literal[VectorStatus.NO_VEC, VectorStatus.TO_VEC, VectorStatus.VEC, VectorStatus.VEC_ERR]
     has_retrieved_context: bool
     has_clean_context: bool
     entities_count: int
@@ -88,11 +85,11 @@ class QueryList(Reply):
 
     queries: list[QueryItem]
     total: int
-    """How many there are in that status, on every page."""
+    """The number of questions in that status, on all pages."""
 
 
 class RetrievedChunk(Reply):
-    """A chunk that the search came to, with every score it got on the way."""
+    """A retrieved chunk with all of its scores."""
 
     id: int
     parent_id: int | None
@@ -100,12 +97,12 @@ class RetrievedChunk(Reply):
     content: str = Field(repr=False)
     heading_breadcrumbs: str | None = Field(repr=False)
     enriched_content: str = Field(repr=False)
-    """The content with lines around it where it was short; what the ranker saw."""
+    """The content, with surrounding lines where it was short; the input of the ranker."""
     start_line: int
     end_line: int
     level: str
     rrf_score: float
-    """The score after fusion, whichever fusion ran."""
+    """The score after fusion, by any method."""
     dense_rank: int | None
     lexical_rank: int | None
     rerank_score: float
@@ -114,35 +111,17 @@ class RetrievedChunk(Reply):
     final_score: float
 
 
-class Passage(Reply):
-    """Lines of one work that answer together."""
+class Passage(ContextGroup):
+    """Adjacent lines of one work."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [PASSAGE_EXAMPLE]})
+    model_config = ConfigDict(use_attribute_docstrings=True, json_schema_extra={"examples": [PASSAGE_EXAMPLE]})
 
     place: int
     """From 1: its place in the prompt."""
-    chunk_ids: list[int]
-    parent_id: int | None
-    work_id: int
-    content: str = Field(repr=False)
-    start_line: int
-    end_line: int
-    score: float
-    heading_chain: list[str] = Field(repr=False)
-
-
-class StageError(Reply):
-    """Why a job did not get through."""
-
-    stage: str
-    attempt: int
-    type: str
-    message: str
-    category: str
 
 
 class QueryDetail(QueryItem):
-    """A question with everything that holds for it now."""
+    """A question with its current outputs."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -178,19 +157,19 @@ class QueryDetail(QueryItem):
     hyde_answer: str | None = Field(repr=False)
     entities: list[str] | None = Field(repr=False)
     retrieved_context: list[RetrievedChunk] | None
-    """In the order in which they were chosen; None while no search is stored."""
+    """In the order of selection; None while no search is stored."""
     clean_retrieval_context: list[Passage] | None
     """In the order of the prompt; None while no consolidation is stored."""
     available_context_count: int
-    """How many sources a prompt could show: passages, or retrieved chunks where there are none."""
+    """The number of available sources for a prompt: passages, or retrieved chunks where there are none."""
     corpus: str
     preset: str | None
-    error: StageError | None
-    """The last error, when the job did not get through."""
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
 
 
 class PassageChoice(Body):
-    """A passage that stays, named by its `place` or by what it is: any of these fields, as they were read."""
+    """A passage to keep, identified by its `place` or by other fields as they were read."""
 
     place: Annotated[int, Field(ge=1, le=10_000)] | None = None
     chunk_ids: Annotated[list[PassageId], Field(max_length=1000)] | None = None
@@ -199,13 +178,13 @@ class PassageChoice(Body):
     start_line: PassageId | None = None
     end_line: PassageId | None = None
     content: str | None = Field(default=None, repr=False)
-    """Cannot be changed: lines are what the work says."""
+    """Cannot be changed: passages are lines of their works."""
     score: float | None = None
     heading_chain: list[str] | None = Field(default=None, repr=False)
 
 
 class QueryPatch(Body):
-    """What to change. A field that is left out, or is null, stays as it is; a null intent takes it away."""
+    """What to change. An absent or null field is not changed; a null intent removes the intent."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -217,10 +196,10 @@ class QueryPatch(Body):
     )
 
     original_query: Question | None = Field(default=None, repr=False)
-    """Ask this instead. The expansion stays, and everything after it is stale."""
+    """The new question. The expansion is kept, and every later output becomes stale."""
     expanded_queries: Annotated[list[Phrase], Field(max_length=50)] | None = Field(default=None, repr=False)
     hyde_answer: Annotated[Text, Field(max_length=10_000)] | None = Field(default=None, repr=False)
     intent: Annotated[Intent, Field(strict=False)] | Literal[""] | None = None
     entities: Annotated[list[Phrase], Field(max_length=50)] | None = Field(default=None, repr=False)
     clean_retrieval_context: Annotated[list[PassageChoice], Field(min_length=1, max_length=1000)] | None = None
-    """The passages that stay, in the order of the prompt."""
+    """The passages to keep, in the order of the prompt."""

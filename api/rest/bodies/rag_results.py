@@ -41,9 +41,9 @@ class ResultReply(Reply):
     preset: str | None
     prompt_hash: str
     sources: list[Source]
-    """What each label of its prompt stands for."""
+    """The source of each label of the prompt."""
     unknown_citations: list[str]
-    """Labels that it cites and its prompt did not have."""
+    """Cited labels that the prompt does not have."""
 
 
 class ResultList(Reply):

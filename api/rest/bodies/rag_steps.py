@@ -4,15 +4,16 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from api.rest.bodies.base import Body, Reply, Text
-from schemas.statuses import JobStatus
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply
+from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.queries import ContextSource, Source
 
 TopN = Annotated[int, Field(ge=1, le=20)]
-"""How many sources the prompt shows; without it as many as the preset says."""
+"""The number of sources in the prompt; by default that of the preset."""
 
 ANSWER_CHARS: Final = 200_000
-"""What a pasted reply may have."""
+"""The longest pasted answer."""
 
 _DONE: Final[dict[str, Any]] = {"query_id": 1, "run_id": 12, "job_id": 34, "success": True}
 
@@ -27,7 +28,7 @@ _SOURCE: Final[dict[str, Any]] = {
 
 
 class Started(Reply):
-    """A step that is on its way. `GET /jobs/{job_id}` says when it is done; nothing has to wait for it."""
+    """A step that is running. `GET /jobs/{job_id}` shows when it is done; it needs no client to wait for it."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -37,7 +38,7 @@ class Started(Reply):
                     "run_id": 12,
                     "job_id": 34,
                     "status": "waiting",
-                    "message": "On its way; /jobs/34 says when it is done.",
+                    "message": "Running; /jobs/34 shows its progress.",
                 }
             ]
         }
@@ -51,7 +52,7 @@ class Started(Reply):
 
 
 class StepDone(Reply):
-    """What every step that is done says."""
+    """The fields of the reply of every finished step."""
 
     query_id: int
     run_id: int
@@ -61,7 +62,7 @@ class StepDone(Reply):
 
 
 class Embedded(StepDone):
-    """The question, its search phrases and its made-up answer have vectors."""
+    """The vectors of the question, its search phrases and its hypothetical answer (HyDE) are stored."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -79,7 +80,7 @@ class Embedded(StepDone):
         }
     )
 
-    vector_status: Literal["vec"] = "vec"
+    vector_status: Literal[VectorStatus.VEC] = VectorStatus.VEC
     total_embeddings: int
     original_count: int
     mqe_count: int
@@ -87,7 +88,7 @@ class Embedded(StepDone):
 
 
 class Retrieved(StepDone):
-    """Chunks were searched for, ranked and chosen."""
+    """Chunks were retrieved, ranked and selected."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -107,9 +108,9 @@ class Retrieved(StepDone):
 
     chunks_retrieved: int
     total_dense_candidates: int
-    """Hits of every search by vector, a chunk as often as it was found."""
+    """Hits of all searches by vector; a chunk counts once per search."""
     total_lexical_candidates: int
-    """Likewise of every full-text search."""
+    """Likewise of all full-text searches."""
     rrf_candidates: int
     """Chunks after fusion."""
     final_count: int
@@ -117,7 +118,7 @@ class Retrieved(StepDone):
 
 
 class Consolidated(StepDone):
-    """Chunks that stand together became passages."""
+    """Adjacent chunks were merged into passages."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -134,25 +135,25 @@ class Consolidated(StepDone):
 
     original_count: int
     consolidated_count: int
-    """Passages that can stand in a prompt."""
+    """Passages that are available for a prompt."""
 
 
 class AnswerRequest(Body):
-    """How to ask for the answer."""
+    """Options of a new answer."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"top_n": 5, "use_full_model": False}, {"force": True}]})
 
     top_n: TopN | None = None
-    """How many sources the prompt shows; without it as many as the preset says."""
+    """The number of sources in the prompt; by default that of the preset."""
     use_full_model: bool | None = None
-    """False lets RAGQ_QUERY_LIGHT_MODEL of the run answer; true, or nothing, RAGQ_QUERY_MODEL. A run without a light
-    model has one for both. `model` of the reply names who answered."""
+    """False: RAGQ_QUERY_LIGHT_MODEL of the run answers; true or absent: RAGQ_QUERY_MODEL, which a run without a light
+    model uses for both. `model` of the reply is the model that answered."""
     force: bool | None = None
-    """Accepted and without effect: each request makes another answer, and those there are stay."""
+    """Accepted without effect: each request makes a new answer, and earlier ones are kept."""
 
 
 class Answered(StepDone):
-    """There is an answer."""
+    """A new answer."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -173,15 +174,15 @@ class Answered(StepDone):
     result_id: int
     response_text: str = Field(repr=False)
     model: str | None
-    """Who answered; None for a pasted answer."""
+    """The model that answered; None for a pasted answer."""
     sources: list[Source]
-    """What each label of its prompt stands for."""
+    """The source of each label of the prompt."""
     unknown_citations: list[str]
-    """Labels that it cites and its prompt did not have."""
+    """Cited labels that the prompt does not have."""
 
 
 class PastedAnswer(Body):
-    """An answer of a model of one's own."""
+    """An answer of an external model."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"response_text": "Working memory is a cognitive system...", "top_n": 5}]}
@@ -189,7 +190,7 @@ class PastedAnswer(Body):
 
     response_text: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARS)] = Field(repr=False)
     top_n: TopN | None = None
-    """How many sources the prompt showed that it answers; without it as many as the preset says."""
+    """The number of sources in its prompt; by default that of the preset."""
 
 
 class AnswerSaved(Reply):
@@ -230,9 +231,9 @@ class PromptReply(Reply):
     original_query: str = Field(repr=False)
     prompt: str = Field(repr=False)
     context_count: int
-    """Sources that it shows."""
+    """Sources in the prompt."""
     context_source: ContextSource
-    """Where they come from: `consolidated`, or `retrieved` where nothing was consolidated, or `empty`."""
+    """Their origin: `consolidated`, `retrieved` without a consolidation, or `empty`."""
     available_context_count: int
-    """Sources that it could show."""
+    """Sources that are available for the prompt."""
     sources: list[Source]

@@ -1,13 +1,16 @@
-"""Runs, jobs and attempts as they go out, and what is said with a decision about them."""
+"""Runs, jobs and attempts, and actions on them, as JSON."""
 
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from api.rest.bodies.base import Body, Reply, Text
-from schemas.statuses import AttemptOutcome, JobStatus, StageStatus
-from workers.control import Action
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply
+from schemas.statuses import AttemptOutcome, JobStatus
+from schemas.values.failures import AttemptError, StageFailure
+from services.control import Action
+from store.runs.stage_runs import StageRun
 
 
 class RunLine(Reply):
@@ -17,20 +20,20 @@ class RunLine(Reply):
     kind: str = Field(examples=["query"])
     profile: str = Field(examples=["demo"])
     request: dict[str, Any] = Field(examples=[{"corpus": "default", "preset": "Default"}])
-    """What was asked for; never the text of a subject."""
+    """The parameters of the submission; never text of a subject."""
     version: str = Field(examples=["0.1.0"])
-    """The ragq that stored it."""
+    """The version of ragq that stored it."""
     identity: str = Field(examples=["5f0c2a91"])
-    """The same work has the same identity."""
+    """Equal submissions have the same identity."""
     settings_hash: str = Field(examples=["9b1d77e0"])
     created_at: datetime
     finished_at: datetime | None
-    """When the last job that came to rest did so."""
+    """When the last finished job finished."""
     jobs: int = Field(examples=[3])
     states: dict[JobStatus, int] = Field(examples=[{"succeeded": 2, "failed": 1}])
-    """Jobs by state; they add up to `jobs`."""
+    """Jobs by state; the sum is `jobs`."""
     open_jobs: int = Field(examples=[0])
-    """Jobs that go on, or will by themselves."""
+    """Jobs that are running or will run by themselves."""
 
 
 class RunsReply(Reply):
@@ -38,27 +41,7 @@ class RunsReply(Reply):
 
     runs: list[RunLine]
     next_before: int | None = Field(examples=[None])
-    """`before` for the runs that follow; null after the last."""
-
-
-class StageReply(Reply):
-    """One stage of a job."""
-
-    stage: str = Field(examples=["retrieve"])
-    status: StageStatus
-    attempts: int = Field(examples=[1])
-    seconds: float | None = Field(examples=[0.31])
-    """Of the last attempt, up to now while it runs; null before the first."""
-
-
-class ErrorReply(Reply):
-    """The last error of a job that did not get through."""
-
-    stage: str = Field(examples=["validate"])
-    attempt: int = Field(examples=[1])
-    type: str = Field(examples=["schemas.errors.LLMTimeoutError"])
-    message: str = Field(examples=["LLM request timed out after 600s"])
-    category: str = Field(examples=["llm_timeout"])
+    """`before` for the next page; null after the last."""
 
 
 class JobLine(Reply):
@@ -67,31 +50,31 @@ class JobLine(Reply):
     job_id: int = Field(examples=[34])
     mode: str = Field(examples=["answer"])
     subject: str = Field(examples=["q1"])
-    """What the job is about, as an id."""
+    """The id of the subject of the job."""
     status: JobStatus
     note: str | None = Field(repr=False, examples=[None])
-    """Why it was paused or cancelled, in the operator's words."""
-    stages: list[StageReply]
+    """The operator's reason for pausing or cancelling it."""
+    stages: list[StageRun] = Field(examples=[[{"stage": "retrieve", "status": "done", "attempts": 1, "seconds": 0.31}]])
     kept: dict[str, int] = Field(examples=[{"chunks": 9}])
-    """References that stayed after validation: per item, or the `chunks` of a question, or the `tags` of phrases."""
+    """References kept by validation: per item, or the `chunks` of a question, or the `tags` of phrases."""
     rejected: dict[str, int] = Field(examples=[{"chunks": 3}])
-    """Those that the validator did not accept."""
+    """References that the validator did not accept."""
     llm_paid: int = Field(examples=[2])
     llm_reused: int = Field(examples=[0])
     seconds: float = Field(examples=[4.2])
     """Spent in the last attempt of each stage."""
-    error: ErrorReply | None
+    error: StageFailure | None
 
 
 class ProgressReply(Reply):
-    """How far a run has come."""
+    """The progress of a run."""
 
     stages_done: int = Field(examples=[21])
     stages: int = Field(examples=[24])
     seconds_left: float | None = Field(examples=[1.4])
-    """What the open jobs still need at the pace of the last minutes; null before any stage, and at rest."""
-    is_at_rest: bool
-    """Nothing goes on, or will by itself."""
+    """The estimate for unfinished jobs at the pace of the last minutes; null before any stage, and when idle."""
+    is_idle: bool
+    """No job is running, or will run by itself."""
 
 
 class RunReply(Reply):
@@ -101,7 +84,7 @@ class RunReply(Reply):
     progress: ProgressReply
     jobs: list[JobLine]
     next_after: int | None = Field(examples=[None])
-    """`after` for the jobs that follow; null after the last."""
+    """`after` for the next page; null after the last."""
 
 
 class SettingReply(Reply):
@@ -109,40 +92,30 @@ class SettingReply(Reply):
 
     value: Any = Field(examples=[0.0])
     source: str = Field(examples=["default"])
-    """Where the value came from: a default, the profile, a file, the environment, an option, a preset."""
+    """The source of the value: a default, the profile, a file, the environment, an option, a preset."""
 
 
 class JobReply(JobLine):
-    """A job by itself: what the Location of a 202 leads to."""
+    """A job by itself, as at the Location of a 202."""
 
     run_id: int = Field(examples=[12])
     kind: str = Field(examples=["query"])
-    is_at_rest: bool
-    """Nothing goes on by itself: it succeeded, or somebody has to decide."""
+    is_idle: bool
+    """Nothing runs by itself: the job has finished, or waits for an action."""
     query_id: int | None = Field(examples=[7])
     """The question that it answers; null for jobs of other kinds."""
     created_at: datetime
     finished_at: datetime | None
 
 
-class AttemptError(Reply):
-    """How an attempt failed."""
-
-    type: str = Field(examples=["schemas.errors.LLMTimeoutError"])
-    message: str = Field(examples=["LLM request timed out after 600s"])
-    category: str | None = Field(examples=["llm_timeout"])
-    details: dict[str, Any] | None = Field(repr=False, examples=[None])
-    """What is private: the raw reply, the exception's own words, the traceback. With `outputs=true` alone."""
-
-
 class AttemptReply(Reply):
-    """One try of one stage."""
+    """One attempt of a stage."""
 
     stage: str = Field(examples=["embed"])
     number: int = Field(examples=[1])
     outcome: AttemptOutcome
     worker_id: str = Field(examples=["model@host:4711"])
-    """`by hand` for an output that somebody gave."""
+    """`manual` for an output that a person gave."""
     host: str | None = Field(examples=["host"])
     pid: int | None = Field(examples=[4711])
     started_at: datetime
@@ -150,12 +123,12 @@ class AttemptReply(Reply):
     seconds: float = Field(examples=[0.31])
     """Up to now while it runs."""
     inputs: dict[str, Any] | None = Field(examples=[{"expand": "5f0c2a91"}])
-    """What it read, by ids and hashes."""
+    """Its inputs, by ids and hashes."""
     output: dict[str, Any] | None = Field(repr=False, examples=[None])
-    """What it stored. With `outputs=true` alone: it holds text."""
+    """Its output, which contains text; only with `outputs=true`."""
     output_hash: str | None = Field(examples=["0c94be12"])
     vectors: int = Field(examples=[5])
-    """How many vectors it stored."""
+    """The number of stored vectors."""
     previous_hash: str | None = Field(examples=["77aa01c3"])
     hash: str | None = Field(examples=["d1e240f9"])
     """The link of the chain that `ragq audit` checks."""
@@ -168,17 +141,17 @@ class CallReply(Reply):
     purpose: str = Field(examples=["validate chunk 9"])
     model: str = Field(examples=["gemma3:4b"])
     is_reused: bool
-    """The answer was there already: nothing was paid."""
+    """The reply was in the ledger; the model was not called."""
     is_rejected: bool
-    """The reply could not be used, and is not given out again."""
+    """The reply could not be used, and is not reused."""
     stop_reason: str = Field(examples=["stop"])
     prompt_tokens: int | None = Field(examples=[412])
     reply_tokens: int | None = Field(examples=[18])
     seconds: float = Field(examples=[1.7])
     request: dict[str, Any] | None = Field(repr=False, examples=[None])
-    """With `outputs=true` alone."""
+    """Only with `outputs=true`."""
     reply: str | None = Field(repr=False, examples=[None])
-    """With `outputs=true` alone."""
+    """Only with `outputs=true`."""
 
 
 class AttemptsReply(Reply):
@@ -196,19 +169,19 @@ class AttemptAndCallsReply(AttemptReply):
 
 
 class NoteBody(Body):
-    """What is said with a decision."""
+    """The note of an action."""
 
     note: Annotated[Text, StringConstraints(max_length=1000)] | None = Field(
         default=None, repr=False, examples=["the GPU is needed elsewhere"]
     )
-    """Why, in your words; shown with the jobs."""
+    """The reason; shown with the jobs."""
 
 
-class DecisionReply(Reply):
-    """What a decision led to."""
+class ActionReply(Reply):
+    """The result of an action."""
 
     action: Action
     job_ids: list[int] = Field(examples=[[34]])
-    """The jobs that it changed."""
+    """The changed jobs."""
     is_sent: bool
-    """The workers were told; otherwise the broker is away, and the jobs start by themselves when it is back."""
+    """Messages were sent; otherwise the broker is unavailable, and the jobs start by themselves when it is back."""

@@ -1,22 +1,23 @@
-"""Prompt templates as they come in and go out."""
+"""Prompt templates as JSON."""
 
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from api.rest.bodies.base import Body, Reply, Text
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply
 
 
 class TemplateBody(Body):
-    """A text to keep as the next version."""
+    """A text to store as the next version."""
 
     title: Annotated[Text, StringConstraints(min_length=1, max_length=200)] = Field(examples=["More angles"])
-    """What is new about it, in a few words."""
+    """A short description of the change."""
     template_content: Annotated[Text, StringConstraints(min_length=1, max_length=100_000)] = Field(
         repr=False, examples=["Write {n} ways to search for an answer to this question:\n{query}"]
     )
-    """A placeholder is a name in braces, {query}; a brace that is meant as such is doubled."""
+    """A placeholder is a name in braces, {query}; a literal brace is doubled."""
 
 
 class Variable(Reply):
@@ -36,12 +37,12 @@ class VersionReply(Reply):
         repr=False, examples=["Write {n} ways to search for an answer to this question:\n{query}"]
     )
     is_active: bool
-    """New prompts are made by it."""
+    """New prompts use it."""
     created_at: datetime
 
 
 class VersionAndVariablesReply(VersionReply):
-    """One version of a template, with the placeholders that it may use."""
+    """One version of a template, with its allowed placeholders."""
 
     variables: list[Variable]
 
@@ -51,7 +52,7 @@ class TemplateReply(Reply):
 
     function_tag: str = Field(examples=["query_expansion"])
     variables: list[Variable]
-    """The placeholders that it may use."""
+    """The allowed placeholders."""
     active_version: int | None = Field(examples=[1])
     versions: list[VersionReply]
 

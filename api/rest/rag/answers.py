@@ -1,52 +1,51 @@
-"""The prompt of a question, and answers to it: by the model, or pasted."""
+"""The prompt of a question, and its answers: by the model, or pasted."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
+from api.context import ApiContext, Context
 from api.idempotency import REPLAYED, Keyed
-from api.preferences import Patience, Patient
+from api.parameters import PathId
+from api.preferences import Wait, WaitPreference
 from api.problems import problem_responses
-from api.rest.bodies.base import PathId
 from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply
 from api.rest.rag.steps import ConfigPreset
-from api.rest.rag.waited import Awaited, not_done, step_responses
+from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from api.services import Served, Services
-from schemas.errors import QueryValueError, StepOvertakenError
-from store import queries
+from schemas.errors import QueryValueError, StepSupersededError
+from services.dispatch import enqueue
+from services.questions import answers
+from services.questions.answers import preview
+from services.questions.lookup import get_query
+from services.questions.steps import Step, run_stages, take_step
+from store.access.idempotency import RequestKey, once
 from store.database import Connection
-from store.idempotency import RequestKey, once
-from store.queries import StoredQuery
-from workers.dispatch import set_off
-from workers.queries.prompt import preview
-from workers.submissions import query_asked
-from workers.submissions.query_edits import found
-from workers.submissions.query_steps import Step, run_rest, take_step
+from store.questions import queries
+from store.questions.queries import StoredQuery
 
 router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 
 TopN = Annotated[
     int | None,
-    Query(ge=1, le=20, description="How many sources the prompt shows; without it the preset says.", examples=[5]),
+    Query(ge=1, le=20, description="The number of sources in the prompt; by default that of the preset.", examples=[5]),
 ]
 
 Take = Callable[[Connection, StoredQuery], Awaitable[StoredQuery]]
-"""Lets a question go on to an answer. The question with the job that makes it."""
+"""Makes a question continue to an answer, and returns it with the job that computes the answer."""
 
 
 @router.get("/augment/prompt", summary="Show the prompt", responses=problem_responses(404, 422))
 async def show_prompt(
-    query_id: PathId, served: Served, top_n: TopN = None, config_preset: ConfigPreset = None
+    query_id: PathId, ctx: Context, top_n: TopN = None, config_preset: ConfigPreset = None
 ) -> PromptReply:
-    """The prompt that would be asked now, with its sources; nothing is stored, and no model is asked.
+    """The prompt that an answer would be asked with now, and its sources; nothing is stored, and no model is called.
 
-    While nothing is consolidated the retrieved chunks take the place of passages, and `context_source` says so. 404
-    before a search.
+    Before consolidation its sources are the retrieved chunks, and `context_source` is `retrieved`. 404 before a search.
     """
-    async with served.database.connection() as connection:
-        query = await found(connection, query_id)
+    async with ctx.database.connection() as connection:
+        query = await get_query(connection, query_id)
         augmented = await preview(connection, query, preset=config_preset, top_n=top_n)
     return PromptReply(
         query_id=query.id,
@@ -67,26 +66,28 @@ async def show_prompt(
 )
 async def run_augmented_prompt(
     query_id: PathId,
-    served: Served,
-    patience: Patient,
+    ctx: Context,
+    wait: Wait,
     key: Keyed,
     response: Response,
     body: AnswerRequest | None = None,
     top_n: TopN = None,
     config_preset: ConfigPreset = None,
 ) -> Answered | Response:
-    """Make the prompt and have the model answer it. Each request makes another answer; those there are stay.
+    """Build the prompt and ask the model. Each request makes a new answer; earlier answers are kept.
 
-    `top_n` may stand in the query or in the body.
+    `top_n` may be in the query or in the body.
     """
     asked = body or AnswerRequest()
     sources = _one_number(top_n, asked.top_n)
-    light = asked.use_full_model is False
+    use_light_model = asked.use_full_model is False
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await take_step(connection, query, Step.ANSWER, preset=config_preset, top_n=sources, light=light)
+        return await take_step(
+            connection, query, Step.ANSWER, preset=config_preset, top_n=sources, use_light_model=use_light_model
+        )
 
-    return await _answer(served, query_id, take, patience, key, response)
+    return await _answer(ctx, query_id, take, wait, key, response)
 
 
 @router.post(
@@ -97,70 +98,70 @@ async def run_augmented_prompt(
 )
 async def run_query(
     query_id: PathId,
-    served: Served,
-    patience: Patient,
+    ctx: Context,
+    wait: Wait,
     key: Keyed,
     response: Response,
     top_n: TopN = None,
     config_preset: ConfigPreset = None,
 ) -> Answered | Response:
-    """Go on from the first stage that is not done, a failed one too, to the answer.
+    """Run every stage from the first that is not done, or has failed, to the answer.
 
-    Workers do it: whoever closes the tab stops nothing. 409 when every stage is done.
+    Workers run them: work continues when the client disconnects. 409 when every stage is done.
     """
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await run_rest(connection, query, preset=config_preset, top_n=top_n)
+        return await run_stages(connection, query, preset=config_preset, top_n=top_n)
 
-    return await _answer(served, query_id, take, patience, key, response)
+    return await _answer(ctx, query_id, take, wait, key, response)
 
 
 @router.post("/augment/manual", summary="Save a pasted answer", responses=problem_responses(400, 404, 409, 422))
 async def save_manual_response(
-    query_id: PathId, served: Served, key: Keyed, body: PastedAnswer, response: Response
+    query_id: PathId, ctx: Context, key: Keyed, body: PastedAnswer, response: Response
 ) -> AnswerSaved:
-    """Store the answer of a model of one's own, beside those there are, with the sources of the prompt it answers.
+    """Store the answer of an external model as a new answer, with the sources of its prompt.
 
     404 before consolidation.
     """
-    async with served.database.connection() as connection:
-        query = await found(connection, query_id)
-        given = await query_asked.answer(connection, query, body.response_text, top_n=body.top_n, key=key)
+    async with ctx.database.connection() as connection:
+        query = await get_query(connection, query_id)
+        given = await answers.answer(connection, query, body.response_text, top_n=body.top_n, key=key)
     response.headers.update({} if given.is_new else REPLAYED)
     return AnswerSaved(query_id=query_id, result_id=given.result_id, message="Response saved successfully")
 
 
 async def _answer(
-    served: Services, query_id: int, take: Take, patience: Patience, key: RequestKey | None, response: Response
+    ctx: ApiContext, query_id: int, take: Take, wait: WaitPreference, key: RequestKey | None, response: Response
 ) -> Answered | Response:
-    """Let a question go on to an answer, once under a key, and wait for it."""
+    """Continue a question to an answer, once per key, and wait for it."""
 
     async def make(connection: Connection) -> Mapping[str, Any]:
         after = await queries.newest_result(connection, query_id)
-        query = await take(connection, await found(connection, query_id))
+        query = await take(connection, await get_query(connection, query_id))
         return {"run": query.run_id, "job": query.job_id, "after": after}
 
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         made, is_new = await once(connection, key, make)
     headers = {} if is_new else REPLAYED
     asked = Awaited(query_id, made["run"], made["job"])
     if is_new:
-        await set_off(served.broker, served.database, asked.job_id)
-    answered = None if is_new else await _read(served, asked, made["after"])
+        await enqueue(ctx.broker, ctx.database, [asked.job_id])
+    answered = None if is_new else await _read(ctx, asked, made["after"])
     if answered is None:
-        if pending := await not_done(served, asked, patience, headers=headers):
+        if pending := await pending_response(ctx, asked, wait, headers=headers):
             return pending
-        answered = await _read(served, asked, made["after"])
+        answered = await _read(ctx, asked, made["after"])
     if answered is None:
-        raise StepOvertakenError(query_id)
-    response.headers.update(patience.headers | headers)
+        raise StepSupersededError(query_id)
+    response.headers.update(wait.headers | headers)
     return answered
 
 
-async def _read(served: Services, asked: Awaited, after: int) -> Answered | None:
-    """The first answer behind `after` that the job made; None when it has made none yet."""
-    async with served.database.connection() as connection:
-        await found(connection, asked.query_id)
+async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
+    """The first answer of the job after answer `after`; None when there is none yet."""
+    async with ctx.database.connection() as connection:
+        await get_query(connection, asked.query_id)
         result_id = await queries.made_result(connection, asked.query_id, job_id=asked.job_id, after=after)
         if result_id is None:
             return None
@@ -178,5 +179,5 @@ async def _read(served: Services, asked: Awaited, after: int) -> Answered | None
 
 def _one_number(in_query: int | None, in_body: int | None) -> int | None:
     if in_query is not None and in_body is not None and in_query != in_body:
-        raise QueryValueError("top_n", "is one number in the query and another in the body; give it once")
+        raise QueryValueError("top_n", "differs between the query and the body; give it once")
     return in_body if in_query is None else in_query

@@ -1,4 +1,4 @@
-"""Which passages of a context a client wants to keep, and in which order."""
+"""The passages of a context that a client keeps, and their order."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,12 +11,12 @@ _NAMES: Final = ("place", "chunk_ids", "work_id", "start_line", "end_line")
 
 
 def places_of(choices: Sequence[PassageChoice], passages: Sequence[Passage]) -> list[int]:
-    """The places of the passages that are chosen, in the order of the choices.
+    """The places of the chosen passages, in the order of the choices.
 
-    A passage is recognised by those of its place, chunks, work and lines that a choice names. Raises QueryValueError
-    for a choice that names none of them, that fits no passage or several, and that changes what a passage says.
+    A choice identifies a passage by any of its place, chunks, work and lines. Raises QueryValueError for a choice with
+    none of them, for one that matches no passage or several, and for one that changes the content of a passage.
     """
-    stored = [passage.model_dump() for passage in passages]
+    stored = [passage.model_dump(mode="json") for passage in passages]
     return [_place(number, choice, stored) for number, choice in enumerate(choices, start=1)]
 
 
@@ -24,19 +24,20 @@ def _place(number: int, choice: PassageChoice, passages: Sequence[dict[str, Any]
     given = choice.model_dump(exclude_none=True)
     names = {name: given.pop(name) for name in _NAMES if name in given}
     if not names:
-        raise QueryValueError(_FIELD, f"entry {number} names no passage; give its place, or its work and lines")
+        raise QueryValueError(_FIELD, f"entry {number} identifies no passage; give its place, or its work and lines")
     fitting = [passage for passage in passages if all(passage[name] == value for name, value in names.items())]
     if len(fitting) != 1:
         raise QueryValueError(
             _FIELD,
-            f"entry {number} fits {len(fitting)} of {len(passages)} passages; read the question again and name "
-            "passages that are there",
+            f"entry {number} matches {len(fitting)} of {len(passages)} passages; read the question again and choose "
+            "from its passages",
         )
     (passage,) = fitting
     changed = [name for name, value in given.items() if passage[name] != value]
     if changed:
         raise QueryValueError(
-            _FIELD, f"entry {number} has another {', '.join(changed)}; passages say what their works say, and stay so"
+            _FIELD,
+            f"entry {number} changes {', '.join(changed)}; the content of passages is fixed",
         )
     place: int = passage["place"]
     return place

@@ -1,38 +1,29 @@
-"""New questions: the prompt that asks for their expansion, and the expansion by the model or pasted."""
+"""New questions: the prompt for their expansion, and the expansion by the model or pasted."""
 
 from fastapi import APIRouter, Response
 
+from api.context import ApiContext, Context
 from api.idempotency import REPLAYED, Keyed
-from api.preferences import Patient
+from api.preferences import Wait
 from api.problems import problem_responses
 from api.rest.bodies.rag_expansion import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
-from api.rest.rag.waited import Awaited, not_done, step_responses
+from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from api.services import Served, Services
-from schemas.errors import StepOvertakenError
+from schemas.errors import StepSupersededError
 from schemas.values.queries import Expansion, Origin
-from stages.queries.expand import expansion_prompt
-from stages.queries.templates import TemplateTag
-from store import presets, templates
-from store.query_view import query_view
-from workers.dispatch import set_off
-from workers.submissions.queries import QueryRequest
-from workers.submissions.query_asked import ask, one_question
+from services.dispatch import enqueue
+from services.questions.ask import ask, preview_expansion_prompt, single_query
+from services.questions.submission import QueryRequest
+from store.questions.query_view import query_view
 
 router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
 
 
 @router.post("/prompt", summary="Show the prompt of an expansion", responses=problem_responses(404, 422))
-async def show_expansion_prompt(served: Served, body: ExpansionRequest) -> ExpansionPrompt:
-    """What to ask a model of one's own for the expansion of a question; nothing is stored, and no model is asked."""
-    async with served.database.connection() as connection:
-        template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
-        if body.config_preset is None:
-            preset = (await presets.default(connection)).preset
-        else:
-            preset = (await presets.get(connection, body.config_preset)).preset
-    n = preset.expansion.n if body.n is None else body.n
-    prompt = expansion_prompt(body.question, n, template=template.text)
+async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
+    """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
+    async with ctx.database.connection() as connection:
+        prompt, n = await preview_expansion_prompt(connection, body.question, preset=body.config_preset, n=body.n)
     return ExpansionPrompt(prompt=prompt, query=body.question, original_query=body.question, n=n)
 
 
@@ -43,61 +34,61 @@ async def show_expansion_prompt(served: Served, body: ExpansionRequest) -> Expan
     responses=step_responses(400, 404, 409, 422, 500),
 )
 async def run_expansion(
-    served: Served, patience: Patient, key: Keyed, body: ExpansionRequest, response: Response
+    ctx: Context, wait: Wait, key: Keyed, body: ExpansionRequest, response: Response
 ) -> Expanded | Response:
-    """Store a question and have the model write search phrases, a made-up answer, the intent and the entities.
+    """Store a question and have the model write search phrases, a hypothetical answer (HyDE), intent and entities.
 
-    400 when the model's reply cannot be used: the question is stored with that error, and `query_id` names it.
+    400 when the model's reply is invalid: the question is stored with that error, under `query_id`.
     """
     request = QueryRequest(
-        queries=one_question(body.question),
+        queries=single_query(body.question),
         corpus=body.corpus,
         preset=body.config_preset,
         preset_values={} if body.n is None else {"expansion.n": str(body.n)},
         until="expand",
-        light=body.use_full_model is False,
+        use_light_model=body.use_full_model is False,
     )
-    async with served.database.connection() as connection:
-        stored = await ask(connection, request, served.run_settings(), key=key)
+    async with ctx.database.connection() as connection:
+        stored = await ask(connection, request, ctx.run_settings(), key=key)
     if stored.is_new:
-        await set_off(served.broker, served.database, stored.job_id)
+        await enqueue(ctx.broker, ctx.database, [stored.job_id])
     headers = {} if stored.is_new else REPLAYED
     asked = Awaited(stored.query_id, stored.run_id, stored.job_id)
-    expanded = None if stored.is_new else await _read(served, asked)
+    expanded = None if stored.is_new else await _read(ctx, asked)
     if expanded is None:
-        if pending := await not_done(served, asked, patience, headers=headers):
+        if pending := await pending_response(ctx, asked, wait, headers=headers):
             return pending
-        expanded = await _read(served, asked)
+        expanded = await _read(ctx, asked)
     if expanded is None:
-        raise StepOvertakenError(asked.query_id)
-    response.headers.update(patience.headers | headers)
+        raise StepSupersededError(asked.query_id)
+    response.headers.update(wait.headers | headers)
     return expanded
 
 
 @router.post(
     "/manual", summary="Ask a question with a pasted expansion", responses=problem_responses(400, 404, 409, 422)
 )
-async def save_manual_expansion(served: Served, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
-    """Store a question with the reply of a model of one's own. 400 when the reply cannot be used: nothing is stored."""
+async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
+    """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
     request = QueryRequest(
-        queries=one_question(body.question),
+        queries=single_query(body.question),
         corpus=body.corpus,
         preset=body.config_preset,
         expansion_reply=body.reply,
         until="expand",
     )
-    async with served.database.connection() as connection:
-        stored = await ask(connection, request, served.run_settings(), key=key)
-    expanded = await _read(served, Awaited(stored.query_id, stored.run_id, stored.job_id))
+    async with ctx.database.connection() as connection:
+        stored = await ask(connection, request, ctx.run_settings(), key=key)
+    expanded = await _read(ctx, Awaited(stored.query_id, stored.run_id, stored.job_id))
     if expanded is None:
-        raise StepOvertakenError(stored.query_id)
+        raise StepSupersededError(stored.query_id)
     response.headers.update({} if stored.is_new else REPLAYED)
     return expanded
 
 
-async def _read(served: Services, asked: Awaited) -> Expanded | None:
+async def _read(ctx: ApiContext, asked: Awaited) -> Expanded | None:
     """The expansion of a question; None while none is stored."""
-    async with served.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         view = await query_view(connection, asked.query_id)
     if view is None or view.expansion is None:
         return None
@@ -114,5 +105,5 @@ async def _read(served: Services, asked: Awaited) -> Expanded | None:
 
 def _message(expansion: Expansion) -> str:
     if expansion.origin is Origin.NONE:
-        return "Query created; its preset leaves expansion out"
+        return "Query created; its preset skips expansion"
     return "Query created successfully"

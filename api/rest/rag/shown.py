@@ -1,9 +1,10 @@
-"""Questions as replies show them, under the names of both documents of the seed."""
+"""Replies about questions, built from stored values."""
 
-from api.rest.bodies.rag_queries import Passage, QueryDetail, QueryItem, QueryStatus, RetrievedChunk, StageError
+from api.rest.bodies.rag_queries import Need, Passage, QueryDetail, QueryItem, RetrievedChunk
+from schemas.statuses import QueryStatus
 from schemas.values.queries import ConsolidatedContext, ValidatedChunks
-from store.queries import QueryLine
-from store.query_view import QueryView
+from store.questions.queries import QueryLine
+from store.questions.query_view import QueryView
 
 
 def item_of(line: QueryLine) -> QueryItem:
@@ -27,7 +28,7 @@ def item_of(line: QueryLine) -> QueryItem:
 
 
 def detail_of(view: QueryView) -> QueryDetail:
-    """A question with everything that holds for it now."""
+    """A question with its current outputs."""
     expansion = view.expansion
     return QueryDetail(
         **item_of(view.line).model_dump(),
@@ -39,7 +40,7 @@ def detail_of(view: QueryView) -> QueryDetail:
         available_context_count=view.available,
         corpus=view.corpus,
         preset=view.preset,
-        error=None if view.error is None else StageError.model_validate(view.error),
+        error=view.error,
     )
 
 
@@ -57,5 +58,5 @@ def _chunks(retrieved: ValidatedChunks) -> list[RetrievedChunk]:
     ]
 
 
-def _needs(line: QueryLine) -> QueryStatus:
-    return QueryStatus.NEEDS_EMBEDDINGS if line.status == "vec_err" else QueryStatus(line.status)
+def _needs(line: QueryLine) -> Need:
+    return QueryStatus.NEEDS_EMBEDDINGS if line.status is QueryStatus.VEC_ERR else line.status

@@ -1,22 +1,22 @@
-"""The steps of a question up to its context. Each lets workers do it, and waits for as long as a client wants to."""
+"""The steps of a question up to its context. Workers run each; the request waits as long as the client prefers."""
 
 from collections import Counter
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from api.preferences import Patience, Patient
-from api.rest.bodies.base import PathId
+from api.context import ApiContext, Context
+from api.parameters import PathId
+from api.preferences import Wait, WaitPreference
 from api.rest.bodies.rag_steps import Consolidated, Embedded, Retrieved
-from api.rest.rag.waited import Awaited, not_done, step_responses
+from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from api.services import Served, Services
-from schemas.errors import StepOvertakenError
+from schemas.errors import StepSupersededError
 from schemas.values.queries import Leg, QueryText
-from store.query_view import QueryView, query_view
-from workers.dispatch import set_off
-from workers.submissions.query_edits import found
-from workers.submissions.query_steps import Step, take_step
+from services.dispatch import enqueue
+from services.questions.lookup import get_query
+from services.questions.steps import Step, take_step
+from store.questions.query_view import QueryView, query_view
 
 router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 
@@ -26,8 +26,8 @@ ConfigPreset = Annotated[
         min_length=1,
         max_length=100,
         pattern=r"^[^\x00]*$",
-        description="Go on with this preset. A run keeps what it was submitted with: the question moves to a new run, "
-        "unless it is in one of this preset.",
+        description="Use this preset from here on. A run keeps its settings: the question moves to a new run, "
+        "unless its run has this preset.",
         examples=["Wide"],
     ),
 ]
@@ -36,14 +36,14 @@ ConfigPreset = Annotated[
 @router.post(
     "/embed", summary="Embed a question", response_model=Embedded, responses=step_responses(404, 409, 422, 500)
 )
-async def embed_query(query_id: PathId, served: Served, patience: Patient, response: Response) -> Embedded | Response:
-    """Make vectors of the question, its search phrases and its made-up answer, in one call."""
-    asked = await _start(served, query_id, Step.EMBED)
-    if pending := await not_done(served, asked, patience):
+async def embed_query(query_id: PathId, ctx: Context, wait: Wait, response: Response) -> Embedded | Response:
+    """Embed the question, its search phrases and its hypothetical answer (HyDE), in one call."""
+    asked = await _start(ctx, query_id, Step.EMBED)
+    if pending := await pending_response(ctx, asked, wait):
         return pending
-    view = await _view(served, query_id, patience, response)
+    view = await _view(ctx, query_id, wait, response)
     if view.embedded is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     texts = Counter(view.embedded.texts)
     return Embedded(
         **asked._asdict(),
@@ -62,18 +62,18 @@ async def embed_query(query_id: PathId, served: Served, patience: Patient, respo
     responses=step_responses(404, 409, 422, 500),
 )
 async def retrieve_chunks(
-    query_id: PathId, served: Served, patience: Patient, response: Response, config_preset: ConfigPreset = None
+    query_id: PathId, ctx: Context, wait: Wait, response: Response, config_preset: ConfigPreset = None
 ) -> Retrieved | Response:
-    """Search by vectors and full text, fuse both, rank, and have a model judge what was chosen if the preset says so.
+    """Search by vectors and full text, fuse both, rank, and validate by a model if the preset has it enabled.
 
-    404 before the question is embedded. What was chosen before is replaced, and consolidation comes again.
+    404 before the question is embedded. Replaces the earlier search; consolidation has to run again.
     """
-    asked = await _start(served, query_id, Step.RETRIEVE, preset=config_preset)
-    if pending := await not_done(served, asked, patience):
+    asked = await _start(ctx, query_id, Step.RETRIEVE, preset=config_preset)
+    if pending := await pending_response(ctx, asked, wait):
         return pending
-    view = await _view(served, query_id, patience, response)
+    view = await _view(ctx, query_id, wait, response)
     if view.found is None or view.retrieved is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     hits = Counter[Leg]()
     for ranked in view.found.lists:
         hits[ranked.leg] += len(ranked.hits)
@@ -91,23 +91,23 @@ async def retrieve_chunks(
 
 @router.post(
     "/consolidate",
-    summary="Consolidate what was found",
+    summary="Consolidate the retrieved chunks",
     response_model=Consolidated,
     responses=step_responses(404, 409, 422, 500),
 )
 async def consolidate_context(
-    query_id: PathId, served: Served, patience: Patient, response: Response, config_preset: ConfigPreset = None
+    query_id: PathId, ctx: Context, wait: Wait, response: Response, config_preset: ConfigPreset = None
 ) -> Consolidated | Response:
-    """Make passages of chunks that stand together, from the lines of their works.
+    """Merge adjacent chunks into passages, from the lines of their works.
 
     404 before a search, 409 when a work has changed since: search again.
     """
-    asked = await _start(served, query_id, Step.CONSOLIDATE, preset=config_preset)
-    if pending := await not_done(served, asked, patience):
+    asked = await _start(ctx, query_id, Step.CONSOLIDATE, preset=config_preset)
+    if pending := await pending_response(ctx, asked, wait):
         return pending
-    view = await _view(served, query_id, patience, response)
+    view = await _view(ctx, query_id, wait, response)
     if view.consolidated is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     original, groups = view.consolidated.original_count, len(view.consolidated.groups)
     return Consolidated(
         **asked._asdict(),
@@ -117,17 +117,17 @@ async def consolidate_context(
     )
 
 
-async def _start(served: Services, query_id: int, step: Step, *, preset: str | None = None) -> Awaited:
-    async with served.database.connection() as connection:
-        query = await take_step(connection, await found(connection, query_id), step, preset=preset)
-    await set_off(served.broker, served.database, query.job_id)
+async def _start(ctx: ApiContext, query_id: int, step: Step, *, preset: str | None = None) -> Awaited:
+    async with ctx.database.connection() as connection:
+        query = await take_step(connection, await get_query(connection, query_id), step, preset=preset)
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return Awaited(query.id, query.run_id, query.job_id)
 
 
-async def _view(served: Services, query_id: int, patience: Patience, response: Response) -> QueryView:
-    response.headers.update(patience.headers)
-    async with served.database.connection() as connection:
+async def _view(ctx: ApiContext, query_id: int, wait: WaitPreference, response: Response) -> QueryView:
+    response.headers.update(wait.headers)
+    async with ctx.database.connection() as connection:
         view = await query_view(connection, query_id)
     if view is None:
-        raise StepOvertakenError(query_id)
+        raise StepSupersededError(query_id)
     return view

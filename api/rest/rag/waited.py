@@ -1,52 +1,43 @@
-"""What a request that waits for its job comes to: the job is done, is still on its way, or has failed."""
+"""The end of a request that waits for its job: the job is done, is still running, or has failed."""
 
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import JSONResponse
 
-from api.preferences import Patience
+from api.context import ApiContext
+from api.preferences import WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.rag_steps import Started
-from api.services import Services
-from api.waiting import wait_for_rest
-from schemas import errors
-from schemas.errors import (
-    ExpansionFailedError,
-    LLMResponseParseError,
-    QueryMissingError,
-    StepFailedError,
-    StepOvertakenError,
-    WorkChangedError,
-    WorkChangedMeanwhileError,
-)
+from api.waiting import wait_until_idle
+from schemas.errors import QueryMissingError, StepFailedError, StepSupersededError
 from schemas.statuses import JobStatus
-from store import job_progress, runs
+from store.runs import job_progress, jobs
 
 
 class Awaited(NamedTuple):
-    """A question and the job that is on its way for it."""
+    """A question and the job that a request waits for."""
 
     query_id: int
     run_id: int
     job_id: int
 
 
-async def not_done(
-    served: Services, asked: Awaited, patience: Patience, *, headers: dict[str, str] | None = None
+async def pending_response(
+    ctx: ApiContext, asked: Awaited, wait: WaitPreference, *, headers: dict[str, str] | None = None
 ) -> JSONResponse | None:
-    """Wait for a job. None when it is done; else the reply that says where it will be.
+    """Wait for a job. None when it is done; else a 202 with the address of the job.
 
-    Raises StepFailedError when a stage of it failed, StepOvertakenError when somebody cancelled it, and
-    QueryMissingError when it was deleted.
+    Raises StepFailedError when a stage of it failed, StepSupersededError when it was cancelled, and QueryMissingError
+    when it was deleted.
     """
-    status = await _status(served, asked.job_id, patience)
+    status = await _status(ctx, asked.job_id, wait)
     match status:
         case JobStatus.SUCCEEDED:
             return None
         case JobStatus.FAILED | JobStatus.POISONED:
-            raise await _failure(served, asked)
+            raise await _failure(ctx, asked)
         case JobStatus.CANCELLED:
-            raise StepOvertakenError(asked.query_id)
+            raise StepSupersededError(asked.query_id)
         case None:
             raise QueryMissingError(asked.query_id)
     where = f"/jobs/{asked.job_id}"
@@ -56,49 +47,41 @@ async def not_done(
         run_id=asked.run_id,
         job_id=asked.job_id,
         status=status,
-        message=f"Paused; POST {where}/resume lets it go on." if is_paused else f"On its way; {where} says how far.",
+        message=f"Paused; POST {where}/resume continues it." if is_paused else f"Running; {where} shows its progress.",
     )
-    all_headers = {"Location": where} | patience.headers | (headers or {})
+    all_headers = {"Location": where} | wait.headers | (headers or {})
     return JSONResponse(started.model_dump(mode="json"), status_code=202, headers=all_headers)
 
 
-async def _status(served: Services, job_id: int, patience: Patience) -> JobStatus | None:
-    if patience.seconds:
-        return await wait_for_rest(served.database, served.changes, job_id, timeout_s=patience.seconds)
-    async with served.database.connection() as connection:
-        job = await runs.job(connection, job_id)
-    return None if job is None else JobStatus(job["status"])
+async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStatus | None:
+    if wait.seconds:
+        return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds)
+    async with ctx.database.connection() as connection:
+        job = await jobs.job(connection, job_id)
+    return None if job is None else job.status
 
 
-async def _failure(served: Services, asked: Awaited) -> StepFailedError | StepOvertakenError:
-    async with served.database.connection() as connection:
+async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | StepSupersededError:
+    async with ctx.database.connection() as connection:
         error = (await job_progress.progress(connection, [asked.job_id]))[asked.job_id].error
     if error is None:
-        # Somebody retried it since.
-        return StepOvertakenError(asked.query_id)
-    name = error.type.rpartition(".")[2]
-    return _class_of(error.stage, name)(asked.query_id, asked.job_id, error.stage, name, error.message)
-
-
-def _class_of(stage: str, name: str) -> type[StepFailedError]:
-    found = getattr(errors, name, Exception)
-    if stage == "expand" and issubclass(found, LLMResponseParseError):
-        return ExpansionFailedError
-    return WorkChangedMeanwhileError if issubclass(found, WorkChangedError) else StepFailedError
+        # It was retried since.
+        return StepSupersededError(asked.query_id)
+    return StepFailedError(asked.query_id, asked.job_id, error.stage, error.type, error.message)
 
 
 def step_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The 202 of a step, and the problems that it may answer with, for its OpenAPI description."""
+    """The 202 of a step, and the problems that it may return, for its OpenAPI description."""
     return {202: _STARTED} | problem_responses(*statuses)
 
 
 _STARTED: Final[dict[str, Any]] = {
-    "description": "The step is on its way, and goes on whether or not anybody waits",
+    "description": "The step is running, and continues without the client",
     "model": Started,
     "headers": {
         "Location": {"description": "The job of the step", "schema": {"type": "string"}, "example": "/jobs/34"},
         "Preference-Applied": {
-            "description": "The preference that decided how long the request waited",
+            "description": "The preference that was applied",
             "schema": {"type": "string"},
             "example": "respond-async",
         },

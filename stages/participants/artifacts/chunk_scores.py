@@ -5,7 +5,7 @@ from typing import Any
 
 from schemas.errors import ScoringSchemaError
 from schemas.values.artifacts import ChunkScoresMeta, ParticipantChunks
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from schemas.values.phq8 import PHQ8Item
 from stages.files.problems import Parsed
 from stages.participants.artifacts.documents import misaligned, parse_per_participant, to_bytes
@@ -26,7 +26,7 @@ def parse_chunk_scores(data: bytes, *, file: str, chunks: Mapping[int, int]) -> 
     """The scores per participant and chunk. `chunks` counts the chunks of each participant."""
     entries, problems = parse_per_participant(data, file=file, what_to_do=REMEDY)
     wrong = [
-        Problem(
+        FileProblem(
             file=file, line=None, found=f"participant {participant_id}, chunk {ordinal}: {found}", what_to_do=REMEDY
         )
         for participant_id, scores_of_chunks in entries.items()

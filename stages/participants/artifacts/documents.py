@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from schemas.values.artifacts import Sidecar
-from schemas.values.interviews import Problem
-from stages.files.problems import Parsed
+from schemas.values.interviews import FileProblem
+from stages.files.problems import Parsed, validation_problems
 from stages.replies.strict import json_type, strict_object
 from stages.texts.storable import can_be_stored
 
@@ -30,7 +30,7 @@ def parse_object(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[str,
         if all(map(can_be_stored, _texts(document))):
             return Parsed(document)
         found = "holds a NUL character or half of a surrogate pair"
-    return Parsed({}, (Problem(file=file, line=None, found=found, what_to_do=what_to_do),))
+    return Parsed({}, (FileProblem(file=file, line=None, found=found, what_to_do=what_to_do),))
 
 
 def parse_per_participant(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[int, list[Any]]]:
@@ -45,7 +45,7 @@ def parse_per_participant(data: bytes, *, file: str, what_to_do: str) -> Parsed[
             found.append(f"participant {key} has {json_type(entry)} where an array is expected")
         else:
             entries[int(key)] = entry
-    more = (Problem(file=file, line=None, found=what, what_to_do=what_to_do) for what in found)
+    more = (FileProblem(file=file, line=None, found=what, what_to_do=what_to_do) for what in found)
     return Parsed(dict(sorted(entries.items())), (*problems, *more))
 
 
@@ -57,19 +57,12 @@ def parse_sidecar(kind: type[Description], data: bytes, *, file: str, what_to_do
     try:
         return Parsed(kind.from_document(document))
     except ValidationError as error:
-        mistakes = error.errors(include_input=False, include_url=False, include_context=False)
-        return Parsed(
-            None,
-            tuple(
-                Problem(file=file, line=None, found=f"{mistake['loc'][0]}: {mistake['msg']}", what_to_do=what_to_do)
-                for mistake in mistakes
-            ),
-        )
+        return Parsed(None, tuple(validation_problems(error, file=file, line=None, what_to_do=what_to_do)))
 
 
 def misaligned(
     entries: Mapping[int, list[Any]], chunks: Mapping[int, int], *, file: str, what_to_do: str
-) -> Iterator[Problem]:
+) -> Iterator[FileProblem]:
     """A problem for every participant that is missing, unknown, or has not one entry for each of their chunks."""
     for participant_id in sorted(entries.keys() | chunks.keys()):
         if participant_id not in entries:
@@ -81,7 +74,7 @@ def misaligned(
             found = f"participant {participant_id} has not as many {counts}"
         else:
             continue
-        yield Problem(file=file, line=None, found=found, what_to_do=what_to_do)
+        yield FileProblem(file=file, line=None, found=found, what_to_do=what_to_do)
 
 
 def to_bytes(document: Mapping[str, Any], *, indent: int | None = None) -> bytes:

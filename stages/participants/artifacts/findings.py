@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from stages.files.problems import Parsed
 
 T = TypeVar("T")
@@ -16,7 +16,7 @@ class Findings:
     """Gathers over all files. Nothing is raised before everything was looked at."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[FileProblem] = []
         self.warnings: list[str] = []
 
     def take(self, parsed: Parsed[T]) -> T:
@@ -26,7 +26,7 @@ class Findings:
 
     def refuse(self, file: str, found: str, what_to_do: str) -> None:
         """Keep a problem."""
-        self.problems.append(Problem(file=file, line=None, found=found, what_to_do=what_to_do))
+        self.problems.append(FileProblem(file=file, line=None, found=found, what_to_do=what_to_do))
 
     def warn(self, file: str, found: str) -> None:
         """Keep something worth saying."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schemas.values.artifacts import ParticipantChunks
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from schemas.values.phq8 import PHQ8Item
 from stages.files.problems import Parsed
 from stages.participants.artifacts.documents import misaligned, parse_per_participant, to_bytes
@@ -21,7 +21,7 @@ def parse_tags(data: bytes, *, file: str, chunks: Mapping[int, int]) -> Parsed[T
     """The tags per participant and chunk; a chunk may have none. `chunks` counts the chunks of each participant."""
     entries, problems = parse_per_participant(data, file=file, what_to_do=REMEDY)
     wrong = [
-        Problem(
+        FileProblem(
             file=file, line=None, found=f"participant {participant_id}, chunk {ordinal}: {found}", what_to_do=REMEDY
         )
         for participant_id, tags_of_chunks in entries.items()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from schemas.values.artifacts import ParticipantChunks
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from stages.files.problems import Parsed
 from stages.participants.artifacts.documents import parse_per_participant, to_bytes
 from stages.replies.strict import json_type
@@ -15,7 +15,7 @@ def parse_texts(data: bytes, *, file: str) -> Parsed[dict[int, tuple[str, ...]]]
     """The texts per participant, ids ascending."""
     entries, problems = parse_per_participant(data, file=file, what_to_do=REMEDY)
     wrong = (
-        Problem(
+        FileProblem(
             file=file,
             line=None,
             found=f"participant {participant_id}, chunk {ordinal}: expected a string, found {json_type(text)}",

@@ -11,7 +11,7 @@ import numpy as np
 
 from schemas.errors import EmbeddingDimensionMismatchError
 from schemas.values.artifacts import ParticipantChunks
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from stages.files.problems import Parsed
 from stages.ports import Vectors
 
@@ -35,9 +35,9 @@ def parse_vectors(data: bytes, *, file: str) -> Parsed[dict[int, Vectors]]:
         arrays = _arrays(data)
     except _UNREADABLE as error:
         unreadable = f"is not an .npz file that can be read without unpickling ({type(error).__name__})"
-        return Parsed({}, (Problem(file=file, line=None, found=unreadable, what_to_do=REMEDY),))
+        return Parsed({}, (FileProblem(file=file, line=None, found=unreadable, what_to_do=REMEDY),))
     problems = tuple(
-        Problem(file=file, line=None, found=f"participant {participant_id}: {found}", what_to_do=REMEDY)
+        FileProblem(file=file, line=None, found=f"participant {participant_id}: {found}", what_to_do=REMEDY)
         for participant_id, array in arrays.items()
         if (found := _wrong(array))
     )

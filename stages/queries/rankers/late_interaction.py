@@ -7,13 +7,13 @@ import numpy as np
 
 from schemas.errors import TokenVectorsMissingError
 from stages.ports import Vectors
-from stages.queries.candidates import Candidate
+from stages.queries.candidates import RankingCandidate
 
 LATE_INTERACTION = "late-interaction"
 
 
 class LateInteraction(NamedTuple):
-    """The mean, over the question's tokens, of the cosine of the chunk's token that is nearest to each."""
+    """The mean, over the tokens of the query, of the cosine with the nearest token of the chunk."""
 
     model: str
     query_tokens: Vectors
@@ -25,7 +25,7 @@ class LateInteraction(NamedTuple):
     def name(self) -> str:
         return f"{LATE_INTERACTION} {self.model}"
 
-    async def scores(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
         ids = [candidate.chunk.id for candidate in candidates]
         if missing := [id_ for id_ in ids if not len(self.chunk_tokens.get(id_, ()))]:
             raise TokenVectorsMissingError(missing)
@@ -35,10 +35,10 @@ class LateInteraction(NamedTuple):
 def max_sim(query_tokens: Vectors, chunk_tokens: Vectors) -> float:
     """The mean over the query's tokens of their greatest cosine with a token of the chunk, -1 to 1.
 
-    ColBERT adds up instead of averaging, which orders chunks alike and depends on the length of the question. A row of
-    zeros has the cosine 0.
+    ColBERT uses the sum, which gives the same order but depends on the length of the query. A row of zeros has the
+    cosine 0.
     """
-    # BLAS would split so small a product among threads, which takes a hundred times as long where others work too.
+    # BLAS would split so small a product among threads, which takes a hundred times as long on a busy machine.
     cosines = np.einsum("qd,td->qt", _units(query_tokens), _units(chunk_tokens))
     return float(cosines.max(axis=1).mean())
 

@@ -1,4 +1,4 @@
-"""Ranker `score-fusion`: no model of its own; both ways of searching, made comparable over the candidates."""
+"""Ranker `score-fusion`: the scores of both searches, made comparable over the candidates, without a further model."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import ChunksGoneError
-from stages.queries.candidates import Candidate
+from stages.queries.candidates import RankingCandidate
 from stages.queries.normalise import z_scores
 
 SCORE_FUSION = "score-fusion"
 
 
 class ScoreFusion(NamedTuple):
-    """z(cosine) + z(full-text score), both of the question as it was asked, over the candidates.
+    """z(cosine) + z(full-text score), both of the original query, over the candidates.
 
-    Both are those of every candidate, whichever search found it: a candidate that only one of them listed is not
-    given the worst score of the other, which measured worse than the fused list itself.
+    Both are computed for every candidate, whichever search found it: giving a candidate that only one search listed the
+    worst score of the other measured worse than the fused list itself.
     """
 
     query_vector: NDArray[np.float32]
@@ -25,13 +25,13 @@ class ScoreFusion(NamedTuple):
     chunk_vectors: Mapping[int, NDArray[np.float32]]
     """By chunk id, of length 1; ChunksGoneError where one is missing."""
     lexical_scores: Mapping[int, float]
-    """By chunk id; a chunk that is absent does not match and has 0."""
+    """By chunk id; a chunk that is absent does not match and scores 0."""
 
     @property
     def name(self) -> str:
         return SCORE_FUSION
 
-    async def scores(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
         ids = [candidate.chunk.id for candidate in candidates]
         if gone := [id_ for id_ in ids if id_ not in self.chunk_vectors]:
             raise ChunksGoneError(gone)

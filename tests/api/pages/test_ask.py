@@ -3,23 +3,23 @@
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import ApiContext
 from schemas.values.queries import Origin
-from store import queries
-from tests.api.pages.seeing import see, send, words
-from tests.workers.submissions.questions import chain, store_small_corpus
+from store.questions import queries
+from tests.api.pages.html import see, send, words
+from tests.services.questions.questions import chain, store_small_corpus
 
 REPLY = '{"queries": ["leaf oxidation"], "intent": "mechanism"}'
 
 
 @pytest.fixture(autouse=True)
-async def corpus(services: Services) -> None:
-    async with services.database.connection() as connection:
+async def corpus(ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         await store_small_corpus(connection)
 
 
-async def asked(services: Services) -> list[queries.QueryLine]:
-    async with services.database.connection() as connection:
+async def asked(ctx: ApiContext) -> list[queries.QueryLine]:
+    async with ctx.database.connection() as connection:
         return await queries.lines(connection)
 
 
@@ -31,21 +31,21 @@ async def test_the_address_can_bring_the_question(client: httpx.AsyncClient) -> 
 
 @pytest.mark.parametrize(("until", "stages"), [("answer", 8), ("expansion", 1)])
 async def test_a_question_is_asked_and_its_page_opens(
-    client: httpx.AsyncClient, services: Services, until: str, stages: int
+    client: httpx.AsyncClient, ctx: ApiContext, until: str, stages: int
 ) -> None:
     shown = await see(client, "/rag/new")
 
     reply = await send(client, shown, "/rag/new", question=" Why is tea dark? ", until=until)
 
-    (line,) = await asked(services)
+    (line,) = await asked(ctx)
     assert (reply.status_code, reply.headers["location"]) == (303, f"/rag/{line.id}")
     assert line.original_query == "Why is tea dark?"
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert len(await chain(connection, line.job_id)) == stages
 
 
 async def test_the_same_form_sent_twice_asks_once_and_a_changed_one_again(
-    client: httpx.AsyncClient, services: Services
+    client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
     shown = await see(client, "/rag/new")
 
@@ -54,10 +54,10 @@ async def test_the_same_form_sent_twice_asks_once_and_a_changed_one_again(
     other = await send(client, shown, "/rag/new", question="How?")
 
     assert first.headers["location"] == again.headers["location"] != other.headers["location"]
-    assert len(await asked(services)) == 2
+    assert len(await asked(ctx)) == 2
 
 
-async def test_the_prompt_is_shown_for_a_model_of_ones_own(client: httpx.AsyncClient, services: Services) -> None:
+async def test_the_prompt_is_shown_for_a_model_of_ones_own(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     shown = await see(client, "/rag/new")
 
     shown = await send(client, shown, "/rag/new", question="Why is tea dark?", expansion="paste", click="prompt")
@@ -65,23 +65,23 @@ async def test_the_prompt_is_shown_for_a_model_of_ones_own(client: httpx.AsyncCl
     assert shown.status_code == 200
     assert "exactly 3 search phrases" in shown.text
     assert shown.text.count("Why is tea dark?") == 2
-    assert await asked(services) == []
+    assert await asked(ctx) == []
 
 
-async def test_a_pasted_reply_becomes_the_expansion(client: httpx.AsyncClient, services: Services) -> None:
+async def test_a_pasted_reply_becomes_the_expansion(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     shown = await see(client, "/rag/new")
 
     reply = await send(client, shown, "/rag/new", question="Why?", expansion="paste", reply=REPLY)
 
     assert reply.status_code == 303
-    (line,) = await asked(services)
-    async with services.database.connection() as connection:
+    (line,) = await asked(ctx)
+    async with ctx.database.connection() as connection:
         inputs = await connection.fetchval("SELECT inputs FROM job WHERE id = $1", line.job_id)
     assert inputs["expansion"] == {"origin": Origin.PASTED, "reply": REPLY}
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("values", "message"),
     [
         ({"question": "  "}, "The question is blank"),
         ({"question": "x" * 2001}, "has 2001 characters"),
@@ -92,23 +92,23 @@ async def test_a_pasted_reply_becomes_the_expansion(client: httpx.AsyncClient, s
     ],
 )
 async def test_what_cannot_be_used_is_said_and_what_was_typed_is_kept(
-    client: httpx.AsyncClient, services: Services, typed: dict[str, str], told: str
+    client: httpx.AsyncClient, ctx: ApiContext, values: dict[str, str], message: str
 ) -> None:
     shown = await see(client, "/rag/new")
 
-    reply = await send(client, shown, "/rag/new", **typed)
+    reply = await send(client, shown, "/rag/new", **values)
 
     assert reply.status_code == 422
-    assert told in words(reply)
-    assert f"\n{typed['question']}</textarea>" in reply.text
-    if "reply" in typed:
+    assert message in words(reply)
+    assert f"\n{values['question']}</textarea>" in reply.text
+    if "reply" in values:
         assert "\nI &lt;cannot&gt;</textarea>" in reply.text
-    assert await asked(services) == []
+    assert await asked(ctx) == []
 
 
-async def test_line_ends_of_browsers_are_line_ends(client: httpx.AsyncClient, services: Services) -> None:
+async def test_line_ends_of_browsers_are_line_ends(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     shown = await see(client, "/rag/new")
 
     await send(client, shown, "/rag/new", question="Why?\r\nAnd how?", expansion="none")
 
-    assert [line.original_query for line in await asked(services)] == ["Why?\nAnd how?"]
+    assert [line.original_query for line in await asked(ctx)] == ["Why?\nAnd how?"]

@@ -6,10 +6,10 @@ from typing import Final
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import ApiContext
 from store.database import Connection
-from tests.api.pages.seeing import see
-from tests.api.pages.shown_runs import participant_run, question_run
+from tests.api.pages.example_runs import participant_run, question_run
+from tests.api.pages.html import see
 
 PAYLOAD: Final = """</pre></title><img src=x onerror=alert(1)>"'"""
 ESCAPED: Final = PAYLOAD.translate({ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&#34;", ord("'"): "&#39;"})
@@ -47,8 +47,8 @@ CLOSED: Final = frozenset(
 
 
 @pytest.mark.parametrize("keeps_shape", [True, False])
-async def test_no_text_leaves_its_place(client: httpx.AsyncClient, services: Services, keeps_shape: bool) -> None:
-    async with services.database.connection() as connection:
+async def test_no_text_leaves_its_place(client: httpx.AsyncClient, ctx: ApiContext, keeps_shape: bool) -> None:
+    async with ctx.database.connection() as connection:
         shown = await participant_run(connection)
         query = await question_run(connection)
         await _poison(connection, keeps_shape=keeps_shape)

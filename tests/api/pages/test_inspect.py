@@ -1,36 +1,37 @@
-"""What was made of a question, looked at and edited by hand."""
+"""The outputs of a question, shown and edited."""
 
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import ApiContext
 from schemas.values.queries import ConsolidatedContext, Expansion, Origin
-from store import attempts, queries, stages
-from store.queries import StoredQuery
-from tests.api.pages.seeing import HTML, Form, form, see, send, words
-from tests.workers.submissions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain
-from workers.submissions.query_steps import Step, take_step
+from services.questions.steps import Step, take_step
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import attempts, stages
+from tests.api.pages.html import HTML, Form, form, see, send, words
+from tests.services.questions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain
 
 READY = WHOLE[:6]
 
 
 @pytest.fixture
-async def ready(services: Services) -> StoredQuery:
-    """A question with three passages, at rest."""
-    async with services.database.connection() as connection:
+async def ready(ctx: ApiContext) -> StoredQuery:
+    """A question with three passages, whose job is idle."""
+    async with ctx.database.connection() as connection:
         return await a_question(connection, *READY, until="consolidate")
 
 
-async def expansion(services: Services, query: StoredQuery) -> Expansion:
-    async with services.database.connection() as connection:
+async def expansion(ctx: ApiContext, query: StoredQuery) -> Expansion:
+    async with ctx.database.connection() as connection:
         stored = await attempts.output(connection, query.job_id, "expand")
     assert stored is not None
     return Expansion.model_validate(stored.value)
 
 
-async def places(services: Services, query: StoredQuery) -> list[int]:
+async def places(ctx: ApiContext, query: StoredQuery) -> list[int]:
     """Which passages of CONTEXT are stored now, by their places there."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         stored = await attempts.output(connection, query.job_id, "consolidate")
     assert stored is not None
     return [CONTEXT.groups.index(group) + 1 for group in ConsolidatedContext.model_validate(stored.value).groups]
@@ -69,11 +70,11 @@ async def test_the_expansion_is_shown_to_be_edited_and_what_gets_stale_is_told(
     assert fields["queries"].split("\n") == list(EXPANSION.queries)
     assert fields["hyde_answer"] == EXPANSION.hyde_answer
     assert fields["entities"].split("\n") == list(EXPANSION.entities)
-    assert "sets aside 4 vectors, 3 retrieved chunks, 3 passages with any order by hand" in words(shown)
+    assert "discards 4 vectors, 3 retrieved chunks, 3 passages with any manual order" in words(shown)
 
 
 @pytest.mark.parametrize(
-    ("typed", "part", "value"),
+    ("values", "part", "value"),
     [
         ({"intent": ""}, "intent", None),
         ({"intent": "CRITIQUE"}, "intent", "CRITIQUE"),
@@ -84,39 +85,39 @@ async def test_the_expansion_is_shown_to_be_edited_and_what_gets_stale_is_told(
 )
 async def test_an_edit_of_the_expansion_is_kept_and_embeddings_are_needed(
     client: httpx.AsyncClient,
-    services: Services,
+    ctx: ApiContext,
     ready: StoredQuery,
-    typed: dict[str, str],
+    values: dict[str, str],
     part: str,
     value: object,
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 
-    reply = await send(client, shown, f"/rag/{ready.id}/expansion", **typed)
+    reply = await send(client, shown, f"/rag/{ready.id}/expansion", **values)
 
-    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?said=expansion"
-    edited = await expansion(services, ready)
+    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=expansion"
+    edited = await expansion(ctx, ready)
     assert edited == EXPANSION.model_copy(update={part: value, "origin": Origin.EDITED})
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         (line,) = await queries.lines(connection)
         assert (line.status, list(await chain(connection, ready.job_id))) == ("needs_embeddings", ["expand"])
     assert "embed the question next" in words(await see(client, reply.headers["location"]))
 
 
 async def test_saving_an_expansion_as_it_is_makes_nothing_stale(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 
     reply = await send(client, shown, f"/rag/{ready.id}/expansion")
 
-    assert reply.headers["location"].endswith("said=same")
-    assert (await expansion(services, ready)).origin is EXPANSION.origin
-    assert await places(services, ready) == [1, 2, 3]
+    assert reply.headers["location"].endswith("notice=same")
+    assert (await expansion(ctx, ready)).origin is EXPANSION.origin
+    assert await places(ctx, ready) == [1, 2, 3]
 
 
 async def test_a_value_that_cannot_be_taken_is_told_beside_its_field(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 
@@ -126,14 +127,14 @@ async def test_a_value_that_cannot_be_taken_is_told_beside_its_field(
     assert 'id="wrong-expanded_queries"' in reply.text
     fields = form(reply, f"/rag/{ready.id}/expansion")
     assert (fields["queries"], fields["hyde_answer"]) == ("x" * 501, "New.")
-    assert await expansion(services, ready) == EXPANSION
+    assert await expansion(ctx, ready) == EXPANSION
 
 
-async def test_a_running_stage_stands_in_the_way_and_nothing_typed_is_lost(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+async def test_a_running_stage_refuses_the_edit_and_no_input_is_lost(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await take_step(connection, ready, Step.EMBED)
         assert await stages.claim(connection, ready.job_id, "embed", "worker", 60)
 
@@ -144,15 +145,15 @@ async def test_a_running_stage_stands_in_the_way_and_nothing_typed_is_lost(
     assert form(reply, f"/rag/{ready.id}/expansion")["hyde_answer"] == "New."
 
 
-async def test_an_order_by_hand_is_the_order_of_the_prompt(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+async def test_a_manual_order_is_the_order_of_the_prompt(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 
     reply = await put(client, shown, ready, at=(3, 1, 2))
 
-    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?said=context#context"
-    assert await places(services, ready) == [2, 3, 1]
+    assert reply.headers["location"] == f"/rag/{ready.id}/inspect?notice=context#context"
+    assert await places(ctx, ready) == [2, 3, 1]
     prompt = (await see(client, f"/rag/{ready.id}")).text
     assert [prompt.index(f"start-line={line},") for line in (2, 3, 1)] == sorted(
         prompt.index(f"start-line={line},") for line in (1, 2, 3)
@@ -164,7 +165,7 @@ async def test_an_order_by_hand_is_the_order_of_the_prompt(
     [("up 3", ["1", "3", "2"]), ("down 1", ["2", "1", "3"]), ("up 1", ["1", "2", "3"]), ("up 9", ["1", "2", "3"])],
 )
 async def test_without_a_script_a_button_moves_a_passage_in_the_form_alone(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery, move: str, order: list[str]
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, move: str, order: list[str]
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 
@@ -174,12 +175,12 @@ async def test_without_a_script_a_button_moves_a_passage_in_the_form_alone(
     assert "The order is not saved yet." in reply.text
     assert _in_order(reply) == order
     assert 'name="drop" value="2" checked' in reply.text
-    assert await places(services, ready) == [1, 2, 3]
+    assert await places(ctx, ready) == [1, 2, 3]
     assert form(reply, f"/rag/{ready.id}/context#context")
 
 
-async def test_passages_can_be_removed_down_to_three(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_passages_can_be_removed_down_to_three(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:5], until="consolidate")
         claim = await stages.claim(connection, query.job_id, "consolidate", "worker", 60)
         assert claim is not None
@@ -191,12 +192,12 @@ async def test_passages_can_be_removed_down_to_three(client: httpx.AsyncClient, 
     kept = await put(client, shown, query, at=(1, 2, 3, 4), drop=(1,))
 
     assert (refused.status_code, kept.status_code) == (422, 303)
-    assert "keep 3 passages at least" in words(refused)
-    assert await places(services, query) == [2, 3, 1]
+    assert "keep at least 3 passages" in words(refused)
+    assert await places(ctx, query) == [2, 3, 1]
 
 
 async def test_a_form_of_another_context_changes_nothing(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
     await put(client, shown, ready, at=(3, 1, 2))
@@ -205,12 +206,12 @@ async def test_a_form_of_another_context_changes_nothing(
 
     assert reply.status_code == 422
     assert "The passages are others by now" in reply.text
-    assert await places(services, ready) == [2, 3, 1]
+    assert await places(ctx, ready) == [2, 3, 1]
 
 
 @pytest.mark.parametrize("values", [{"move": "sideways 1"}, {"at": "x"}, {"group": "1"}])
 async def test_a_form_that_nobody_made_is_refused(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery, values: dict[str, str]
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, values: dict[str, str]
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
     fields: Form = form(shown, f"/rag/{ready.id}/context#context")
@@ -218,24 +219,24 @@ async def test_a_form_that_nobody_made_is_refused(
     reply = await client.post(f"/rag/{ready.id}/context", headers=HTML, data={**fields, **values})
 
     assert reply.status_code == 422
-    assert await places(services, ready) == [1, 2, 3]
+    assert await places(ctx, ready) == [1, 2, 3]
 
 
 async def test_every_score_of_every_chunk_is_in_the_table(client: httpx.AsyncClient, ready: StoredQuery) -> None:
     said = words(await see(client, f"/rag/{ready.id}/inspect"))
 
     assert "Dense rank Text rank Fused Rerank Entity Intent Final Verdict" in said
-    assert "passage 1 and what stands around it 1 – 1.000 1.000 0.050 0.000 1.050 not asked" in said
+    assert "passage 1 and what stands around it 1 – 1.000 1.000 0.050 0.000 1.050 not judged" in said
     assert "1 dropped by min_chars" in said
 
 
-async def test_before_anything_is_stored_the_page_says_so(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_before_anything_is_stored_the_page_says_so(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection)
 
     said = words(await see(client, f"/rag/{query.id}/inspect"))
 
     assert "Not stored yet" in said
-    assert "nothing becomes stale" in said
+    assert "nothing is discarded" in said
     assert "There is no consolidated context" in said
-    assert "No search is stored." in said
+    assert "No search results are stored." in said

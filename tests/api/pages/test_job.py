@@ -5,11 +5,10 @@ import re
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import ApiContext
 from schemas.statuses import JobStatus
-from store import runs
-from tests.api.pages.seeing import see, send, words
-from tests.api.pages.shown_runs import (
+from store.runs import jobs
+from tests.api.pages.example_runs import (
     CHUNK_TEXTS,
     QUOTES,
     REPLY,
@@ -18,12 +17,13 @@ from tests.api.pages.shown_runs import (
     participant_run,
     question_run,
 )
+from tests.api.pages.html import see, send, words
 
 
 @pytest.fixture
-async def shown(services: Services) -> ShownRun:
+async def shown(ctx: ApiContext) -> ShownRun:
     """A run with a job in every state."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return await participant_run(connection)
 
 
@@ -37,15 +37,15 @@ async def test_a_participant_is_followed_from_scores_back_to_quotes(client: http
     for text in (*CHUNK_TEXTS, *QUOTES):
         assert text in said
     assert "accept" in said and "reject" in said
-    assert "(1 quote left out: not in the transcript)" in said
+    assert "(1 quote rejected: not in the transcript)" in said
     assert set(re.findall(r'href="#references-(\w+)"', page.text)) == {"Sleep"}
     assert 'id="references-Sleep"' in page.text
 
 
 async def test_a_question_is_followed_from_its_answer_back_to_its_words(
-    client: httpx.AsyncClient, services: Services
+    client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await question_run(connection)
     page = await see(client, f"/jobs/{query.job_id}")
     assert page.status_code == 200
@@ -54,14 +54,14 @@ async def test_a_question_is_followed_from_its_answer_back_to_its_words(
     assert "It cites S9, which the prompt does not have." in said
     assert 'href="#source-S1"' in page.text
     assert page.text.index('id="source-S1"') < page.text.index('id="chunk-1"') < page.text.index('id="stage-expand"')
-    assert "judge let 1 of 3 chunks through" in said
+    assert "judge accepted 1 of 3 chunks" in said
     assert "passage 2 and what stands around it" in said
     assert "dense by hyde: 1 chunk" in said
     assert "catechins turn brown" in said
     assert said.rindex("Why is tea dark?") > said.index("catechins turn brown")
 
 
-async def test_every_attempt_tells_its_error_and_what_was_really_said(
+async def test_every_attempt_shows_its_error_and_its_private_details(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     page = await see(client, f"/jobs/{shown.failed}")
@@ -98,9 +98,9 @@ async def test_a_job_in_any_state_has_a_page(client: httpx.AsyncClient, shown: S
 
 
 async def test_outputs_of_another_version_are_shown_as_they_are(
-    client: httpx.AsyncClient, services: Services, shown: ShownRun
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await connection.execute(
             """UPDATE stage_attempt SET output = '{"words_of_old": "<b>bold</b>"}' WHERE job_id = $1""", shown.succeeded
         )
@@ -111,8 +111,8 @@ async def test_outputs_of_another_version_are_shown_as_they_are(
     assert "<b>bold" not in page.text
 
 
-async def test_an_index_job_shows_stages_and_fields(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_an_index_job_shows_stages_and_fields(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         job_id = await connection.fetchval(
             "INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version)"
             " VALUES ('index', 'i', 'demo', '{}', 's', '{}', '0') RETURNING id"
@@ -127,18 +127,18 @@ async def test_an_index_job_shows_stages_and_fields(client: httpx.AsyncClient, s
     assert "index" in words(page)
 
 
-async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, services: Services, shown: ShownRun) -> None:
+async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:
     page = await see(client, f"/jobs/{shown.failed}")
     reply = await send(client, page, f"/jobs/{shown.failed}/retry")
     assert reply.status_code == 303
-    assert reply.headers["location"] == f"/jobs/{shown.failed}?did=retry&jobs=1&sent=true"
-    async with services.database.connection() as connection:
-        job = await runs.job(connection, shown.failed)
+    assert reply.headers["location"] == f"/jobs/{shown.failed}?action=retry&jobs=1&sent=true"
+    async with ctx.database.connection() as connection:
+        job = await jobs.job(connection, shown.failed)
     assert job is not None
-    assert job["status"] == JobStatus.WAITING
+    assert job.status is JobStatus.WAITING
 
 
-async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, services: Services, shown: ShownRun) -> None:
+async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:
     page = await see(client, f"/jobs/{shown.waiting}")
     await send(client, page, f"/jobs/{shown.waiting}/cancel", note="wrong split")
     assert "wrong split" in words(await see(client, f"/jobs/{shown.waiting}"))

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 import pytest
 
 from api.pages.next_steps import can_run_all, next_step
-from schemas.statuses import JobStatus, StageStatus
-from store.job_progress import JobProgress
-from store.queries import QueryLine
-from store.run_view import StageView
+from schemas.statuses import JobStatus, QueryStatus, StageStatus, VectorStatus
+from store.questions.queries import QueryLine
+from store.runs.job_progress import JobProgress
+from store.runs.stage_runs import StageRun
 
 
-def line(job_status: JobStatus, status: str) -> QueryLine:
+def line(job_status: JobStatus, status: QueryStatus) -> QueryLine:
     return QueryLine(
         id=1,
         job_id=1,
@@ -21,7 +21,7 @@ def line(job_status: JobStatus, status: str) -> QueryLine:
         updated_at=datetime.now(UTC),
         job_status=job_status,
         status=status,
-        vector_status="vec",
+        vector_status=VectorStatus.VEC,
         has_retrieved_context=False,
         has_clean_context=False,
         intent=None,
@@ -31,28 +31,28 @@ def line(job_status: JobStatus, status: str) -> QueryLine:
 
 
 def progress(expand: StageStatus) -> JobProgress:
-    return JobProgress(stages=[StageView(stage="expand", status=expand, attempts=1, seconds=None)], error=None)
+    return JobProgress(stages=[StageRun(stage="expand", status=expand, attempts=1, seconds=None)], error=None)
 
 
 @pytest.mark.parametrize(
     ("job_status", "status", "label"),
     [
-        (JobStatus.SUCCEEDED, "needs_embeddings", "Embed"),
-        (JobStatus.SUCCEEDED, "needs_retrieval", "Retrieve"),
-        (JobStatus.SUCCEEDED, "needs_consolidation", "Consolidate"),
-        (JobStatus.SUCCEEDED, "ready", None),
-        (JobStatus.CANCELLED, "needs_retrieval", "Retrieve"),
-        (JobStatus.FAILED, "vec_err", "Retry"),
-        (JobStatus.FAILED, "ready", "Retry"),
-        (JobStatus.POISONED, "needs_retrieval", "Retry"),
-        (JobStatus.PAUSED, "needs_retrieval", "Resume"),
-        (JobStatus.WAITING, "needs_retrieval", None),
-        (JobStatus.RUNNING, "needs_retrieval", None),
-        (JobStatus.INTERRUPTED, "needs_retrieval", None),
+        (JobStatus.SUCCEEDED, QueryStatus.NEEDS_EMBEDDINGS, "Embed"),
+        (JobStatus.SUCCEEDED, QueryStatus.NEEDS_RETRIEVAL, "Retrieve"),
+        (JobStatus.SUCCEEDED, QueryStatus.NEEDS_CONSOLIDATION, "Consolidate"),
+        (JobStatus.SUCCEEDED, QueryStatus.READY, None),
+        (JobStatus.CANCELLED, QueryStatus.NEEDS_RETRIEVAL, "Retrieve"),
+        (JobStatus.FAILED, QueryStatus.VEC_ERR, "Retry"),
+        (JobStatus.FAILED, QueryStatus.READY, "Retry"),
+        (JobStatus.POISONED, QueryStatus.NEEDS_RETRIEVAL, "Retry"),
+        (JobStatus.PAUSED, QueryStatus.NEEDS_RETRIEVAL, "Resume"),
+        (JobStatus.WAITING, QueryStatus.NEEDS_RETRIEVAL, None),
+        (JobStatus.RUNNING, QueryStatus.NEEDS_RETRIEVAL, None),
+        (JobStatus.INTERRUPTED, QueryStatus.NEEDS_RETRIEVAL, None),
     ],
 )
 def test_the_next_step_follows_from_the_job_and_from_what_is_stored(
-    job_status: JobStatus, status: str, label: str | None
+    job_status: JobStatus, status: QueryStatus, label: str | None
 ) -> None:
     found = next_step(line(job_status, status), progress(StageStatus.DONE))
 
@@ -60,7 +60,7 @@ def test_the_next_step_follows_from_the_job_and_from_what_is_stored(
 
 
 def test_what_was_never_expanded_is_expanded_first() -> None:
-    found = next_step(line(JobStatus.CANCELLED, "needs_embeddings"), progress(StageStatus.READY))
+    found = next_step(line(JobStatus.CANCELLED, QueryStatus.NEEDS_EMBEDDINGS), progress(StageStatus.READY))
 
     assert found is not None and found.label == "Expand"
 
@@ -68,12 +68,12 @@ def test_what_was_never_expanded_is_expanded_first() -> None:
 @pytest.mark.parametrize(
     ("job_status", "status", "can"),
     [
-        (JobStatus.SUCCEEDED, "needs_retrieval", True),
-        (JobStatus.FAILED, "vec_err", True),
-        (JobStatus.SUCCEEDED, "ready", False),
-        (JobStatus.RUNNING, "needs_retrieval", False),
-        (JobStatus.PAUSED, "needs_retrieval", False),
+        (JobStatus.SUCCEEDED, QueryStatus.NEEDS_RETRIEVAL, True),
+        (JobStatus.FAILED, QueryStatus.VEC_ERR, True),
+        (JobStatus.SUCCEEDED, QueryStatus.READY, False),
+        (JobStatus.RUNNING, QueryStatus.NEEDS_RETRIEVAL, False),
+        (JobStatus.PAUSED, QueryStatus.NEEDS_RETRIEVAL, False),
     ],
 )
-def test_all_that_is_left_can_be_asked_for_at_rest(job_status: JobStatus, status: str, can: bool) -> None:
+def test_remaining_stages_can_be_run_when_idle(job_status: JobStatus, status: QueryStatus, can: bool) -> None:
     assert can_run_all(line(job_status, status)) is can

@@ -7,19 +7,19 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 
+from api.context import ApiContext
 from api.pages import plots
-from api.services import Services
 from schemas.values.scored_runs import ScoredRun
-from tests.api.pages.seeing import see, words
-from tests.api.pages.shown_runs import participant_run
+from tests.api.pages.example_runs import participant_run
+from tests.api.pages.html import see, words
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
 
 @pytest.fixture
-async def run_id(services: Services) -> int:
-    """A run at rest with something to draw."""
-    async with services.database.connection() as connection:
+async def run_id(ctx: ApiContext) -> int:
+    """A finished run with data for plots."""
+    async with ctx.database.connection() as connection:
         await import_labels(connection, {300: labels("01230123"), 301: labels("11111111")})
         return await store_scored_run(
             connection,
@@ -51,7 +51,7 @@ async def test_a_plot_that_the_report_does_not_have(client: httpx.AsyncClient, r
 
 
 async def test_plots_are_drawn_once_for_the_same_work_and_anew_when_it_changed(
-    client: httpx.AsyncClient, services: Services, run_id: int, monkeypatch: pytest.MonkeyPatch
+    client: httpx.AsyncClient, ctx: ApiContext, run_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[int] = []
     draw = plots._drawn
@@ -64,19 +64,19 @@ async def test_plots_are_drawn_once_for_the_same_work_and_anew_when_it_changed(
     await see(client, f"/runs/{run_id}/plots")
     await see(client, f"/runs/{run_id}/plots")
     assert drawn == [run_id]
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await connection.execute("""UPDATE participant SET items = items || '{"PHQ8_Sleep": 3}' WHERE id = 300""")
     await see(client, f"/runs/{run_id}/plots")
     assert drawn == [run_id, run_id]
 
 
-async def test_a_run_that_goes_on_is_not_drawn(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_an_unfinished_run_has_no_plots(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         shown = await participant_run(connection)
     page = await see(client, f"/runs/{shown.run_id}/plots")
     assert page.status_code == 409
-    assert "drawn when it has come to rest" in words(page)
+    assert "has not finished; its plots are available then" in words(page)
 
 
-async def test_the_page_of_a_run_at_rest_offers_them(client: httpx.AsyncClient, run_id: int) -> None:
+async def test_the_page_of_a_finished_run_offers_them(client: httpx.AsyncClient, run_id: int) -> None:
     assert f'href="/runs/{run_id}/plots"' in (await see(client, f"/runs/{run_id}")).text

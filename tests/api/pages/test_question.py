@@ -5,36 +5,38 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services import Services
-from store import queries, runs, stages
-from store.queries import StoredQuery
-from tests.api.pages.seeing import HTML, form, forms, see, send, words
-from tests.workers.submissions.questions import OUTPUTS, WHOLE, a_question, carry_out, chain
-from workers.submissions.query_edits import found
+from api.context import ApiContext
+from schemas.values.failures import AttemptError
+from services.questions.lookup import get_query
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import jobs, stages
+from tests.api.pages.html import HTML, form, forms, see, send, words
+from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, chain, complete_stages
 
 READY = WHOLE[:6]
 
 
 @pytest.fixture
-async def ready(services: Services) -> StoredQuery:
-    """A question with three passages, at rest."""
-    async with services.database.connection() as connection:
+async def ready(ctx: ApiContext) -> StoredQuery:
+    """A question with three passages, whose job is idle."""
+    async with ctx.database.connection() as connection:
         return await a_question(connection, *READY, until="consolidate")
 
 
-async def inputs_of(services: Services, query: StoredQuery) -> dict[str, object]:
-    async with services.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+async def inputs_of(ctx: ApiContext, query: StoredQuery) -> dict[str, object]:
+    async with ctx.database.connection() as connection:
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
-    return dict(job["inputs"])
+    return dict(job.inputs)
 
 
-async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        await stages.fail(connection, claim, stages.Failure("a.Broken", "It <broke>.", "unknown", {}), inputs={})
+        await stages.fail(connection, claim, AttemptError("a.Broken", "It <broke>.", "unknown", {}), inputs={})
 
     shown = await see(client, f"/rag/{query.id}")
 
@@ -47,7 +49,7 @@ async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, se
 
 @pytest.mark.parametrize("top_n", [1, 2, 3])
 async def test_the_number_of_sources_is_honoured_by_prompt_and_answer(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery, top_n: int
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, top_n: int
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}", top_n=top_n)
     assert [f"[S{n}] Source" in shown.text for n in (1, 2, 3)] == [n <= top_n for n in (1, 2, 3)]
@@ -56,17 +58,17 @@ async def test_the_number_of_sources_is_honoured_by_prompt_and_answer(
     reply = await send(client, shown, f"/rag/{ready.id}/answer")
 
     assert (reply.status_code, reply.headers["location"]) == (303, f"/rag/{ready.id}?awaits=0")
-    assert (await inputs_of(services, ready))["top_n"] == top_n
-    async with services.database.connection() as connection:
+    assert (await inputs_of(ctx, ready))["top_n"] == top_n
+    async with ctx.database.connection() as connection:
         assert list(await chain(connection, ready.job_id)) == list(WHOLE)
 
 
 @pytest.mark.parametrize(("chosen", "light"), [("own", None), ("quick", True)])
 async def test_a_run_with_a_light_model_lets_choose_who_answers(
-    client: httpx.AsyncClient, services: Services, chosen: str, light: bool | None
+    client: httpx.AsyncClient, ctx: ApiContext, chosen: str, light: bool | None
 ) -> None:
     models = {"RAGQ_QUERY_MODEL": "own", "RAGQ_QUERY_LIGHT_MODEL": "quick"}
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *READY, until="consolidate", environment=models)
     shown = await see(client, f"/rag/{query.id}", top_n=2)
 
@@ -74,15 +76,15 @@ async def test_a_run_with_a_light_model_lets_choose_who_answers(
     reply = await client.post(wanted.action, headers=HTML, data=wanted)
 
     assert reply.status_code == 303
-    asked_for = await inputs_of(services, query)
+    asked_for = await inputs_of(ctx, query)
     assert (asked_for["top_n"], asked_for.get("light_model")) == (2, light)
 
 
 @pytest.mark.parametrize("models", [{}, {"RAGQ_QUERY_MODEL": "own", "RAGQ_QUERY_LIGHT_MODEL": "own"}])
 async def test_a_run_with_one_model_offers_no_choice(
-    client: httpx.AsyncClient, services: Services, models: dict[str, str]
+    client: httpx.AsyncClient, ctx: ApiContext, models: dict[str, str]
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *READY, until="consolidate", environment=models)
 
     shown = await see(client, f"/rag/{query.id}")
@@ -92,9 +94,9 @@ async def test_a_run_with_one_model_offers_no_choice(
 
 
 async def test_a_run_from_before_the_light_model_offers_no_choice(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await connection.execute("UPDATE run SET settings = settings - 'RAGQ_QUERY_LIGHT_MODEL'")
 
     shown = await see(client, f"/rag/{ready.id}")
@@ -112,9 +114,9 @@ async def test_the_prompt_comes_with_its_size_and_where_its_sources_are_from(
 
 
 async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chunks(
-    client: httpx.AsyncClient, services: Services
+    client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:5], until="validate")
 
     shown = await see(client, f"/rag/{query.id}")
@@ -124,8 +126,8 @@ async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chu
     assert not [of for of in forms(shown) if of.action.endswith("/answer")]
 
 
-async def test_whoever_awaits_an_answer_is_led_to_it(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+async def test_a_page_that_awaits_an_answer_redirects_to_it(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     waiting = f"/rag/{ready.id}"
     shown = await see(client, waiting)
@@ -134,8 +136,8 @@ async def test_whoever_awaits_an_answer_is_led_to_it(
     assert "The answer is on its way" in shown.text
     assert '<noscript><meta http-equiv="refresh"' in shown.text
 
-    async with services.database.connection() as connection:
-        await carry_out(connection, ready.job_id, "augment", "generate")
+    async with ctx.database.connection() as connection:
+        await complete_stages(connection, ready.job_id, "augment", "generate")
         await connection.execute(
             "INSERT INTO results (query_id, response_text, origin, prompt_hash, sources, unknown_citations) "
             "VALUES ($1, 'So.', 'model', 'p', '[]', '[]')",
@@ -151,14 +153,14 @@ async def test_whoever_awaits_an_answer_is_led_to_it(
 
 
 async def test_a_pasted_answer_is_kept_with_the_sources_that_were_shown(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}", top_n=2)
 
     reply = await send(client, shown, f"/rag/{ready.id}/pasted", response_text="So [S1].\r\nYes.", top_n=2)
     again = await send(client, shown, f"/rag/{ready.id}/pasted", response_text="So [S1].\r\nYes.", top_n=2)
 
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         (result,) = await queries.results(connection, ready.id)
     assert reply.headers["location"] == again.headers["location"] == f"/rag/{ready.id}/results/{result.id}"
     assert (result.response_text, result.origin) == ("So [S1].\nYes.", "pasted")
@@ -167,7 +169,7 @@ async def test_a_pasted_answer_is_kept_with_the_sources_that_were_shown(
 
 @pytest.mark.parametrize("text", ["   ", "a\x00b"])
 async def test_an_answer_that_cannot_be_stored_stays_in_its_field(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery, text: str
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, text: str
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
 
@@ -178,8 +180,8 @@ async def test_an_answer_that_cannot_be_stored_stays_in_its_field(
     assert f"\n{text}</textarea>" in reply.text
 
 
-async def test_an_answer_without_a_prompt_is_not_lost(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_an_answer_without_a_prompt_is_not_lost(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:2], until="embed")
     shown = await see(client, f"/rag/{query.id}")
 
@@ -190,21 +192,21 @@ async def test_an_answer_without_a_prompt_is_not_lost(client: httpx.AsyncClient,
 
 
 async def test_another_question_keeps_the_expansion_and_needs_embeddings(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
-    assert "sets aside 4 vectors, 3 retrieved chunks, 3 passages" in words(shown)
+    assert "discards 4 vectors, 3 retrieved chunks, 3 passages" in words(shown)
 
     reply = await send(client, shown, f"/rag/{ready.id}/text", question="Why is coffee dark?")
 
     assert reply.status_code == 303
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         (line,) = await queries.lines(connection)
     assert (line.original_query, line.status, line.intent) == ("Why is coffee dark?", "needs_embeddings", "MECHANISM")
 
 
 async def test_an_empty_question_is_refused_beside_its_field(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
 
@@ -212,16 +214,16 @@ async def test_an_empty_question_is_refused_beside_its_field(
 
     assert reply.status_code == 422
     assert "The question is blank" in reply.text
-    async with services.database.connection() as connection:
-        assert (await found(connection, ready.id)).original_query == "Why is tea dark?"
+    async with ctx.database.connection() as connection:
+        assert (await get_query(connection, ready.id)).original_query == "Why is tea dark?"
 
 
 async def test_answers_can_be_shown_instead_of_the_prompt(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
     await send(client, shown, f"/rag/{ready.id}/pasted", response_text="**Oxygen** did it [S1].")
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         (result,) = await queries.results(connection, ready.id)
 
     shown = await see(client, f"/rag/{ready.id}", show="answers")
@@ -232,7 +234,7 @@ async def test_answers_can_be_shown_instead_of_the_prompt(
 
 
 async def test_deleting_takes_two_steps_and_takes_everything(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
     assert '<details class="confirm" id="delete">' in shown.text
@@ -262,10 +264,10 @@ async def test_other_clients_do_not_get_the_page(client: httpx.AsyncClient, read
 
 
 @pytest.mark.parametrize("path", ["", "/inspect"])
-async def test_every_text_is_shown_as_text(client: httpx.AsyncClient, services: Services, path: str) -> None:
+async def test_every_text_is_shown_as_text(client: httpx.AsyncClient, ctx: ApiContext, path: str) -> None:
     strange = '<script>alert("x")</script>'
     outputs = {stage: _with(value, strange) for stage, value in OUTPUTS.items()}
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, text=strange)
         await connection.execute("UPDATE works SET title = $1", strange)
         for name in READY:

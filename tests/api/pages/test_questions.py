@@ -1,12 +1,17 @@
 """The list of questions, and what its buttons do."""
 
+import re
+from importlib.resources import files
+
 import httpx
 import pytest
 
-from api.services import Services
-from store import stages
-from tests.api.pages.seeing import form, forms, see, send, words
-from tests.workers.submissions.questions import WHOLE, a_question, carry_out, chain, job_status
+from api.context import ApiContext
+from schemas.statuses import QueryStatus
+from schemas.values.failures import AttemptError
+from store.runs import stages
+from tests.api.pages.html import form, forms, see, send, words
+from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, job_status
 
 
 async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) -> None:
@@ -25,10 +30,10 @@ async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) ->
         (5, "Consolidate"),
     ],
 )
-async def test_a_question_at_rest_offers_its_next_step_and_takes_it(
-    client: httpx.AsyncClient, services: Services, done: int, button: str
+async def test_an_idle_question_offers_its_next_step_and_runs_it(
+    client: httpx.AsyncClient, ctx: ApiContext, done: int, button: str
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:done], until=WHOLE[done - 1])
     shown = await see(client, "/rag")
 
@@ -37,32 +42,32 @@ async def test_a_question_at_rest_offers_its_next_step_and_takes_it(
     )
 
     assert (reply.status_code, reply.headers["location"]) == (303, f"/rag#question-{query.id}")
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert (await chain(connection, query.job_id))[WHOLE[done]] == "ready"
 
 
-async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:2], until="embed")
     shown = await see(client, "/rag")
 
     reply = await send(client, shown, f"/rag/{query.id}/run")
 
     assert reply.status_code == 303
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert list(await chain(connection, query.job_id)) == list(WHOLE)
     shown = await see(client, "/rag")
     assert "2 of 8 retrieve" in words(shown)
-    assert "1 question is on the way." in words(shown)
+    assert "1 question is running." in words(shown)
     assert not [of for of in forms(shown) if of.action.endswith(("/run", "/steps"))]
 
 
-async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        failure = stages.Failure("a.Broken", "The <b>model</b> went away.", "unknown", {})
+        failure = AttemptError("a.Broken", "The <b>model</b> went away.", "unknown", {})
         await stages.fail(connection, claim, failure, inputs={})
     shown = await see(client, "/rag", status="vec_err")
     assert "embedding failed" in words(shown)
@@ -71,27 +76,27 @@ async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.Async
     reply = await send(client, shown, f"/rag/{query.id}/decision")
 
     assert reply.status_code == 303
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await job_status(connection, query.job_id) == "waiting"
 
 
 async def test_a_ready_question_can_be_searched_for_again_with_a_warning(
-    client: httpx.AsyncClient, services: Services
+    client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE)
     shown = await see(client, "/rag", status="ready")
-    assert "reordered or removed by hand are set aside" in words(shown)
+    assert "manual changes to the passages (kept in history)" in words(shown)
 
     await send(client, shown, f"/rag/{query.id}/search")
 
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         stood = await chain(connection, query.job_id)
         assert (list(stood), stood["retrieve"]) == (list(WHOLE[:6]), "ready")
 
 
-async def test_filters_count_and_choose(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_filters_count_and_choose(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         ready = await a_question(connection, *WHOLE)
     shown = await see(client, "/rag", status="pending")
 
@@ -100,14 +105,14 @@ async def test_filters_count_and_choose(client: httpx.AsyncClient, services: Ser
     assert f"question-{ready.id}" in (await see(client, "/rag", status="ready")).text
 
 
-async def test_a_form_without_its_mark_is_refused(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_a_form_without_its_mark_is_refused(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:2], until="embed")
 
     reply = await client.post(f"/rag/{query.id}/run", headers={"Accept": "text/html"}, data={})
 
     assert reply.status_code == 403
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await job_status(connection, query.job_id) == "succeeded"
 
 
@@ -116,12 +121,18 @@ async def test_a_question_that_is_not_there_is_a_page_that_says_so(client: httpx
     assert (await see(client, "/rag", status="strange")).status_code == 422
 
 
-async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         query = await a_question(connection, text='<script>alert("1")</script>')
-        await carry_out(connection, query.job_id, "expand")
+        await complete_stages(connection, query.job_id, "expand")
 
     shown = await see(client, "/rag")
 
     assert "<script>alert" not in shown.text
     assert "&lt;script&gt;alert" in shown.text
+
+
+def test_every_status_has_a_badge() -> None:
+    shared = (files("api") / "html/parts/queries.html.j2").read_text()
+
+    assert set(re.findall(r'"(\w+)": \("(?:wait|good|bad)"', shared)) == set(QueryStatus)

@@ -3,26 +3,26 @@
 import httpx
 import pytest
 
-from api.services import Services
-from store import presets, queries
-from store.queries import StoredQuery
-from tests.api.pages.seeing import see, send, words
-from tests.workers.submissions.questions import WHOLE, a_question, carry_out
-from workers.submissions.query_asked import answer
-from workers.submissions.query_steps import Step, take_step
+from api.context import ApiContext
+from services.questions.answers import answer
+from services.questions.steps import Step, take_step
+from store.questions import presets, queries
+from store.questions.queries import StoredQuery
+from tests.api.pages.html import see, send, words
+from tests.services.questions.questions import WHOLE, a_question, complete_stages
 
 ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
 
 
 @pytest.fixture
-async def ready(services: Services) -> StoredQuery:
-    """A question with three passages, at rest."""
-    async with services.database.connection() as connection:
+async def ready(ctx: ApiContext) -> StoredQuery:
+    """A question with three passages, whose job is idle."""
+    async with ctx.database.connection() as connection:
         return await a_question(connection, *WHOLE[:6], until="consolidate")
 
 
-async def answered(services: Services, query: StoredQuery, text: str = ANSWER, top_n: int | None = 2) -> int:
-    async with services.database.connection() as connection:
+async def answered(ctx: ApiContext, query: StoredQuery, text: str = ANSWER, top_n: int | None = 2) -> int:
+    async with ctx.database.connection() as connection:
         return (await answer(connection, query, text, top_n=top_n, key=None)).result_id
 
 
@@ -31,10 +31,10 @@ async def test_the_list_says_what_to_do_when_there_is_none(client: httpx.AsyncCl
 
 
 async def test_the_list_shows_the_beginning_of_each_answer_newest_first(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    first = await answered(services, ready, "a" * 341)
-    second = await answered(services, ready, "b" * 340)
+    first = await answered(ctx, ready, "a" * 341)
+    second = await answered(ctx, ready, "b" * 340)
 
     shown = await see(client, f"/rag/{ready.id}/results")
 
@@ -45,9 +45,9 @@ async def test_the_list_shows_the_beginning_of_each_answer_newest_first(
 
 
 async def test_a_citation_leads_to_the_passage_as_the_prompt_had_it(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    result_id = await answered(services, ready)
+    result_id = await answered(ctx, ready)
 
     shown = await see(client, f"/rag/{ready.id}/results/{result_id}")
 
@@ -61,26 +61,26 @@ async def test_a_citation_leads_to_the_passage_as_the_prompt_had_it(
 
 
 async def test_a_citation_that_the_prompt_does_not_have_is_marked(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    shown = await see(client, f"/rag/{ready.id}/results/{await answered(services, ready)}")
+    shown = await see(client, f"/rag/{ready.id}/results/{await answered(ctx, ready)}")
 
     assert '<span class="cite-unknown">S9' in shown.text
     assert "The answer cites S9, which its prompt does not have." in shown.text
 
 
-async def test_nothing_in_an_answer_runs(client: httpx.AsyncClient, services: Services, ready: StoredQuery) -> None:
-    result_id = await answered(services, ready)
+async def test_nothing_in_an_answer_runs(client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery) -> None:
+    result_id = await answered(ctx, ready)
 
     for path in (f"/rag/{ready.id}/results/{result_id}", f"/rag/{ready.id}/results"):
         assert "<script>alert" not in (await see(client, path)).text
 
 
 async def test_the_passages_of_an_answer_from_before_a_move_are_found(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    result_id = await answered(services, ready)
-    async with services.database.connection() as connection:
+    result_id = await answered(ctx, ready)
+    async with ctx.database.connection() as connection:
         await presets.create(
             connection,
             "Broad",
@@ -93,10 +93,10 @@ async def test_the_passages_of_an_answer_from_before_a_move_are_found(
 
 
 async def test_passages_that_are_not_kept_are_said_to_be_so(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    result_id = await answered(services, ready)
-    async with services.database.connection() as connection:
+    result_id = await answered(ctx, ready)
+    async with ctx.database.connection() as connection:
         await connection.execute("UPDATE results SET prompt_hash = 'another'")
 
     shown = await see(client, f"/rag/{ready.id}/results/{result_id}")
@@ -107,9 +107,9 @@ async def test_passages_that_are_not_kept_are_said_to_be_so(
 
 
 async def test_an_answer_is_deleted_and_the_question_stays(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    result_id = await answered(services, ready)
+    result_id = await answered(ctx, ready)
     there = f"/rag/{ready.id}/results"
     shown = await see(client, f"{there}/{result_id}")
 
@@ -121,19 +121,19 @@ async def test_an_answer_is_deleted_and_the_question_stays(
 
 
 async def test_an_answer_of_another_question_is_not_there(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    result_id = await answered(services, ready)
+    result_id = await answered(ctx, ready)
 
     assert (await see(client, f"/rag/{ready.id}/results/{result_id + 1}")).status_code == 404
 
 
 async def test_an_answer_of_the_model_tells_the_model(
-    client: httpx.AsyncClient, services: Services, ready: StoredQuery
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await take_step(connection, ready, Step.ANSWER)
-        await carry_out(connection, ready.job_id, "augment", "generate")
+        await complete_stages(connection, ready.job_id, "augment", "generate")
         await connection.execute(
             "INSERT INTO results (query_id, response_text, origin, model, prompt_hash, sources, unknown_citations) "
             "VALUES ($1, 'So.', 'model', 'tiny:1b', 'p', '[]', '[]')",

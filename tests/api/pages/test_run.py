@@ -3,17 +3,17 @@
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import ApiContext
 from schemas.statuses import JobStatus
-from store import runs
-from tests.api.pages.seeing import form, forms, see, send, words
-from tests.api.pages.shown_runs import SAID_BY_MODEL, ShownRun, participant_run
+from store.runs import job_control, overviews
+from tests.api.pages.example_runs import SAID_BY_MODEL, ShownRun, participant_run
+from tests.api.pages.html import form, forms, see, send, words
 
 
 @pytest.fixture
-async def shown(services: Services) -> ShownRun:
+async def shown(ctx: ApiContext) -> ShownRun:
     """A run with a job in every state."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return await participant_run(connection)
 
 
@@ -28,7 +28,7 @@ async def test_jobs_stand_by_their_stages_with_those_that_failed_first(
     assert "1 failed, 1 running, 1 waiting, 2 succeeded" in said
     assert "failed, 2 attempts" in said
     assert "Sleep&nbsp;1/1" in said
-    assert "15 of 31 stages stored" in said
+    assert "15/31 stages" in said
 
 
 async def test_the_head_says_what_was_asked_and_what_to_mind(client: httpx.AsyncClient, shown: ShownRun) -> None:
@@ -39,7 +39,7 @@ async def test_the_head_says_what_was_asked_and_what_to_mind(client: httpx.Async
     assert "All 2 settings of the run" in said
 
 
-async def test_failures_tell_their_stage_type_and_category_and_nothing_that_was_said(
+async def test_failures_show_stage_type_and_category_and_no_private_text(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     page = await see(client, f"/runs/{shown.run_id}")
@@ -53,11 +53,11 @@ async def test_a_state_filters_the_jobs(client: httpx.AsyncClient, shown: ShownR
     page = await see(client, f"/runs/{shown.run_id}", state="waiting")
     assert f"/jobs/{shown.waiting}" in page.text
     assert f"/jobs/{shown.running}" not in page.text
-    assert "No job of this run is paused" in words(await see(client, f"/runs/{shown.run_id}", state="paused"))
+    assert "No paused job" in words(await see(client, f"/runs/{shown.run_id}", state="paused"))
 
 
 async def test_thousands_of_jobs_come_page_by_page(
-    client: httpx.AsyncClient, services: Services, monkeypatch: pytest.MonkeyPatch, shown: ShownRun
+    client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch, shown: ShownRun
 ) -> None:
     monkeypatch.setattr("api.pages.run.PAGE_JOBS", 2)
     page = await see(client, f"/runs/{shown.run_id}", part=2)
@@ -73,13 +73,13 @@ async def test_times_are_told_per_stage(client: httpx.AsyncClient, shown: ShownR
 
 
 async def test_a_failed_job_is_retried_from_the_page_of_its_run(
-    client: httpx.AsyncClient, services: Services, shown: ShownRun
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
     page = await see(client, f"/runs/{shown.run_id}")
     reply = await send(client, page, f"/jobs/{shown.failed}/retry")
     assert reply.status_code == 303
-    assert reply.headers["location"] == f"/runs/{shown.run_id}?did=retry&jobs=1&sent=true"
-    assert await _states(services, shown) == {
+    assert reply.headers["location"] == f"/runs/{shown.run_id}?action=retry&jobs=1&sent=true"
+    assert await _states(ctx, shown) == {
         JobStatus.RUNNING: 1,
         JobStatus.SUCCEEDED: 2,
         JobStatus.WAITING: 2,
@@ -91,44 +91,44 @@ async def test_a_failed_job_is_retried_from_the_page_of_its_run(
     ("action", "status", "concerned"), [("pause", JobStatus.PAUSED, 2), ("cancel", JobStatus.CANCELLED, 2)]
 )
 async def test_open_jobs_are_held_with_a_note(
-    client: httpx.AsyncClient, services: Services, shown: ShownRun, action: str, status: JobStatus, concerned: int
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun, action: str, status: JobStatus, concerned: int
 ) -> None:
     page = await see(client, f"/runs/{shown.run_id}")
     reply = await send(client, page, f"/runs/{shown.run_id}/{action}", note=" the GPU is <needed> ")
     assert reply.status_code == 303
-    assert (await _states(services, shown))[status] == concerned
+    assert (await _states(ctx, shown))[status] == concerned
     after = await see(client, f"/runs/{shown.run_id}")
     assert "the GPU is &lt;needed&gt;" in after.text
     assert ("Resume 2 paused" in words(after)) is (action == "pause")
 
 
-async def test_paused_jobs_are_resumed(client: httpx.AsyncClient, services: Services, shown: ShownRun) -> None:
-    async with services.database.connection() as connection:
-        await runs.hold(connection, JobStatus.PAUSED, None, run_id=shown.run_id)
+async def test_paused_jobs_are_resumed(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:
+    async with ctx.database.connection() as connection:
+        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=shown.run_id)
     page = await see(client, f"/runs/{shown.run_id}")
     reply = await send(client, page, f"/runs/{shown.run_id}/resume")
-    assert reply.headers["location"].endswith("?did=resume&jobs=2&sent=true")
-    assert JobStatus.PAUSED not in await _states(services, shown)
+    assert reply.headers["location"].endswith("?action=resume&jobs=2&sent=true")
+    assert JobStatus.PAUSED not in await _states(ctx, shown)
 
 
 async def test_only_what_changes_something_is_offered(
-    client: httpx.AsyncClient, services: Services, shown: ShownRun
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
-    async with services.database.connection() as connection:
-        await runs.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
+    async with ctx.database.connection() as connection:
+        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
         await connection.execute("DELETE FROM job WHERE id = $1", shown.failed)
     page = await see(client, f"/runs/{shown.run_id}")
     assert forms(page) == []
-    assert "At rest:" in words(page)
+    assert "Finished:" in words(page)
 
 
 async def test_a_form_without_the_mark_of_this_browser_changes_nothing(
-    client: httpx.AsyncClient, services: Services, shown: ShownRun
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
-    before = await _states(services, shown)
+    before = await _states(ctx, shown)
     reply = await client.post(f"/runs/{shown.run_id}/cancel", headers={"Accept": "text/html"}, data={"note": ""})
     assert reply.status_code == 403
-    assert await _states(services, shown) == before
+    assert await _states(ctx, shown) == before
 
 
 async def test_a_decision_that_changes_nothing_is_refused_on_a_page(client: httpx.AsyncClient, shown: ShownRun) -> None:
@@ -156,9 +156,9 @@ def _by_urgency(shown: ShownRun) -> list[int]:
     return [shown.failed, shown.running, shown.waiting, shown.succeeded, shown.zero_shot]
 
 
-async def _states(services: Services, shown: ShownRun) -> dict[JobStatus, int]:
-    async with services.database.connection() as connection:
-        overview = await runs.overview(connection, shown.run_id)
+async def _states(ctx: ApiContext, shown: ShownRun) -> dict[JobStatus, int]:
+    async with ctx.database.connection() as connection:
+        overview = await overviews.overview(connection, shown.run_id)
     assert overview is not None
     return overview.states
 

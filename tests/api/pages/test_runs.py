@@ -3,19 +3,19 @@
 import httpx
 import pytest
 
-from api.services import Services
-from tests.api.pages.seeing import see, words
-from tests.api.pages.shown_runs import participant_run, question_run
+from api.context import ApiContext
+from tests.api.pages.example_runs import participant_run, question_run
+from tests.api.pages.html import see, words
 
 
 async def test_without_runs_the_page_says_what_makes_one(client: httpx.AsyncClient) -> None:
     page = await see(client, "/runs")
     assert page.status_code == 200
-    assert "Nothing has been submitted yet" in page.text
+    assert "No runs yet" in page.text
 
 
-async def test_runs_are_listed_with_their_states_in_words(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_runs_are_listed_with_their_states_in_words(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         shown = await participant_run(connection)
     said = words(await see(client, "/runs"))
     assert f"Run {shown.run_id} participant profile demo" in said
@@ -23,27 +23,27 @@ async def test_runs_are_listed_with_their_states_in_words(client: httpx.AsyncCli
     assert "1 failed, 1 running, 1 waiting, 2 succeeded" in said
 
 
-async def test_a_kind_filters_the_runs(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_a_kind_filters_the_runs(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         shown = await participant_run(connection)
         asked = await question_run(connection)
     page = await see(client, "/runs", kind="query")
     assert f'href="/runs/{asked.run_id}"' in page.text
     assert f'href="/runs/{shown.run_id}"' not in page.text
-    assert "No such run" in (await see(client, "/runs", kind="tags")).text
+    assert "No runs match" in (await see(client, "/runs", kind="tags")).text
 
 
-async def test_no_word_of_a_question_stands_in_the_list(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_the_list_contains_no_text_of_a_question(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         await question_run(connection)
     assert "tea" not in words(await see(client, "/runs"))
 
 
-async def test_the_list_goes_on_below_its_last_run(
-    client: httpx.AsyncClient, services: Services, monkeypatch: pytest.MonkeyPatch
+async def test_the_list_continues_after_its_last_run(
+    client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.pages.runs.PAGE_ROWS", 1)
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         shown = await participant_run(connection)
     first = await see(client, "/runs")
     assert f'href="/runs?before={shown.run_id}">Older' in first.text

@@ -2,12 +2,12 @@
 
 import httpx
 
-from api.services import Services
+from api.context import ApiContext
 from tests.store.query_runs import store_corpus
 
 
-async def test_corpora_are_listed_by_name_with_their_sizes(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_corpora_are_listed_by_name_with_their_sizes(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         await store_corpus(connection, ["tea", "bridges"], name="small")
         await store_corpus(connection, [], name="empty")
 

@@ -16,14 +16,14 @@ import uvicorn
 from fastapi import FastAPI
 from httpx_sse import EventSource, ServerSentEvent, aconnect_sse
 
-from api.services import Services
+from api.context import ApiContext
 from api.streams import Streams
 from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
 from stack.valkey import ValkeyServer
-from store import runs
 from store.database import Database
-from store.runs import Stored
+from store.runs import job_control, runs
+from store.runs.runs import StoredRun
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
@@ -34,7 +34,7 @@ Open = Callable[[str], Any]
 
 async def eventually(is_so: Callable[[], bool], *, within_s: float = 10) -> None:
     async with asyncio.timeout(within_s):
-        while not is_so():  # noqa: ASYNC110  (neither a server nor a closed stream tells by an event)
+        while not is_so():  # noqa: ASYNC110  (neither a server nor a closed stream sends an event)
             await asyncio.sleep(0.01)
 
 
@@ -66,9 +66,9 @@ def watching(address: str) -> Open:
 
 
 @pytest.fixture
-async def stored(services: Services) -> Stored:
+async def stored(ctx: ApiContext) -> StoredRun:
     """A run of one job of two stages."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return await runs.store(connection, new_run(("316",), stages=("extract", "embed")))
 
 
@@ -81,13 +81,13 @@ async def until(events: AsyncIterator[ServerSentEvent], name: str, **wanted: obj
     raise AssertionError("The stream ended.")
 
 
-async def carry_out(database: Database, stored: Stored, stage: str) -> None:
+async def carry_out(database: Database, stored: StoredRun, stage: str) -> None:
     async with database.connection() as connection:
         await take(connection, stored.job_ids[0], stage, committing({"quotes": {}}))
 
 
 async def test_a_commit_of_another_connection_reaches_the_stream(
-    watching: Open, database: Database, stored: Stored
+    watching: Open, database: Database, stored: StoredRun
 ) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         first = await until(events, "changed")
@@ -100,58 +100,58 @@ async def test_a_commit_of_another_connection_reaches_the_stream(
         "stages_done": 0,
         "stages": 2,
         "seconds_left": None,
-        "at_rest": False,
+        "is_idle": False,
     }
-    assert (second["states"], second["at_rest"], second["seconds_left"] is None) == ({"running": 1}, False, False)
+    assert (second["states"], second["is_idle"], second["seconds_left"] is None) == ({"running": 1}, False, False)
 
 
-async def test_a_run_that_comes_to_rest_says_so_and_a_retry_wakes_the_stream(
-    watching: Open, database: Database, stored: Stored
+async def test_a_run_that_finishes_sends_idle_and_a_retry_continues_the_stream(
+    watching: Open, database: Database, stored: StoredRun
 ) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         await until(events, "changed")
         async with database.connection() as connection:
             await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
-        assert (await until(events, "rest"))["states"] == {"failed": 1}
+        assert (await until(events, "idle"))["states"] == {"failed": 1}
 
         async with database.connection() as connection:
-            await runs.retry(connection, run_id=stored.run_id)
-        assert (await until(events, "changed", at_rest=False))["states"] == {"waiting": 1}
+            await job_control.retry(connection, run_id=stored.run_id)
+        assert (await until(events, "changed", is_idle=False))["states"] == {"waiting": 1}
 
         await carry_out(database, stored, "extract")
         await carry_out(database, stored, "embed")
-        assert (await until(events, "rest"))["states"] == {"succeeded": 1}
+        assert (await until(events, "idle"))["states"] == {"succeeded": 1}
 
 
-async def test_a_run_at_rest_says_so_at_once(watching: Open, database: Database, stored: Stored) -> None:
+async def test_a_finished_run_sends_idle_at_once(watching: Open, database: Database, stored: StoredRun) -> None:
     await carry_out(database, stored, "extract")
     await carry_out(database, stored, "embed")
 
     async with watching(f"/runs/{stored.run_id}/events") as events:
-        assert [(await anext(events)).event for _ in range(2)] == ["changed", "rest"]
+        assert [(await anext(events)).event for _ in range(2)] == ["changed", "idle"]
 
 
 async def test_a_burst_of_changes_becomes_few_events(watching: Open, database: Database) -> None:
     async with database.connection() as connection:
         stored = await runs.store(connection, new_run(tuple(map(str, range(40))), stages=("extract",)))
     async with watching(f"/runs/{stored.run_id}/events") as events:
-        told = 0
+        sent = 0
         burst = asyncio.create_task(finish_all(database, stored))
         async for event in events:
-            told += event.event == "changed"
-            if event.event == "rest":
+            sent += event.event == "changed"
+            if event.event == "idle":
                 break
         await burst
-    assert told < 40
+    assert sent < 40
 
 
-async def finish_all(database: Database, stored: Stored) -> None:
+async def finish_all(database: Database, stored: StoredRun) -> None:
     async with database.connection() as connection:
         for job_id in stored.job_ids:
             await take(connection, job_id, "extract", committing({"quotes": {}}))
 
 
-async def test_all_runs_are_watched_by_number(watching: Open, database: Database, stored: Stored) -> None:
+async def test_all_runs_are_watched_by_number(watching: Open, database: Database, stored: StoredRun) -> None:
     async with watching("/events") as events:
         assert json.loads((await anext(events)).data) == {"runs": [], "may_be_more": False}
         # The first subscription may have been made before anybody listened.
@@ -161,17 +161,17 @@ async def test_all_runs_are_watched_by_number(watching: Open, database: Database
                 await connection.execute("UPDATE job SET status = 'waiting' WHERE id = $1", stored.job_ids[0])
 
 
-async def test_a_stream_that_nobody_reads_any_more_ends(watching: Open, services: Services, stored: Stored) -> None:
+async def test_a_stream_that_nobody_reads_any_more_ends(watching: Open, ctx: ApiContext, stored: StoredRun) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         await anext(events)
-        assert services.streams.open == 1
-    await eventually(lambda: not services.streams.open)
+        assert ctx.streams.open == 1
+    await eventually(lambda: not ctx.streams.open)
 
 
 async def test_many_streams_of_a_run_borrow_one_connection_at_a_time(
-    watching: Open, services: Services, stored: Stored
+    watching: Open, ctx: ApiContext, stored: StoredRun
 ) -> None:
-    database = Database(services.database.url, pool_size=1)
+    database = Database(ctx.database.url, pool_size=1)
     streams = Streams(database)
 
     found = await asyncio.gather(*(streams.state(stored.run_id) for _ in range(100)))
@@ -180,11 +180,11 @@ async def test_many_streams_of_a_run_borrow_one_connection_at_a_time(
     assert {state.stages for state in found if state is not None} == {2}
 
 
-async def test_a_state_is_read_after_it_was_asked_for(services: Services, stored: Stored) -> None:
-    streams = services.streams
+async def test_a_state_is_read_after_it_was_asked_for(ctx: ApiContext, stored: StoredRun) -> None:
+    streams = ctx.streams
     early = asyncio.create_task(streams.state(stored.run_id))
     await asyncio.sleep(0)
-    await carry_out(services.database, stored, "extract")
+    await carry_out(ctx.database, stored, "extract")
     late = await streams.state(stored.run_id)
 
     assert late is not None and late.stages_done == 1
@@ -197,16 +197,16 @@ async def test_a_run_that_is_not_there_has_no_stream(client: httpx.AsyncClient) 
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")
 
 
-async def test_too_many_streams_are_refused(client: httpx.AsyncClient, services: Services, stored: Stored) -> None:
-    services.streams.open = 256
+async def test_too_many_streams_are_refused(client: httpx.AsyncClient, ctx: ApiContext, stored: StoredRun) -> None:
+    ctx.streams.open = 256
 
     for path in ("/events", f"/runs/{stored.run_id}/events"):
         reply = await client.get(path)
         assert (reply.status_code, reply.headers["retry-after"]) == (503, "10")
 
 
-async def test_a_server_that_is_told_to_end_does_not_wait_for_its_streams(
-    database: Database, valkey: ValkeyServer, stored: Stored
+async def test_a_server_that_is_stopped_does_not_wait_for_its_streams(
+    database: Database, valkey: ValkeyServer, stored: StoredRun
 ) -> None:
     environment = os.environ | {"DATABASE_URL": database.url, "REDIS_URL": valkey.url}
     command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:app", "--port", str(port := free_port()))

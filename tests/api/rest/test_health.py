@@ -7,9 +7,9 @@ import pytest
 from fastapi import FastAPI
 
 from api.app import make_app
-from api.services import Services
-from store import workers
+from api.context import ApiContext
 from store.database import Database
+from store.runs import workers
 from workers.app import make_app as make_broker
 
 
@@ -20,14 +20,14 @@ async def ask(app: FastAPI, path: str = "/readyz", client: str = "127.0.0.1") ->
 
 
 @pytest.fixture
-async def worker(services: Services) -> None:
+async def worker(ctx: ApiContext) -> None:
     """A worker that was seen just now."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], version="0")
 
 
-async def test_a_process_lives_without_any_server(services: Services) -> None:
-    away = replace(services, database=Database("postgresql://127.0.0.1:1/none"))
+async def test_a_process_lives_without_any_server(ctx: ApiContext) -> None:
+    away = replace(ctx, database=Database("postgresql://127.0.0.1:1/none"))
 
     reply = await ask(make_app(away), "/healthz")
 
@@ -43,8 +43,8 @@ async def test_ready_when_every_part_answers(app: FastAPI, worker: None) -> None
     )
 
 
-async def test_a_worker_has_to_be_seen_lately(app: FastAPI, services: Services, worker: None) -> None:
-    async with services.database.connection() as connection:
+async def test_a_worker_has_to_be_seen_lately(app: FastAPI, ctx: ApiContext, worker: None) -> None:
+    async with ctx.database.connection() as connection:
         await connection.execute("UPDATE worker SET seen_at = now() - interval '11 seconds'")
 
     reply = await ask(app)
@@ -52,8 +52,8 @@ async def test_a_worker_has_to_be_seen_lately(app: FastAPI, services: Services, 
     assert (reply.status_code, reply.json()["parts"]["workers"]) == (503, "none")
 
 
-async def test_another_revision_is_not_ready(app: FastAPI, services: Services, worker: None) -> None:
-    async with services.database.connection() as connection:
+async def test_another_revision_is_not_ready(app: FastAPI, ctx: ApiContext, worker: None) -> None:
+    async with ctx.database.connection() as connection:
         await connection.execute("UPDATE alembic_version SET version_num = '0001'")
 
     reply = await ask(app)
@@ -62,22 +62,22 @@ async def test_another_revision_is_not_ready(app: FastAPI, services: Services, w
 
 
 @pytest.mark.parametrize("broker_url", ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"])
-async def test_a_broker_that_is_away_is_not_ready(services: Services, worker: None, broker_url: str) -> None:
-    reply = await ask(make_app(replace(services, broker=make_broker(broker_url))))
+async def test_an_unavailable_broker_is_not_ready(ctx: ApiContext, worker: None, broker_url: str) -> None:
+    reply = await ask(make_app(replace(ctx, broker=make_broker(broker_url))))
 
-    assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "away")
+    assert (reply.status_code, reply.json()["parts"]["broker"]) == (503, "unavailable")
 
 
-async def test_a_database_that_is_away_is_not_ready_and_the_log_says_so(
-    services: Services, capsys: pytest.CaptureFixture[str]
+async def test_an_unavailable_database_is_not_ready_and_is_logged(
+    ctx: ApiContext, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reply = await ask(make_app(replace(services, database=Database("postgresql://127.0.0.1:1/none"))))
+    reply = await ask(make_app(replace(ctx, database=Database("postgresql://127.0.0.1:1/none"))))
 
-    assert (reply.status_code, reply.json()) == (503, {"status": "away"})
+    assert (reply.status_code, reply.json()) == (503, {"status": "unavailable"})
     assert "not_ready" in capsys.readouterr().out
 
 
-async def test_a_stranger_hears_no_more_than_whether_it_is_ready(app: FastAPI, worker: None) -> None:
+async def test_without_a_token_only_readiness_is_shown(app: FastAPI, worker: None) -> None:
     reply = await ask(app, client="192.0.2.1")
 
     assert (reply.status_code, reply.json()) == (200, {"status": "ok"})

@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import ApiContext
 from schemas.values.chat import ChatCall, ChatReply, Message
-from store import ledger, runs, stages
-from store.runs import Stored
+from store.runs import ledger, runs, stages
+from store.runs.runs import StoredRun
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, take
 
@@ -14,9 +14,9 @@ SECRET = {"quotes": {"sleep": ["I lie awake"]}}
 
 
 @pytest.fixture
-async def stored(services: Services) -> Stored:
+async def stored(ctx: ApiContext) -> StoredRun:
     """A run of one job, whose first stage is done and whose second failed once after a call."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         run = await runs.store(connection, new_run(("316",), stages=("extract", "score")))
         (job_id,) = run.job_ids
         await take(connection, job_id, "extract", committing(SECRET))
@@ -39,17 +39,17 @@ async def stored(services: Services) -> Stored:
     return run
 
 
-async def test_a_job_shows_where_it_stands(client: httpx.AsyncClient, stored: Stored) -> None:
+async def test_a_job_shows_where_it_stands(client: httpx.AsyncClient, stored: StoredRun) -> None:
     found = (await client.get(f"/jobs/{stored.job_ids[0]}")).json()
 
     assert (found["run_id"], found["kind"], found["query_id"]) == (stored.run_id, "participant", None)
-    assert (found["status"], found["is_at_rest"], found["llm_paid"]) == ("failed", True, 1)
+    assert (found["status"], found["is_idle"], found["llm_paid"]) == ("failed", True, 1)
     assert [stage["status"] for stage in found["stages"]] == ["done", "failed"]
     assert found["error"]["category"] == "scoring_llm_timeout"
 
 
 async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
-    client: httpx.AsyncClient, stored: Stored
+    client: httpx.AsyncClient, stored: StoredRun
 ) -> None:
     address = f"/jobs/{stored.job_ids[0]}/attempts"
 
@@ -63,13 +63,15 @@ async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
     assert score["previous_hash"] == extract["hash"]
 
 
-async def test_the_history_of_one_stage(client: httpx.AsyncClient, stored: Stored) -> None:
+async def test_the_history_of_one_stage(client: httpx.AsyncClient, stored: StoredRun) -> None:
     found = await client.get(f"/jobs/{stored.job_ids[0]}/attempts", params={"stage": "score"})
 
     assert [attempt["stage"] for attempt in found.json()["attempts"]] == ["score"]
 
 
-async def test_an_attempt_shows_its_calls_and_their_texts_when_asked(client: httpx.AsyncClient, stored: Stored) -> None:
+async def test_an_attempt_shows_its_calls_and_their_texts_when_asked(
+    client: httpx.AsyncClient, stored: StoredRun
+) -> None:
     address = f"/jobs/{stored.job_ids[0]}/attempts/score/1"
 
     plain, full = await client.get(address), await client.get(address, params={"outputs": True})
@@ -82,7 +84,7 @@ async def test_an_attempt_shows_its_calls_and_their_texts_when_asked(client: htt
     assert call["request"]["messages"][0]["content"] == "I lie awake"
 
 
-async def test_what_is_not_there_is_a_problem(client: httpx.AsyncClient, stored: Stored) -> None:
+async def test_what_is_not_there_is_a_problem(client: httpx.AsyncClient, stored: StoredRun) -> None:
     (job_id,) = stored.job_ids
     asked = ["/jobs/99", "/jobs/99/attempts", "/jobs/99/attempts/score/1", f"/jobs/{job_id}/attempts/score/2"]
 
@@ -96,7 +98,7 @@ async def test_what_is_not_there_is_a_problem(client: httpx.AsyncClient, stored:
     ]
 
 
-async def test_a_job_is_retried_paused_resumed_and_cancelled(client: httpx.AsyncClient, stored: Stored) -> None:
+async def test_a_job_is_retried_paused_resumed_and_cancelled(client: httpx.AsyncClient, stored: StoredRun) -> None:
     address = f"/jobs/{stored.job_ids[0]}"
 
     for action in ("retry", "pause", "resume", "cancel"):

@@ -1,4 +1,4 @@
-"""Figures for Prometheus, checked against rows."""
+"""Metrics for Prometheus, against rows."""
 
 from collections.abc import Mapping
 
@@ -6,12 +6,12 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from api.context import ApiContext
 from api.metrics import Metrics
-from api.services import Services
 from schemas.values.chat import ChatCall, ChatReply, Message
-from store import ledger, runs, stages, workers
 from store.database import Connection
-from store.runs import Stored
+from store.runs import ledger, runs, stages, workers
+from store.runs.runs import StoredRun
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
@@ -21,15 +21,15 @@ Figures = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 @pytest.fixture
-def metrics(services: Services) -> Metrics:
+def metrics(ctx: ApiContext) -> Metrics:
     """Figures that are read anew each time."""
-    return Metrics(services.database, kept_s=0)
+    return Metrics(ctx.database, kept_s=0)
 
 
 @pytest.fixture
-async def stored(services: Services) -> Stored:
+async def stored(ctx: ApiContext) -> StoredRun:
     """A run of three jobs of two stages."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         return await runs.store(connection, new_run(("1", "2", "3"), stages=("extract", "embed")))
 
 
@@ -63,8 +63,8 @@ async def call(connection: Connection, attempt_id: int, *, is_reused: bool) -> N
     await ledger.use(connection, attempt_id, kept.call_id, "score", is_reused=is_reused)
 
 
-async def test_the_depth_and_age_of_queues(services: Services, metrics: Metrics, stored: Stored) -> None:
-    async with services.database.connection() as connection:
+async def test_the_depth_and_age_of_queues(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
+    async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
         await connection.execute(
             "UPDATE stage_run SET enq_at = now() - interval '90 seconds' WHERE job_id = $1", stored.job_ids[1]
@@ -80,9 +80,9 @@ async def test_the_depth_and_age_of_queues(services: Services, metrics: Metrics,
 
 
 async def test_a_message_that_was_sent_again_does_not_make_a_stage_younger(
-    services: Services, metrics: Metrics, stored: Stored
+    ctx: ApiContext, metrics: Metrics, stored: StoredRun
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await connection.execute("UPDATE job SET created_at = now() - interval '2 hours'")
         await connection.execute("UPDATE stage_run SET enq_n = 3, enq_at = now() WHERE status = 'ready'")
 
@@ -91,15 +91,15 @@ async def test_a_message_that_was_sent_again_does_not_make_a_stage_younger(
     assert age is not None and 7200 <= age < 7260
 
 
-async def test_a_stage_that_may_not_start_yet_is_not_due(services: Services, metrics: Metrics, stored: Stored) -> None:
-    async with services.database.connection() as connection:
+async def test_a_stage_that_may_not_start_yet_is_not_due(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
+    async with ctx.database.connection() as connection:
         await connection.execute("UPDATE stage_run SET not_before = now() + interval '1 hour' WHERE status = 'ready'")
 
     assert figure(parsed(await metrics.text()), "ragq_queue_depth", stage="extract") == 0
 
 
-async def test_jobs_leases_and_workers(services: Services, metrics: Metrics, stored: Stored) -> None:
-    async with services.database.connection() as connection:
+async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
+    async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
         await stages.claim(connection, stored.job_ids[1], "extract", "w", 60)
         await stages.claim(connection, stored.job_ids[2], "extract", "w", 0)
@@ -115,9 +115,9 @@ async def test_jobs_leases_and_workers(services: Services, metrics: Metrics, sto
     assert figure(figures, "ragq_workers") == 1
 
 
-async def test_seconds_of_stages_by_outcome(services: Services, metrics: Metrics, stored: Stored) -> None:
+async def test_seconds_of_stages_by_outcome(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
     await metrics.text()
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         for job_id, seconds in zip(stored.job_ids[:2], (0.25, 3.5), strict=True):
             await take(connection, job_id, "extract", committing({"quotes": {}}))
             await lasted(connection, job_id, "extract", seconds)
@@ -138,9 +138,9 @@ async def test_seconds_of_stages_by_outcome(services: Services, metrics: Metrics
     assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="failed") == 1
 
 
-async def test_calls_and_tokens_that_were_paid(services: Services, metrics: Metrics, stored: Stored) -> None:
+async def test_calls_and_tokens_by_cache(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
     await metrics.text()
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         for job_id, is_reused in zip(stored.job_ids[:2], (False, True), strict=True):
             claim = await stages.claim(connection, job_id, "extract", "w", 60)
             assert claim is not None
@@ -149,18 +149,18 @@ async def test_calls_and_tokens_that_were_paid(services: Services, metrics: Metr
     text = await metrics.text()
 
     figures = parsed(text)
-    assert figure(figures, "ragq_llm_calls_total", model="small", cost="paid") == 1
-    assert figure(figures, "ragq_llm_calls_total", model="small", cost="reused") == 1
+    assert figure(figures, "ragq_llm_calls_total", model="small", cache="miss") == 1
+    assert figure(figures, "ragq_llm_calls_total", model="small", cache="hit") == 1
     assert figure(figures, "ragq_llm_tokens_total", model="small", direction="prompt") == 70
     assert figure(figures, "ragq_llm_tokens_total", model="small", direction="reply") == 3
     assert b"said" not in text
 
 
 async def test_what_was_counted_stays_when_its_rows_are_deleted(
-    services: Services, metrics: Metrics, stored: Stored
+    ctx: ApiContext, metrics: Metrics, stored: StoredRun
 ) -> None:
     await metrics.text()
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
         await metrics.text()
         await connection.execute("DELETE FROM run WHERE id = $1", stored.run_id)
@@ -172,10 +172,10 @@ async def test_what_was_counted_stays_when_its_rows_are_deleted(
 
 
 async def test_each_attempt_is_counted_once_however_long_it_takes(
-    services: Services, metrics: Metrics, stored: Stored
+    ctx: ApiContext, metrics: Metrics, stored: StoredRun
 ) -> None:
     slow, quick, later = stored.job_ids
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         held = await stages.claim(connection, slow, "extract", "w", 60)
         assert held is not None
         await metrics.text()
@@ -197,9 +197,9 @@ async def test_each_attempt_is_counted_once_however_long_it_takes(
 
 
 async def test_what_happened_before_the_first_reading_is_not_counted(
-    services: Services, metrics: Metrics, stored: Stored
+    ctx: ApiContext, metrics: Metrics, stored: StoredRun
 ) -> None:
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
 
     assert (
@@ -222,9 +222,9 @@ async def test_requests_are_timed_by_route_and_by_nothing_that_a_client_sent(cli
     assert "secret" not in reply.text
 
 
-async def test_the_database_is_read_once_in_ten_seconds(client: httpx.AsyncClient, services: Services) -> None:
+async def test_the_database_is_read_once_in_ten_seconds(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     first = parsed((await client.get("/metrics")).content)
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await runs.store(connection, new_run(("1",)))
 
     assert figure(parsed((await client.get("/metrics")).content), "ragq_queue_depth", stage="extract") == 0

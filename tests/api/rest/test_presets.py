@@ -133,12 +133,12 @@ async def test_a_preset_that_is_not_there_is_a_problem(client: httpx.AsyncClient
 async def test_the_description_of_the_api_has_the_range_of_every_value(client: httpx.AsyncClient) -> None:
     schemas = (await client.get("/openapi.json")).json()["components"]["schemas"]
 
-    told = {
+    messages = {
         f"{group}.{key}": schema
         for group, model in (("retrieval", "SomeRetrievalPreset"), ("augmentation", "SomeAugmentationPreset"))
         for key, schema in schemas[model]["properties"].items()
     }
-    assert told["augmentation.top_n_contexts"] | {"title": ""} == {
+    assert messages["augmentation.top_n_contexts"] | {"title": ""} == {
         "type": "integer",
         "minimum": 1,
         "maximum": 20,

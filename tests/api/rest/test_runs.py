@@ -5,22 +5,22 @@ from collections.abc import Awaitable, Callable
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import ApiContext
 from schemas.statuses import JobStatus
-from store import runs
-from store.runs import Stored
+from store.runs import runs
+from store.runs.runs import StoredRun
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
-MakeRun = Callable[..., Awaitable[Stored]]
+MakeRun = Callable[..., Awaitable[StoredRun]]
 
 
 @pytest.fixture
-def make_run(services: Services) -> MakeRun:
+def make_run(ctx: ApiContext) -> MakeRun:
     """Stores a run of one job per subject, of these stages."""
 
-    async def make(*subjects: str, stages: tuple[str, ...] = ("extract", "embed")) -> Stored:
-        async with services.database.connection() as connection:
+    async def make(*subjects: str, stages: tuple[str, ...] = ("extract", "embed")) -> StoredRun:
+        async with ctx.database.connection() as connection:
             return await runs.store(connection, new_run(subjects, stages=stages), always_new=True)
 
     return make
@@ -38,10 +38,10 @@ async def test_runs_are_listed_newest_first_and_in_pages(client: httpx.AsyncClie
 
 
 async def test_a_run_shows_its_jobs_with_stages_and_errors(
-    client: httpx.AsyncClient, services: Services, make_run: MakeRun
+    client: httpx.AsyncClient, ctx: ApiContext, make_run: MakeRun
 ) -> None:
     stored = await make_run("316", "317")
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
         await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
 
@@ -49,7 +49,7 @@ async def test_a_run_shows_its_jobs_with_stages_and_errors(
 
     assert found["run"]["states"] == {"running": 1, "failed": 1}
     assert (found["progress"]["stages_done"], found["progress"]["stages"]) == (1, 4)
-    assert found["progress"]["is_at_rest"] is False
+    assert found["progress"]["is_idle"] is False
     going_on, failed = found["jobs"]
     assert [stage["status"] for stage in going_on["stages"]] == ["done", "ready"]
     assert (failed["job_id"], failed["subject"], failed["status"]) == (stored.job_ids[1], "317", "failed")
@@ -63,10 +63,10 @@ async def test_a_run_shows_its_jobs_with_stages_and_errors(
 
 
 async def test_the_jobs_of_a_run_come_in_pages_and_by_state(
-    client: httpx.AsyncClient, services: Services, make_run: MakeRun
+    client: httpx.AsyncClient, ctx: ApiContext, make_run: MakeRun
 ) -> None:
     stored = await make_run("1", "2", "3")
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
     address = f"/runs/{stored.run_id}"
 
@@ -80,8 +80,8 @@ async def test_the_jobs_of_a_run_come_in_pages_and_by_state(
     assert second["run"]["jobs"] == 3
 
 
-async def test_the_settings_of_a_run_say_where_they_came_from(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_the_settings_of_a_run_say_where_they_came_from(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         frozen = {"MODEL_TEMPERATURE": {"value": 0.0, "source": "default"}}
         run = runs.NewRun(
             kind="query", profile="demo", settings=frozen, settings_hash="s", request={}, version="0", jobs=[]
@@ -103,9 +103,9 @@ async def test_what_is_no_run_is_refused(client: httpx.AsyncClient, path: str) -
     assert (await client.get(path)).status_code == 422
 
 
-async def test_a_failed_run_is_retried_once(client: httpx.AsyncClient, services: Services, make_run: MakeRun) -> None:
+async def test_a_failed_run_is_retried_once(client: httpx.AsyncClient, ctx: ApiContext, make_run: MakeRun) -> None:
     stored = await make_run("316", "317")
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
 
     retried = await client.post(f"/runs/{stored.run_id}/retry")
@@ -116,7 +116,7 @@ async def test_a_failed_run_is_retried_once(client: httpx.AsyncClient, services:
 
 
 async def test_a_run_is_paused_resumed_and_cancelled(
-    client: httpx.AsyncClient, services: Services, make_run: MakeRun
+    client: httpx.AsyncClient, ctx: ApiContext, make_run: MakeRun
 ) -> None:
     stored = await make_run("316")
     address = f"/runs/{stored.run_id}"

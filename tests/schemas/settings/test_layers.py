@@ -1,12 +1,14 @@
 from pathlib import Path
 
-from schemas.settings.layers import Given, Layer, Source, file_layer, given_in, outside_layers
+from schemas.settings.layers import Given, Layer, SettingSource, file_layer, given_in, outside_layers
 from schemas.settings.model import ModelSettings
 
 
 def test_a_later_layer_wins() -> None:
-    low = Layer(Source.FILE, "file .env", {"MODEL_JUDGE_MODEL": "low", "MODEL_EMBEDDING_MODEL": "low"})
-    high = Layer(Source.ENVIRONMENT, "environment", {"MODEL_JUDGE_MODEL": "high", "MODEL_PLANE": "other program"})
+    low = Layer(SettingSource.FILE, "file .env", {"MODEL_JUDGE_MODEL": "low", "MODEL_EMBEDDING_MODEL": "low"})
+    high = Layer(
+        SettingSource.ENVIRONMENT, "environment", {"MODEL_JUDGE_MODEL": "high", "MODEL_PLANE": "other program"}
+    )
 
     assert given_in([low, high], ModelSettings) == {
         "MODEL_JUDGE_MODEL": Given("high", high),
@@ -24,7 +26,7 @@ def test_a_file_is_read_as_python_dotenv_reads_it(tmp_path: Path) -> None:
     path = tmp_path / ".env"
     path.write_text("\ufeff# models\nexport A='one # two' # three\nB=${A}!\nC=\nD\n", encoding="utf-8")
 
-    layer = Layer(Source.FILE, f"file {path}", {"A": "one # two", "B": "one # two!", "C": "", "D": ""})
+    layer = Layer(SettingSource.FILE, f"file {path}", {"A": "one # two", "B": "one # two!", "C": "", "D": ""})
     assert file_layer(path) == (layer, [])
 
 
@@ -33,7 +35,7 @@ def test_a_broken_line_is_named_by_its_number_and_not_shown(tmp_path: Path) -> N
     path.write_text("A=1\nKEY 'sk-secret\nB=2\n")
 
     assert file_layer(path) == (
-        Layer(Source.FILE, f"file {path}", {"A": "1", "B": "2"}),
+        Layer(SettingSource.FILE, f"file {path}", {"A": "1", "B": "2"}),
         [f"file {path}, line 2 is not of the form NAME=VALUE."],
     )
 
@@ -41,7 +43,7 @@ def test_a_broken_line_is_named_by_its_number_and_not_shown(tmp_path: Path) -> N
 def test_a_missing_file_is_an_empty_layer(tmp_path: Path) -> None:
     path = tmp_path / ".env"
 
-    assert file_layer(path) == (Layer(Source.FILE, f"file {path}", {}), [])
+    assert file_layer(path) == (Layer(SettingSource.FILE, f"file {path}", {}), [])
 
 
 def test_an_unreadable_file_is_a_problem(tmp_path: Path) -> None:
@@ -59,4 +61,4 @@ def test_the_file_is_passed_over_while_testing(tmp_path: Path) -> None:
 
     sources = [layer.source for layer in outside_layers({"TESTING": "1"}, path)[0]]
 
-    assert sources == [Source.ENVIRONMENT]
+    assert sources == [SettingSource.ENVIRONMENT]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import Refused
-from schemas.settings.layers import Source
+from schemas.settings.layers import SettingSource
 from schemas.settings.process import ProcessSettings, effective_process
 
 
@@ -36,8 +36,8 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     process = effective_process({"OLLAMA_HOST": "environment"}, file)
 
     assert (process.settings.ollama_host, process.settings.redis_url) == ("environment", "redis://file")
-    given = {name: source for name, source in process.sources.items() if source != Source.DEFAULT}
-    assert given == {"OLLAMA_HOST": Source.ENVIRONMENT, "REDIS_URL": Source.FILE}
+    given = {name: source for name, source in process.sources.items() if source != SettingSource.DEFAULT}
+    assert given == {"OLLAMA_HOST": SettingSource.ENVIRONMENT, "REDIS_URL": SettingSource.FILE}
 
 
 def test_a_heartbeat_needs_room_in_the_lease() -> None:

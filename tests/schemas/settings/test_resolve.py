@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from schemas.settings.layers import Source
+from schemas.settings.layers import SettingSource
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RUN_SETTINGS, RunSettings, settings_hash
@@ -21,14 +21,14 @@ def problems(**asked: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("given", "value", "source"),
     [
-        ("", 2, Source.DEFAULT),
-        ("profile", 3, Source.PROFILE),
-        ("profile file", 4, Source.FILE),
-        ("profile file environment", 5, Source.ENVIRONMENT),
-        ("profile file environment option", 6, Source.OPTION),
+        ("", 2, SettingSource.DEFAULT),
+        ("profile", 3, SettingSource.PROFILE),
+        ("profile file", 4, SettingSource.FILE),
+        ("profile file environment", 5, SettingSource.ENVIRONMENT),
+        ("profile file environment option", 6, SettingSource.OPTION),
     ],
 )
-def test_each_layer_wins_over_those_below(given: str, value: int, source: Source, tmp_path: Path) -> None:
+def test_each_layer_wins_over_those_below(given: str, value: int, source: SettingSource, tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text(f"{TOP_K}=4\n")
 
@@ -86,7 +86,7 @@ def test_profiles_name_only_settings_of_a_run() -> None:
 def test_the_demo_profile_runs_on_the_packaged_models() -> None:
     settings = resolve(profile="demo", environment={})
 
-    from_profile = {name for name, source in settings.sources.items() if source == Source.PROFILE}
+    from_profile = {name for name, source in settings.sources.items() if source == SettingSource.PROFILE}
     assert {name: settings.run.values()[name] for name in from_profile} == {
         "EMBEDDING_BACKEND": "huggingface",
         "EMBEDDING_DIMENSION": 384,

@@ -46,7 +46,7 @@ def test_one_author_may_be_called_so() -> None:
     ("front_matter", "message"),
     [
         ("title: Tea\nyear: [", "works/green-tea.md:3: the front matter is not YAML"),
-        ("just words", "works/green-tea.md:1: the front matter is no list"),
+        ("just words", "works/green-tea.md:1: the front matter is not a list"),
         ("year: soon", "works/green-tea.md: its front matter cannot be used: year: Input should be a valid integer"),
         ("title: {a: b}", "works/green-tea.md: its front matter cannot be used: title: Input should be a valid string"),
     ],

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.values.corpora import CutChunk, VectorStatus
+from schemas.statuses import VectorStatus
+from schemas.values.corpora import CutChunk
 from stages.corpora.blocks import BlockKind, read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.lines import lines_of, passage

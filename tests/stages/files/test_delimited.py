@@ -1,15 +1,15 @@
-from schemas.values.interviews import Problem
-from stages.files.delimited import Row, Separator, parse_rows
+from schemas.values.interviews import FileProblem
+from stages.files.delimited import DelimitedRow, Separator, parse_rows
 from stages.files.problems import Parsed
 
 
-def problems_of(data: bytes, separator: Separator = Separator.COMMA) -> tuple[Problem, ...]:
+def problems_of(data: bytes, separator: Separator = Separator.COMMA) -> tuple[FileProblem, ...]:
     return parse_rows(data, file="a.csv", separator=separator, columns=("id", "word")).problems
 
 
 def test_lines_are_counted_with_the_header_and_blank_lines() -> None:
     parsed = parse_rows(b"id,word\n\n1,a\n,\n2,b\n", file="a.csv", separator=Separator.COMMA, columns=("id", "word"))
-    assert parsed == Parsed((Row(3, {"id": "1", "word": "a"}), Row(5, {"id": "2", "word": "b"})))
+    assert parsed == Parsed((DelimitedRow(3, {"id": "1", "word": "a"}), DelimitedRow(5, {"id": "2", "word": "b"})))
 
 
 def test_a_stray_double_quote_in_tabs_swallows_no_row() -> None:
@@ -20,12 +20,14 @@ def test_a_stray_double_quote_in_tabs_swallows_no_row() -> None:
 
 def test_a_byte_order_mark_and_windows_line_ends_are_tolerated() -> None:
     data = b"\xef\xbb\xbfid,word\r\n1,a\r\n"
-    assert parse_rows(data, file="a.csv", separator=Separator.COMMA, columns=("id",)).value == (Row(2, {"id": "1"}),)
+    assert parse_rows(data, file="a.csv", separator=Separator.COMMA, columns=("id",)).value == (
+        DelimitedRow(2, {"id": "1"}),
+    )
 
 
 def test_unknown_columns_are_left_out_and_short_rows_filled() -> None:
     rows = parse_rows(b"age,id,word\n9,1\n", file="a.csv", separator=Separator.COMMA, columns=("id", "word")).value
-    assert rows == (Row(2, {"id": "1", "word": ""}),)
+    assert rows == (DelimitedRow(2, {"id": "1", "word": ""}),)
 
 
 def test_missing_columns_name_those_that_are_there() -> None:
@@ -51,7 +53,7 @@ def test_a_column_that_stands_twice_is_a_problem() -> None:
 def test_every_bad_row_is_reported_with_its_line() -> None:
     assert [(problem.line, problem.found) for problem in problems_of(b"id,word\n1,a,b\n2,a\n3,\0\n")] == [
         (2, "has 3 cells under 2 columns"),
-        (4, "holds a NUL character, which Postgres cannot store"),
+        (4, "contains a NUL character, which Postgres cannot store"),
     ]
 
 

@@ -1,10 +1,10 @@
 import pytest
 
-from schemas.values.interviews import Problem
+from schemas.values.interviews import FileProblem
 from stages.files.problems import Parsed, ProblemsFound, accept
 
-FIRST = Problem(file="a.csv", line=3, found="is odd", what_to_do="make it even")
-SECOND = Problem(file="b.csv", line=None, found="is not UTF-8", what_to_do="save it as UTF-8")
+FIRST = FileProblem(file="a.csv", line=3, found="is odd", what_to_do="make it even")
+SECOND = FileProblem(file="b.csv", line=None, found="is not UTF-8", what_to_do="save it as UTF-8")
 
 
 def test_what_has_no_problem_is_accepted() -> None:

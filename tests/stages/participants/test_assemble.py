@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from schemas.errors import EmptyTranscriptError
 from schemas.values.participants import Reference, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.assemble import assemble_prompt, similarity_statistics
+from stages.participants.assemble import similarity_statistics
 from stages.participants.score_prompt import SeverityMode, prompt_hash
+from tests.stages.at_defaults import assemble_prompt
 from tests.stages.participants.builders import reference
 
 TRANSCRIPT = "Ellie: how are you\nParticipant: {tired} & 100% <laughter>"

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.participants.chunking import chunk_transcript, window_starts
+from stages.participants.chunking import window_starts
+from tests.stages.at_defaults import chunk_transcript
 
 
 @pytest.mark.parametrize(

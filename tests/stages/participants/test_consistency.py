@@ -8,15 +8,15 @@ from schemas.errors import LLMTimeoutError, ScoringRetriesExhausted
 from schemas.values.chat import ChatCall
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Consistency, ParticipantScores
-from stages.participants.assemble import assemble_prompt
-from stages.participants.consistency import chosen_sample, consistency_of, score_by_consistency
+from stages.participants.consistency import chosen_sample, consistency_of
 from stages.participants.score import ScoringPlan
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import assemble_prompt, score_by_consistency, scoring_plan
 from tests.stages.participants.builders import evidence
 from tests.stages.participants.score_replies import ANSWER, reply_of
 
 PROMPT = assemble_prompt("Participant: I sleep badly", {}, {})
-PLAN = ScoringPlan(model="scorer", timeout_s=9, retries=0)
+PLAN = scoring_plan(model="scorer", timeout_s=9, retries=0)
 UNUSABLE = "I can't."
 
 

@@ -8,16 +8,17 @@ import pytest
 from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, LLMTimeoutError
 from schemas.values.participants import EmbeddedEvidence
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.embed import Embedded, embed_evidence
+from stages.participants.embed import EvidenceVectors
 from stages.ports import Vectors
 from tests.fakes.embedder import FakeEmbedder
+from tests.stages.at_defaults import embed_evidence
 from tests.stages.participants.builders import evidence
 
 VECTORS = {"I can't sleep\nup at three": [3, 4, 12], "worn out": [0, 2, 1]}
 EVIDENCE = evidence({PHQ8Item.TIRED: ("worn out",), PHQ8Item.SLEEP: ("I can't sleep", "up at three")})
 
 
-async def embed(embedder: FakeEmbedder, *, batch: bool = True) -> Embedded:
+async def embed(embedder: FakeEmbedder, *, batch: bool = True) -> EvidenceVectors:
     return await embed_evidence(EVIDENCE, embedder=embedder, dimension=2, timeout_s=300, batch=batch)
 
 

@@ -14,10 +14,10 @@ from schemas.errors import (
 from schemas.values.chat import ChatCall
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.extract import extract_evidence, extraction_call, given_evidence
 from stages.participants.extract_prompt import PROMPT_HASH
 from stages.participants.grounding import GroundingCheck
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import GROUNDING, extract_evidence, extraction_call, given_evidence
 
 TRANSCRIPT = "Ellie: how are you\nParticipant: I can't sleep\nParticipant: I'm worn out every day"
 
@@ -26,7 +26,7 @@ def replying(text: str) -> ScriptedChat:
     return ScriptedChat(lambda call: text)
 
 
-async def extract(chat: ScriptedChat, grounding: GroundingCheck | None = None) -> ExtractedEvidence:
+async def extract(chat: ScriptedChat, grounding: GroundingCheck = GROUNDING) -> ExtractedEvidence:
     return await extract_evidence(TRANSCRIPT, chat=chat, model="m", timeout_s=9, grounding=grounding)
 
 
@@ -47,10 +47,10 @@ async def test_one_call_gives_the_grounded_quotes_of_all_items() -> None:
 
 
 async def test_the_call_asks_for_json_about_the_whole_transcript_and_names_nobody_in_its_purpose() -> None:
-    call = extraction_call(TRANSCRIPT, model="m", timeout_s=9, temperature=0.5, max_tokens=70)
+    call = extraction_call(TRANSCRIPT, model="m", timeout_s=9, temperature=0.5)
 
     system, user = call.messages
-    assert (call.temperature, call.max_tokens, call.timeout_s, call.json_mode) == (0.5, 70, 9, True)
+    assert (call.temperature, call.timeout_s, call.json_mode) == (0.5, 9, True)
     assert (system.role, user.role, call.purpose) == ("system", "user", "extract evidence")
     assert TRANSCRIPT in user.content
     assert all(item.evidence_key in user.content for item in PHQ8Item)
@@ -93,7 +93,9 @@ async def test_hallucinated_evidence_is_empty_and_counted() -> None:
 
 async def test_hallucinated_evidence_raises_where_asked() -> None:
     with pytest.raises(EvidenceGroundingError):
-        await extract(replying('{"PHQ8_Sleep": ["made up"]}'), GroundingCheck(fail_on_all_rejected=True))
+        await extract(
+            replying('{"PHQ8_Sleep": ["made up"]}'), GROUNDING.model_copy(update={"fail_on_all_rejected": True})
+        )
 
 
 @pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone"), RuntimeError("broken")])

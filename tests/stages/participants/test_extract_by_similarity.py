@@ -7,10 +7,10 @@ import pytest
 from schemas.errors import EmptyTranscriptError, LLMTimeoutError, TranscriptError
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.extract_by_similarity import extract_by_similarity
 from stages.participants.item_descriptions import DESCRIPTIONS
 from stages.ports import Vectors
 from tests.fakes.embedder import FakeEmbedder
+from tests.stages.at_defaults import extract_by_similarity
 
 UTTERANCES = {
     "awake all night": [1, 0, 0],  # similarity to sleep: 1

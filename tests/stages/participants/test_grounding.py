@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 
 from schemas.errors import EvidenceGroundingError
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.grounding import GroundedQuotes, GroundingCheck, keep_grounded, normalise
+from stages.participants.grounding import GroundedQuotes, keep_grounded, normalise
+from tests.stages.at_defaults import GROUNDING
 
 TRANSCRIPT = "Ellie: how do you sleep\nParticipant: um I don’t sleep <laughter> at all\nParticipant: it’s been weeks"
-SUBSTRING = GroundingCheck()
-FUZZY = GroundingCheck(mode="fuzzy")
+
+SUBSTRING = GROUNDING
+FUZZY = SUBSTRING.model_copy(update={"mode": "fuzzy"})
 
 
 @pytest.mark.parametrize(
@@ -72,20 +74,22 @@ def test_rejected_quotes_are_counted_per_item() -> None:
 
 
 def test_with_the_check_off_everything_is_kept() -> None:
-    grounded = keep_grounded({PHQ8Item.SLEEP: ["invented"]}, TRANSCRIPT, GroundingCheck(enabled=False))
+    grounded = keep_grounded(
+        {PHQ8Item.SLEEP: ["invented"]}, TRANSCRIPT, SUBSTRING.model_copy(update={"enabled": False})
+    )
 
     assert grounded == GroundedQuotes({PHQ8Item.SLEEP: ("invented",)}, {})
 
 
 def test_all_rejected_raises_where_asked_without_showing_a_quote() -> None:
-    check = GroundingCheck(fail_on_all_rejected=True)
+    check = SUBSTRING.model_copy(update={"fail_on_all_rejected": True})
 
-    with pytest.raises(EvidenceGroundingError, match=r"^None of 2 extracted quotes stands in the transcript\.$"):
+    with pytest.raises(EvidenceGroundingError, match=r"^None of 2 extracted quotes is in the transcript\.$"):
         keep_grounded({PHQ8Item.SLEEP: ["invented", "made up"]}, TRANSCRIPT, check)
 
 
 def test_no_quote_at_all_is_no_failure() -> None:
-    check = GroundingCheck(fail_on_all_rejected=True)
+    check = SUBSTRING.model_copy(update={"fail_on_all_rejected": True})
 
     assert keep_grounded({PHQ8Item.SLEEP: []}, TRANSCRIPT, check) == GroundedQuotes({PHQ8Item.SLEEP: ()}, {})
 

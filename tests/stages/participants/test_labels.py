@@ -1,6 +1,6 @@
 import pytest
 
-from schemas.values.interviews import Labels, Problem
+from schemas.values.interviews import FileProblem, Labels
 from schemas.values.phq8 import PHQ8Item
 from stages.files.problems import Parsed
 from stages.participants.labels import (
@@ -18,7 +18,7 @@ def read(*rows: str, patch: bool = False) -> Parsed[tuple[Labels, ...]]:
     return parse_item_labels((HEADER + "\n".join(rows)).encode(), file="train.csv", patch_missing_items=patch)
 
 
-def found(problems: tuple[Problem, ...]) -> list[tuple[int | None, str]]:
+def found(problems: tuple[FileProblem, ...]) -> list[tuple[int | None, str]]:
     return [(problem.line, problem.found) for problem in problems]
 
 
@@ -33,7 +33,7 @@ def test_whole_numbers_may_be_written_as_floats() -> None:
 
 def test_one_blank_item_is_a_problem_that_tells_its_value() -> None:
     (problem,) = read("319,1,10,0,1,2,,3,1,0,1,0").problems
-    assert problem == Problem(
+    assert problem == FileProblem(
         file="train.csv",
         line=2,
         found="PHQ8_Sleep is blank; the score minus the other items is 2",

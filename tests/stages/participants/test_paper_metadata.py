@@ -38,7 +38,7 @@ def test_other_ids_and_sizes_than_in_the_csvs_are_problems() -> None:
     ("data", "what"),
     [
         (b"{}", "participant_ids: Field required"),
-        (b"{", "the file: Invalid JSON: EOF while parsing an object at line 1 column 1"),
+        (b"{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
     ],
 )
 def test_a_description_that_cannot_be_read_is_a_problem(data: bytes, what: str) -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.deduplicate import by_place
-from stages.participants.rerank import Guarded, guard_references, rank_references
+from stages.participants.rerank import Guarded, guard_references
+from tests.stages.at_defaults import rank_references
 from tests.stages.participants.builders import reference
 
 GOOD = reference("good", chunk_id=1, similarity=0.9)

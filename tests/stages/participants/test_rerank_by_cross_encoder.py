@@ -5,8 +5,8 @@ import pytest
 from schemas.errors import LLMTimeoutError, ReferenceTextError, RerankError
 from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder
 from tests.fakes.pair_scorer import FakePairScorer
+from tests.stages.at_defaults import rerank_by_cross_encoder
 from tests.stages.participants.builders import evidence, reference
 
 SLEEP = PHQ8Item.SLEEP

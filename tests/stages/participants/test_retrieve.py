@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceLeakError
 from schemas.values.participants import EmbeddedEvidence, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.retrieve import retrieve_references
 from stages.ports import ReferenceSearch
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
+from tests.stages.at_defaults import retrieve_references
 from tests.stages.participants.builders import reference
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
@@ -71,7 +71,7 @@ async def test_a_search_that_gives_the_tested_participant_is_caught() -> None:
         ) -> list[tuple[Reference, ...]]:
             return [(reference(chunk_id=exclude_participant),)]
 
-    with pytest.raises(ReferenceLeakError, match="Reference index 7 gave chunks of participant 300, who is under test"):
+    with pytest.raises(ReferenceLeakError, match="Reference index 7 returned chunks of participant 300"):
         await retrieve(Leaky(), PHQ8Item.SLEEP)
 
 

@@ -10,17 +10,17 @@ from schemas.values.participants import AssembledPrompt, EvidenceExtractor, Simi
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ItemScore, NAReason, ParticipantScores, ReaskReason
 from stages.failures import FailureCategory, categorise
-from stages.participants.assemble import assemble_prompt
 from stages.participants.score import ScoringPlan, score_participant, scoring_call
 from stages.participants.score_schema import score_json_schema
 from stages.participants.totals import totals_of
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import assemble_prompt, scoring_plan
 from tests.stages.participants.builders import evidence, reference
 from tests.stages.participants.score_replies import ANSWER, reply_of
 
 PROMPT = assemble_prompt("Participant: I sleep badly", {PHQ8Item.SLEEP: (reference("chunk"),)}, {1: "chunk"})
 EVIDENCE = evidence({PHQ8Item.SLEEP: ("I sleep badly", "badly"), PHQ8Item.TIRED: ("tired",)})
-PLAN = ScoringPlan(model="scorer", timeout_s=9)
+PLAN = scoring_plan(model="scorer", timeout_s=9)
 NOTHING = SimilarityStatistics(count=0, mean=None, maximum=None)
 
 
@@ -67,10 +67,10 @@ async def test_reasons_for_na_are_left_out_when_nobody_wants_them() -> None:
 async def test_the_call_is_the_assembled_prompt() -> None:
     chat = replying(reply_of())
 
-    await score(chat, replace(PLAN, temperature=0.5, max_tokens=70))
+    await score(chat, replace(PLAN, temperature=0.5))
 
     assert chat.calls == [
-        ChatCall(model="scorer", messages=PROMPT.messages, temperature=0.5, max_tokens=70, timeout_s=9, purpose="score")
+        ChatCall(model="scorer", messages=PROMPT.messages, temperature=0.5, timeout_s=9, purpose="score")
     ]
 
 
@@ -130,7 +130,7 @@ async def test_repairs_of_the_used_reply_are_recorded() -> None:
 
 
 async def test_a_reply_that_was_cut_off_is_asked_for_again() -> None:
-    with pytest.raises(ScoringRetriesExhausted, match="2 re-asks did not help; the last time it was cut off") as caught:
+    with pytest.raises(ScoringRetriesExhausted, match="2 retries did not help; the last time it was cut off") as caught:
         await score(replying(*[reply_of()] * 3, stop_reason="length"), replace(PLAN, retries=2))
 
     assert isinstance(caught.value.__cause__, LLMResponseParseError)

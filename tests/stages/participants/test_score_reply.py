@@ -33,7 +33,7 @@ def test_the_object_is_found_behind_tags_fences_and_words(reply: str, expected: 
 
 
 @pytest.mark.parametrize(
-    ("reply", "rungs"),
+    ("reply", "repairs"),
     [
         (BODY, ()),
         (reply_of(), ()),
@@ -43,10 +43,10 @@ def test_the_object_is_found_behind_tags_fences_and_words(reply: str, expected: 
         (BODY.replace('"score": 2', "score: 2"), ("json_repair_fallback",)),
     ],
 )
-def test_a_reply_is_read_by_the_ladder_and_its_rungs_are_told(reply: str, rungs: tuple[str, ...]) -> None:
+def test_a_reply_is_read_by_the_ladder_and_its_rungs_are_told(reply: str, repairs: tuple[str, ...]) -> None:
     parsed = parse_scores(reply, severity_mode="strict")
 
-    assert parsed.rungs == rungs
+    assert parsed.repairs == repairs
     assert parsed.answers == parse_scores(BODY, severity_mode="strict").answers
 
 

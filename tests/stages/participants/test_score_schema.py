@@ -120,7 +120,7 @@ def test_all_violations_are_told_at_once_and_without_the_reply() -> None:
 @pytest.mark.parametrize("mode", ["strict", "infer"])
 def test_the_schema_allows_what_is_asked_for_and_what_it_allows_is_read(mode: Any) -> None:
     extra = INFERRED if mode == "infer" else {}
-    schema = Draft202012Validator(score_json_schema(mode))
+    schema = Draft202012Validator(score_json_schema(mode, max_text_chars=None))
     whole = {item.evidence_key: ANSWER | extra for item in PHQ8Item}
     unscored = {item.evidence_key: ANSWER | extra | {"score": "N/A", "confidence": None} for item in PHQ8Item}
 

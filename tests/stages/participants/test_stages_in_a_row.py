@@ -8,16 +8,18 @@ import numpy as np
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.assemble import assemble_prompt
-from stages.participants.embed import embed_evidence
-from stages.participants.extract_by_similarity import extract_by_similarity
 from stages.participants.item_descriptions import DESCRIPTIONS
-from stages.participants.rerank import rank_references
-from stages.participants.retrieve import retrieve_references
-from stages.participants.validate import validate_references
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
+from tests.stages.at_defaults import (
+    assemble_prompt,
+    embed_evidence,
+    extract_by_similarity,
+    rank_references,
+    retrieve_references,
+    validate_references,
+)
 
 StoredValue = TypeVar("StoredValue", bound=Value)
 

@@ -19,10 +19,11 @@ from schemas.values.participants import (
 )
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.verdicts import Decision
-from stages.participants.validate import keep_all, validate_references, verdict_call
+from stages.participants.validate import keep_all
 from stages.participants.validate_prompt import PROMPT_HASH
 from stages.replies.verdict import VERDICT_JSON_SCHEMA
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import reference_verdict_call, validate_references
 from tests.stages.participants.builders import evidence, ranked, reference
 
 INJECTIONS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "prompt_injection" / "bipia_attacks.jsonl"
@@ -130,7 +131,7 @@ async def test_each_call_is_about_one_reference_at_temperature_zero() -> None:
 
     await validate(sleep(unscored), chat)
 
-    expected = verdict_call(
+    expected = reference_verdict_call(
         PHQ8Item.SLEEP,
         1,
         model="judge",
@@ -176,18 +177,17 @@ async def test_a_verdict_that_was_cut_off_raises() -> None:
         await validate(sleep(FIRST), ScriptedChat(lambda call: '{"decision": "accept"}', stop_reason="length"))
 
 
-@pytest.mark.parametrize("concurrency", [1, 4])
 @pytest.mark.parametrize(
     "error", [LLMTimeoutError(9), LLMError("no such model"), RuntimeError("broken"), ConnectionResetError("gone")]
 )
-async def test_validator_errors_propagate(error: Exception, concurrency: int) -> None:
+async def test_validator_errors_propagate(error: Exception) -> None:
     chat = ScriptedChat(raising(error))
 
     with pytest.raises(type(error)) as caught:
-        await validate(ranked(dict.fromkeys(PHQ8Item, (FIRST, SECOND))), chat, concurrency=concurrency)
+        await validate(ranked(dict.fromkeys(PHQ8Item, (FIRST, SECOND))), chat)
 
     assert caught.value is error
-    assert len(chat.calls) <= concurrency
+    assert len(chat.calls) == 1
 
 
 def raising(error: Exception) -> Callable[[ChatCall], str]:
@@ -197,16 +197,16 @@ def raising(error: Exception) -> Callable[[ChatCall], str]:
     return fail
 
 
-async def test_cancellation_propagates_and_ends_the_calls_under_way() -> None:
+async def test_cancellation_propagates_and_ends_the_call_under_way() -> None:
     chat = Hanging(lambda call: "")
-    walk = asyncio.create_task(validate(ranked(dict.fromkeys(PHQ8Item, (FIRST,))), chat, concurrency=3))
+    walk = asyncio.create_task(validate(ranked(dict.fromkeys(PHQ8Item, (FIRST,))), chat))
     await asyncio.sleep(0.01)
 
     walk.cancel()
 
     with pytest.raises(asyncio.CancelledError):
         await walk
-    assert (len(chat.calls), chat.ended) == (3, 3)
+    assert (len(chat.calls), chat.ended) == (1, 1)
 
 
 class Hanging(ScriptedChat):
@@ -223,16 +223,6 @@ class Hanging(ScriptedChat):
         raise AssertionError
 
 
-async def test_judging_items_at_the_same_time_changes_nothing() -> None:
-    ranking = ranked(dict.fromkeys(PHQ8Item, (FIRST, SECOND, THIRD, FOURTH)))
-    by_content = ScriptedChat(lambda call: json.dumps({"decision": list(Decision)[sum(map(ord, call.purpose)) % 3]}))
-
-    one_by_one = await validate(ranking, by_content)
-    together = await validate(ranking, by_content, concurrency=5)
-
-    assert together.model_dump_json() == one_by_one.model_dump_json()
-
-
 @pytest.mark.parametrize("texts", [{}, {1: "another text"}])
 async def test_a_chunk_whose_text_is_not_the_ranked_one_raises_without_a_call(texts: dict[int, str]) -> None:
     chat = deciding()
@@ -246,7 +236,7 @@ async def test_a_chunk_whose_text_is_not_the_ranked_one_raises_without_a_call(te
 
 
 def test_long_passages_are_cut() -> None:
-    call = verdict_call(
+    call = reference_verdict_call(
         PHQ8Item.SLEEP, 1, model="m", evidence="e" * 70, reference="r" * 90, score=2, timeout_s=9, max_chars=50
     )
 
@@ -259,7 +249,9 @@ def test_long_passages_are_cut() -> None:
 def test_injected_instructions_stay_inside_the_fence() -> None:
     for line in INJECTIONS.read_text(encoding="utf-8").splitlines():
         attack = json.loads(line)["text"]
-        call = verdict_call(PHQ8Item.SLEEP, 1, model="m", evidence="e", reference=attack, score=2, timeout_s=9)
+        call = reference_verdict_call(
+            PHQ8Item.SLEEP, 1, model="m", evidence="e", reference=attack, score=2, timeout_s=9
+        )
         user = call.messages[1].content
         mark = user.split("<<< reference ")[1].split("\n")[0].split(" ")[0]
         inside = user.split(f"<<< reference {mark}\n")[1].split(f"\nreference {mark} >>>")[0]

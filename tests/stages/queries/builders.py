@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import FusedHit, Hit, Leg, QueryText, RankedList, RerankedChunk
-from stages.queries.candidates import Candidate
+from stages.queries.candidates import RankingCandidate
 
 
 def ranked_list(leg: Leg, *hits: tuple[int, float], text: QueryText = QueryText.ORIGINAL) -> RankedList:
@@ -77,7 +77,7 @@ def numbered_lines(count: int) -> Sequence[str]:
     return [f"line {number}" for number in range(1, count + 1)]
 
 
-def candidate(id_: int, content: str = "some content") -> Candidate:
+def candidate(id_: int, content: str = "some content") -> RankingCandidate:
     """A chunk that is to be ranked."""
     hit = FusedHit(chunk_id=id_, fused_score=0.0, dense_rank=None, lexical_rank=None)
-    return Candidate(chunk(id_, content), hit, content)
+    return RankingCandidate(chunk(id_, content), hit, content)

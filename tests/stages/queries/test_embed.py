@@ -52,7 +52,7 @@ async def test_without_expansion_the_question_alone_is_embedded() -> None:
 async def test_other_weights_than_the_corpus_was_embedded_with_are_refused_without_a_call() -> None:
     embedder = FakeEmbedder()
 
-    with pytest.raises(EmbeddingArtifactMismatchError, match="embedded by abcdef and model 'fake' is now digest of fa"):
+    with pytest.raises(EmbeddingArtifactMismatchError, match="weights abcdef, and model 'fake' now has digest of fa"):
         await embed(EXPANSION, embedder, digest="abcdef")
 
     assert embedder.calls == []
@@ -90,7 +90,7 @@ async def test_the_tokens_of_the_question_come_as_rows_of_length_1() -> None:
 async def test_tokens_by_other_weights_are_refused_without_a_call() -> None:
     embedder = FakeTokenEmbedder()
 
-    with pytest.raises(EmbeddingArtifactMismatchError, match="was embedded by another"):
+    with pytest.raises(EmbeddingArtifactMismatchError, match="was embedded with weights another"):
         await embed_question_tokens("Why?", embedder=embedder, dimension=8, digest="another digest", timeout_s=9)
 
     assert embedder.calls == []

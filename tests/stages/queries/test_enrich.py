@@ -1,7 +1,7 @@
 """Short chunks with the lines around them."""
 
-from stages.queries.enrich import enriched_content
 from stages.queries.works import WorkText
+from tests.stages.at_defaults import enriched_content
 from tests.stages.queries.builders import chunk, numbered_lines
 
 WORK = WorkText("Tea", "hash", numbered_lines(30))

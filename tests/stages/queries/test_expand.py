@@ -11,10 +11,11 @@ from jsonschema import Draft202012Validator
 from schemas.errors import ExpansionReplyError, LLMResponseParseError, LLMTimeoutError, TemplateError
 from schemas.values.chat import ChatCall
 from schemas.values.queries import Expansion, Intent, Origin
-from stages.queries.expand import expand_query, expansion_call, expansion_prompt, no_expansion, pasted_expansion
+from stages.queries.expand import expansion_prompt, no_expansion, pasted_expansion
 from stages.queries.expansion_reply import expansion_json_schema
 from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import expand_query, expansion_call
 
 REPLY: dict[str, Any] = {
     "queries": ["oxidation of tea leaves", "why black tea is dark", "enzymes in withered leaves"],
@@ -65,11 +66,11 @@ def test_b1_backticks_inside_a_string_end_no_fence() -> None:
     [
         ("", "Expecting value at line 1, column 1"),
         ("I cannot do that.", "Expecting value at line 1, column 1"),
-        (f"Sure! {JSON}", "text stands before the JSON object: Expecting value"),
+        (f"Sure! {JSON}", "there is text before the JSON object: Expecting value"),
         (f"{JSON} Anything else?", "Extra data at line 1"),
         (JSON[:-1], "Expecting ',' delimiter"),
         (f"```json\n{JSON[:-2]}", "Expecting ',' delimiter"),
-        (f"[{JSON}]", "text stands before the JSON object: expected a JSON object, found array"),
+        (f"[{JSON}]", "there is text before the JSON object: expected a JSON object, found array"),
         ("null", "expected a JSON object, found null"),
         ('{"intent": NaN}', "NaN is not JSON"),
         ('{"intent": "DEFINITION", "intent": "CRITIQUE"}', "a name occurs twice"),
@@ -97,8 +98,8 @@ def test_b1_a_broken_reply_is_an_error_that_says_what_is_wrong(reply: str, wrong
         ),
         ({"entities": {"a": 1}}, {"entities": "expected an array, found object"}),
         ({"entities": [""]}, {"entities": "entry 1 is blank"}),
-        ({"entities": ["a\0"]}, {"entities": "entry 1 holds characters that cannot be stored"}),
-        ({"note": "x"}, {"the object": "has 1 key that nobody asked for"}),
+        ({"entities": ["a\0"]}, {"entities": "entry 1 contains characters that cannot be stored"}),
+        ({"note": "x"}, {"the object": "has 1 unexpected key"}),
         (
             {"queries": 3, "entities": None},
             {"queries": "expected an array, found number", "entities": "expected an array, found null"},

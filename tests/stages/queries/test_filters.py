@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.queries.filters import drop_short
+from tests.stages.at_defaults import drop_short
 from tests.stages.queries.builders import chunk
 
 

@@ -5,13 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.values.queries import FusedHit, Leg, RankedList
-from stages.queries.fusion import FUSIONS, FusionSettings, fuse
+from stages.queries.fusion import FUSIONS, fuse
+from tests.stages.at_defaults import fusion_settings
 from tests.stages.queries.builders import dense, lexical, ranked_list
 
 
 def fused(*lists: RankedList, fusion: str = "rrf", **settings: float) -> dict[int, float]:
     """The fused scores, rounded, best first."""
-    hits = fuse(lists, fusion=fusion, settings=FusionSettings(**settings))  # type: ignore[arg-type]
+    hits = fuse(lists, fusion=fusion, settings=fusion_settings(**settings))  # type: ignore[arg-type]
     return {hit.chunk_id: round(hit.fused_score, 7) for hit in hits}
 
 
@@ -28,7 +29,7 @@ def test_b2_all_lists_weigh_the_same_and_k_is_a_setting() -> None:
 
 
 def test_b2_the_union_is_fused_and_ties_stay_in_first_seen_order_dense_first() -> None:
-    hits = fuse([dense(9, 4), lexical(1, 4)], fusion="rrf", settings=FusionSettings())
+    hits = fuse([dense(9, 4), lexical(1, 4)], fusion="rrf", settings=fusion_settings())
 
     assert hits == (
         FusedHit(chunk_id=4, fused_score=2 / 52, dense_rank=2, lexical_rank=2),
@@ -38,7 +39,7 @@ def test_b2_the_union_is_fused_and_ties_stay_in_first_seen_order_dense_first() -
 
 
 def test_ranks_are_the_best_over_the_lists_of_a_leg() -> None:
-    (hit, *_) = fuse([dense(1, 2), dense(2, 1), dense(3, 4, 1)], fusion="rrf", settings=FusionSettings())
+    (hit, *_) = fuse([dense(1, 2), dense(2, 1), dense(3, 4, 1)], fusion="rrf", settings=fusion_settings())
 
     assert (hit.chunk_id, hit.dense_rank, hit.lexical_rank) == (1, 1, None)
 
@@ -90,7 +91,7 @@ def test_equal_scores_say_nothing() -> None:
 
 def test_an_unknown_fusion_is_refused_with_those_that_exist() -> None:
     with pytest.raises(ValueError, match=r"no fusion 'borda'; there are rrf, zscore, minmax"):
-        fuse([], fusion="borda", settings=FusionSettings())
+        fuse([], fusion="borda", settings=fusion_settings())
 
 
 _IDS = st.lists(st.integers(1, 8), unique=True, max_size=6)
@@ -102,7 +103,7 @@ def test_every_found_chunk_is_fused_once_best_first(
 ) -> None:
     lists = [*(dense(*ids) for ids in dense_ids), *(lexical(*ids) for ids in texts)]
 
-    hits = fuse(lists, fusion=fusion, settings=FusionSettings())
+    hits = fuse(lists, fusion=fusion, settings=fusion_settings())
 
     scores = [hit.fused_score for hit in hits]
     assert scores == sorted(scores, reverse=True)
@@ -111,6 +112,6 @@ def test_every_found_chunk_is_fused_once_best_first(
 
 @given(st.sampled_from(sorted(FUSIONS)), _IDS, _IDS)
 def test_a_chunk_that_is_first_everywhere_is_first(fusion: str, dense_ids: list[int], text_ids: list[int]) -> None:
-    hits = fuse([dense(9, *dense_ids), lexical(9, *text_ids)], fusion=fusion, settings=FusionSettings())
+    hits = fuse([dense(9, *dense_ids), lexical(9, *text_ids)], fusion=fusion, settings=fusion_settings())
 
     assert hits[0].chunk_id == 9

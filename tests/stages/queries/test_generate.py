@@ -5,9 +5,10 @@ import pytest
 from schemas.errors import LLMResponseParseError, LLMTimeoutError
 from schemas.values.chat import ChatCall
 from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Origin, Source
-from stages.queries.generate import answer_call, generate_answer, pasted_answer
+from stages.queries.generate import pasted_answer
 from stages.texts.hashes import short_hash
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import answer_call, generate_answer
 
 AUGMENTED = AugmentedPrompt(
     prompt="Why? [S1] [S2]",

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.queries.mmr import passage_similarity, select_diverse
+from stages.queries.mmr import passage_similarity
 from stages.queries.normalise import Scores
+from tests.stages.at_defaults import select_diverse
 
 #: 0 and 1 are alike, 2 is like neither.
 TWINS: Scores = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.1], [0.1, 0.1, 1.0]])

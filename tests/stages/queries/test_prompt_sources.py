@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, ContextGroup, Expansion, Origin
-from stages.queries.augment import augment_prompt
 from stages.queries.prompt_sources import SourceText, source_texts
+from tests.stages.at_defaults import augment_prompt
 
 
 def augmented(*contents: str, query: str = "How?") -> AugmentedPrompt:

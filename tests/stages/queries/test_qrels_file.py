@@ -24,13 +24,13 @@ def test_the_files_of_trec_are_read() -> None:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("q1\td2", "has 2 columns and not 3"),
-        ("q1\td2\t1\tx", "has 4 columns and not 3"),
+        ("q1\td2", "has 2 columns instead of 3"),
+        ("q1\td2\t1\tx", "has 4 columns instead of 3"),
         ("q1\t\t1", "has a blank id"),
-        ("q1\td\0\t1", "holds a NUL character, which Postgres cannot store"),
-        ("q1\td2\tyes", "has a relevance that is no whole number"),
-        ("q1\td2\t0.5", "has a relevance that is no whole number"),
-        ("q1\td1\t0", "judges the query and the document of line 2 again"),
+        ("q1\td\0\t1", "contains a NUL character, which Postgres cannot store"),
+        ("q1\td2\tyes", "has a relevance that is not a whole number"),
+        ("q1\td2\t0.5", "has a relevance that is not a whole number"),
+        ("q1\td1\t0", "repeats the query and the document of line 2"),
     ],
 )
 def test_a_line_that_cannot_be_used_is_named(line: str, found: str) -> None:
@@ -46,7 +46,7 @@ def test_columns_without_a_header_are_refused_and_told_how() -> None:
     _, (problem,) = parse_qrels(b"q1\td1\t1\n", file="qrels.tsv")
 
     assert str(problem) == (
-        "qrels.tsv:1: has 3 columns and not 4; write a query, a document and a whole number: "
+        "qrels.tsv:1: has 3 columns instead of 4; write a query, a document and a whole number: "
         "a line of TREC, or query-id corpus-id score in TABs as the first line"
     )
 
@@ -54,4 +54,4 @@ def test_columns_without_a_header_are_refused_and_told_how() -> None:
 def test_an_empty_file_is_a_problem() -> None:
     _, problems = parse_qrels(b"\n", file="qrels.tsv")
 
-    assert [problem.found for problem in problems] == ["has no judgement"]
+    assert [problem.found for problem in problems] == ["is empty"]

@@ -9,10 +9,10 @@ import pytest
 from schemas.errors import ChunksGoneError, WorkChangedError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
-from stages.queries.candidates import Candidate
+from stages.queries.candidates import RankingCandidate
 from stages.queries.expand import no_expansion
-from stages.queries.rerank import rerank_chunks
 from stages.queries.works import WorkText
+from tests.stages.at_defaults import rerank_chunks
 from tests.stages.queries.builders import by_id, chunk, numbered_lines
 
 WORKS = {1: WorkText("Tea", "hash of tea", numbered_lines(30))}
@@ -27,7 +27,7 @@ class FixedRanker:
     name: str = "fixed"
     asked: list[tuple[str, list[str]]] = field(default_factory=list)
 
-    async def scores(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
         self.asked.append((query, [candidate.enriched_content for candidate in candidates]))
         return [self.by_id[candidate.chunk.id] for candidate in candidates]
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from schemas.values.queries import EmbeddedQuery, Expansion, Hit, Leg, Origin, QueryText, RankedList, RetrievedChunks
 from stages.ports import Vectors
 from stages.queries.embed import query_texts
-from stages.queries.retrieve import retrieve_chunks
+from tests.stages.at_defaults import retrieve_chunks
 
 EXPANSION = Expansion(origin=Origin.MODEL, queries=("black tea", "leaf enzymes"), hyde_answer="They oxidise.")
 TEXTS = tuple(kind for kind, _ in query_texts("Why?", EXPANSION))
@@ -40,26 +41,14 @@ def _hits(first: int, limit: int) -> list[Hit]:
     return [Hit(chunk_id=first + place, score=1 / (1 + place)) for place in range(limit)]
 
 
-async def retrieve(
-    search: CountingSearch, *, dense_limit: int = 19, lexical_limit: int = 5, top_k: int = 75
-) -> RetrievedChunks:
-    return await retrieve_chunks(
-        "Why?",
-        EXPANSION,
-        EMBEDDED,
-        VECTORS,
-        search=search,
-        corpus_id=5,
-        dense_limit=dense_limit,
-        lexical_limit=lexical_limit,
-        top_k=top_k,
-    )
+async def retrieve(search: CountingSearch, **options: Any) -> RetrievedChunks:
+    return await retrieve_chunks("Why?", EXPANSION, EMBEDDED, VECTORS, search=search, corpus_id=5, **options)
 
 
 async def test_each_leg_is_asked_once_with_the_defaults_of_the_seed() -> None:
     search = CountingSearch()
 
-    await retrieve_chunks("Why?", EXPANSION, EMBEDDED, VECTORS, search=search, corpus_id=5)
+    await retrieve(search)
 
     assert search.asked == [("dense", 5, 4, 19), ("lexical", 5, ("Why?", "black tea", "leaf enzymes"), 5, "bm25")]
 
@@ -86,7 +75,7 @@ async def test_b2_a_limit_of_0_switches_a_leg_off() -> None:
 
 
 async def test_lists_are_kept_as_they_were_found_and_the_fused_one_is_cut() -> None:
-    retrieved = await retrieve(CountingSearch(), dense_limit=2, lexical_limit=1, top_k=2)
+    retrieved = await retrieve(CountingSearch(), dense_limit=2, lexical_limit=1, fusion="rrf", top_k=2)
 
     assert retrieved.lists[0] == RankedList(
         leg=Leg.DENSE,

@@ -20,20 +20,22 @@ from schemas.values.verdicts import Decision
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.lines import lines_of
-from stages.queries.augment import augment_prompt
-from stages.queries.consolidate import consolidate_chunks
 from stages.queries.embed import embed_query
-from stages.queries.expand import expand_query
-from stages.queries.generate import generate_answer
 from stages.queries.rankers.score_fusion import ScoreFusion
-from stages.queries.rerank import rerank_chunks
-from stages.queries.retrieve import retrieve_chunks
 from stages.queries.templates import TemplateTag, default_template
-from stages.queries.validate import validate_chunks
 from stages.queries.works import WorkText
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.chunk_search import InMemoryChunkSearch
 from tests.fakes.embedder import FakeEmbedder
+from tests.stages.at_defaults import (
+    augment_prompt,
+    consolidate_chunks,
+    expand_query,
+    generate_answer,
+    rerank_chunks,
+    retrieve_chunks,
+    validate_chunks,
+)
 from tests.store.small_corpora import SearchableChunk
 
 StoredValue = TypeVar("StoredValue", bound=Value)

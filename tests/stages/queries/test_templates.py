@@ -29,12 +29,12 @@ def test_the_default_expansion_shows_the_form_of_the_reply_with_single_braces() 
         ("{n}", r"\{query\} is missing"),
         ("{query} {n} {", "do not pair"),
         ("{query} {n} }", "do not pair"),
-        ("{query.__class__} {n}", "no placeholder"),
-        ("{query[0]} {n}", "no placeholder"),
-        ("{query!r} {n}", "no placeholder"),
-        ("{query:>10} {n}", "no placeholder"),
-        ("{} {n}", "no placeholder"),
-        ('{"a": 1} {query} {n}', "no placeholder"),
+        ("{query.__class__} {n}", "not a placeholder"),
+        ("{query[0]} {n}", "not a placeholder"),
+        ("{query!r} {n}", "not a placeholder"),
+        ("{query:>10} {n}", "not a placeholder"),
+        ("{} {n}", "not a placeholder"),
+        ('{"a": 1} {query} {n}', "not a placeholder"),
     ],
 )
 def test_a_text_that_is_no_template_is_refused_with_what_is_wrong(template: str, wrong: str) -> None:

@@ -13,10 +13,10 @@ from schemas.values.chat import ChatCall
 from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
 from schemas.values.verdicts import Decision
 from stages.queries.templates import TemplateTag, default_template
-from stages.queries.validate import keep_all, validate_chunks, verdict_call
 from stages.replies.verdict import VERDICT_JSON_SCHEMA
 from stages.texts.fence import visible
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import keep_all, validate_chunks, verdict_call
 from tests.stages.queries.builders import chunk, reranked
 
 INJECTIONS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "prompt_injection" / "bipia_attacks.jsonl"

@@ -12,10 +12,10 @@ from schemas.values.scored_runs import (
     CallCount,
     FailedAttempt,
     IndexIdentity,
+    RunFailures,
     ScoredJob,
     ScoredRun,
     SettingValue,
-    Troubles,
 )
 from schemas.values.scoring import ItemScore, ParticipantScores
 from stages.participants.totals import totals_of
@@ -99,7 +99,7 @@ def failed(job_id: int, subject: int, *, attempt: int = 1, at: int = 0, **change
             "subject": str(subject),
             "stage": "score",
             "attempt": attempt,
-            "error_type": "schemas.errors.LLMTimeoutError",
+            "type": "schemas.errors.LLMTimeoutError",
             "message": "LLM request timed out after 600s",
             "category": "scoring_llm_timeout",
             "evidence_key": None,
@@ -129,7 +129,7 @@ def run(
         settings={name: SettingValue(value=value, source="option") for name, value in (settings or {}).items()},
         jobs=jobs,
         indexes=(INDEX,),
-        troubles=Troubles(run_id=run_id, submitted_at=NOON, failed=tuple(failures), hallucinated=()),
+        failures=RunFailures(run_id=run_id, submitted_at=NOON, failed=tuple(failures), hallucinated=()),
         attempts=tuple(
             AttemptTime(
                 job_id=one.job_id,

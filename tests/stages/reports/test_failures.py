@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from schemas.values.failures import Failure, FailureContext, FailureCounts, FailureSummary
-from schemas.values.scored_runs import HallucinatedEvidence, Troubles
+from schemas.values.failures import FailureContext, FailureCounts, FailureSummary, ReportedFailure
+from schemas.values.scored_runs import HallucinatedEvidence, RunFailures
 from stages.reports.failures import failure_list, unresolved_counts
 from tests.stages.reports.builders import NOON, ZERO_SHOT, failed, labels
 
@@ -16,7 +16,7 @@ RESOLVED = failed(
 VALIDATION = failed(
     3, 330, at=3, stage="validate", category="validation_json_parse", message="not JSON", evidence_key="PHQ8_Sleep"
 )
-TROUBLES = Troubles(run_id=12, submitted_at=NOON, failed=(RESOLVED, VALIDATION), hallucinated=(MADE_UP,))
+TROUBLES = RunFailures(run_id=12, submitted_at=NOON, failed=(RESOLVED, VALIDATION), hallucinated=(MADE_UP,))
 LABELS = {316: labels("0"), 319: None, 330: labels("0") | {"PHQ8_Sleep": 9}}
 
 
@@ -33,7 +33,7 @@ def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> Non
 
 
 def test_a_failure_says_where_to_look() -> None:
-    assert failure_list(TROUBLES, {}).failures[2] == Failure(
+    assert failure_list(TROUBLES, {}).failures[2] == ReportedFailure(
         category="validation_json_parse",
         severity="error",
         message="not JSON",

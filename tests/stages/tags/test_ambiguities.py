@@ -9,7 +9,7 @@ from stages.tags.candidates import candidates_from_phrases
 from stages.tags.fusion import imputed_context
 from stages.tags.policy import is_nsfw
 from stages.tags.projection import project
-from stages.tags.rerank import rank_tags
+from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import at, candidates, names, reports, retrieved, searches, tags_of, vocabulary
 
 WORD = {"word": at(0)}
@@ -48,8 +48,8 @@ async def test_ambiguity_3_a_tag_without_a_count_was_used_0_times(min_tag_count:
 def test_ambiguity_4_aliases_are_followed_once_and_targets_outside_the_vocabulary_drop_out() -> None:
     lexicon = Lexicon(tags=tags_of({"tag": 1}), aliases={"near": ("tag", "gone"), "far": ("near",)})
 
-    assert [tag.name for tag in project("near", lexicon)] == ["tag"]
-    assert project("far", lexicon) == ()
+    assert [tag.name for tag in project("near", lexicon, min_tag_count=0)] == ["tag"]
+    assert project("far", lexicon, min_tag_count=0) == ()
 
 
 async def test_ambiguity_5_a_word_without_a_vector_has_no_neighbours() -> None:
@@ -194,7 +194,7 @@ async def test_ambiguity_14_no_phrase_gives_no_candidate(phrases: tuple[str, ...
 
 @pytest.mark.parametrize("context_weight", [-0.01, 1.01, float("nan")])
 async def test_ambiguity_15_a_weight_outside_of_0_to_1_is_refused(context_weight: float) -> None:
-    with pytest.raises(ValueError, match="context_weight has to be from 0 to 1"):
+    with pytest.raises(ValueError, match="context_weight must be from 0 to 1"):
         await candidates(vocabulary({"tag": 1}), "tag", context_weight=context_weight)
 
 

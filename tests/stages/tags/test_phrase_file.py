@@ -26,34 +26,34 @@ def test_no_phrase_is_a_set_too() -> None:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("[secret", "begins like JSON and is none"),
-        ('{"phrases": "secret"}', "has phrases that are no list of strings"),
-        ('["secret", 4]', "has phrases that are no list of strings"),
-        ('{"id": "secret words", "phrases": []}', "has an id that looks like text"),
-        ('{"id": true, "phrases": []}', "has an id that is neither a string nor a whole number"),
-        ('{"id": "a"}', "has no phrases"),
-        ('{"phrases": [], "secret": 1}', "has 1 keys that nothing is done with"),
-        ('{"phrases": [], "context_tags": 3}', "has context_tags that are no list of strings"),
-        ('["secret \\ud83d"]', "has phrases with characters that Postgres cannot store"),
-        ("secret \0", "has phrases with characters that Postgres cannot store"),
-        ("s" * (MAX_CHARS + 1), f"has one of its phrases with {MAX_CHARS + 1} characters"),
-        ("," * MAX_PHRASES, f"has {MAX_PHRASES + 1} phrases"),
+        ("[secret", "Invalid JSON: expected value at line 1 column 2"),
+        ('{"phrases": "secret"}', "phrases: Input should be a valid array"),
+        ('["secret", 4]', "1: Input should be a valid string"),
+        ('{"id": "secret words", "phrases": []}', "id: String should match pattern '^[A-Za-z0-9._:-]{1,64}$'"),
+        ('{"id": true, "phrases": []}', "id: Input should be a valid string"),
+        ('{"id": "a"}', "phrases: Field required"),
+        ('{"phrases": [], "secret": 1}', "Extra inputs are not permitted"),
+        ('{"phrases": [], "context_tags": 3}', "context_tags: Input should be a valid array"),
+        ('["secret \\ud83d"]', "Invalid JSON: unexpected end of hex escape at line 1 column 16"),
+        ("secret \0", "0: Text has a NUL character or half of a surrogate pair"),
+        ("s" * (MAX_CHARS + 1), f"0: String should have at most {MAX_CHARS} characters"),
+        ("," * MAX_PHRASES, f"Tuple should have at most {MAX_PHRASES} items after validation, not {MAX_PHRASES + 1}"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line_and_without_its_words(line: str, found: str) -> None:
+def test_what_is_wrong_is_reported_with_its_line_and_without_its_words(line: str, found: str) -> None:
     (problem,) = parse_phrase_sets(f"hat\n{line}\n".encode("utf-8", "surrogatepass"), file="p").problems
 
     assert (problem.line, problem.found) == (2, found)
     assert "secret" not in str(problem)
 
 
-def test_ids_are_told_apart_from_numbers_too() -> None:
+def test_a_given_id_differs_from_the_numbers_too() -> None:
     (problem,) = parse_phrase_sets(b'{"id": 2, "phrases": []}\nhat\n', file="p").problems
 
     assert (problem.line, problem.found) == (2, "has the id of line 1")
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     problems = parse_phrase_sets(b'[\nhat\n{"id": " ", "phrases": 1}\n', file="p").problems
 
     assert [problem.line for problem in problems] == [1, 3, 3]
@@ -62,7 +62,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 def test_a_file_without_phrases_is_a_problem() -> None:
     (problem,) = parse_phrase_sets(b"\n \n", file="p").problems
 
-    assert problem.found == "has no phrases"
+    assert problem.found == "is empty"
 
 
 def test_other_encodings_are_refused() -> None:

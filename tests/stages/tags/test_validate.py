@@ -6,8 +6,8 @@ import pytest
 
 from schemas.errors import TagContractError
 from schemas.values.tags import Lexicon, RankedTags, RetrievedTags
-from stages.tags.rerank import rank_tags
 from stages.tags.validate import validate_tags
+from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import retrieved, tags_of
 
 FOUND = retrieved({"one": {"a": 0.9, "b": 0.8}, "two": {"b": 0.5, "c": 0.4}}, required=("b",))
@@ -41,7 +41,9 @@ def with_first(**update: object) -> RankedTags:
 
 
 def test_candidates_that_keep_the_contract_come_back_as_they_are() -> None:
-    passed = validate_tags(RANKED, retrieved=FOUND, lexicon=LEXICON, allow_nsfw_tags=True)
+    passed = validate_tags(
+        RANKED, retrieved=FOUND, lexicon=LEXICON, allow_nsfw_tags=True, min_tag_count=0, global_k=300
+    )
 
     assert passed.candidates == RANKED.candidates
     assert passed.phrase_rank_by_tag == {"a": 1, "b": 1, "c": 2}
@@ -89,6 +91,6 @@ def test_a_score_that_is_no_number_breaks_the_contract() -> None:
 def test_a_required_tag_may_be_cut_off_by_a_full_list() -> None:
     cut = rank_tags(FOUND, context=None, rows={}, per_phrase_final_k=2, global_k=1)
 
-    assert validate_tags(cut, retrieved=FOUND, lexicon=LEXICON, allow_nsfw_tags=True, global_k=1).candidates == (
-        RANKED.candidates[0],
-    )
+    assert validate_tags(
+        cut, retrieved=FOUND, lexicon=LEXICON, allow_nsfw_tags=True, global_k=1, min_tag_count=0
+    ).candidates == (RANKED.candidates[0],)

@@ -56,14 +56,14 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line() -> None:
     ) == [
         "tags.csv:6: has 5 cells under 4 columns",
         "tags.csv:2: has no name",
-        "tags.csv:3: has a name that no phrase can be looked up by",
-        "tags.csv:4: has a count that is no whole number from 0 up",
+        "tags.csv:3: has a name that is not in the form of a lookup",
+        "tags.csv:4: has a count that is not a whole number of 0 or more",
         "tags.csv:5: has the name of line 4",
-        "tags.csv:5: has a count that is no whole number from 0 up",
+        "tags.csv:5: has a count that is not a whole number of 0 or more",
         "tags.csv:6: has the name of line 4",
         "cooccurrence.tsv:3: has 4 cells under 3 columns",
-        "cooccurrence.tsv:1: is not two tags and a count from 1 up",
-        "cooccurrence.tsv:2: is not two tags and a count from 1 up",
+        "cooccurrence.tsv:1: is not two tags and a count of 1 or more",
+        "cooccurrence.tsv:2: is not two tags and a count of 1 or more",
         "ratings.csv:2: is not a tag and a probability from 0 to 1",
         "ratings.csv:4: rates the tag of line 3",
         "ratings.csv:6: is not a tag and a probability from 0 to 1",
@@ -74,14 +74,14 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("files", "found"),
     [
-        ({}, "tags.csv: is not there"),
+        ({}, "tags.csv: is missing"),
         ({"tags.csv": ""}, "tags.csv:1: lacks the columns name, category, count, aliases and has none"),
         (
             {"tags.csv": "tag,category,count,aliases\n"},
             "tags.csv:1: lacks the columns name and has tag, category, count, aliases",
         ),
-        ({"tags.csv": "hat,0,1,\0\n"}, "tags.csv:1: holds a NUL character, which Postgres cannot store"),
-        ({"tags.csv": "hat,0,99999999999,\n"}, "tags.csv:1: has a count that is no whole number from 0 up"),
+        ({"tags.csv": "hat,0,1,\0\n"}, "tags.csv:1: contains a NUL character, which Postgres cannot store"),
+        ({"tags.csv": "hat,0,99999999999,\n"}, "tags.csv:1: has a count that is not a whole number of 0 or more"),
     ],
 )
 def test_a_file_of_another_kind_is_told(files: dict[str, str], found: str) -> None:

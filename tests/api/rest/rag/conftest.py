@@ -8,27 +8,28 @@ from typing import Final
 
 import pytest
 
-from api.services import Services
+from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
+from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin
 from stack.valkey import ValkeyServer
-from store import queries, stages
 from store.database import Connection, Database
-from store.queries import StoredQuery
-from store.stages import Failure
-from tests.workers.submissions.questions import OUTPUTS, PROMPT, VECTORS, a_question, store_small_corpus
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import stages
+from tests.services.questions.questions import OUTPUTS, PROMPT, VECTORS, a_question, store_small_corpus
 from workers.app import make_app as make_broker
 
 ANSWER: Final = Answer(
     origin=Origin.MODEL, model="tiny", prompt_hash="p", text="By oxygen [S1][S9].", cited=("S1",), unknown=("S9",)
 )
-NO_FAILURES: Final[Mapping[str, Failure]] = MappingProxyType({})
+NO_FAILURES: Final[Mapping[str, AttemptError]] = MappingProxyType({})
 
 Ask = Callable[..., Awaitable[StoredQuery]]
 Working = Callable[..., AbstractAsyncContextManager[None]]
 
 #: For tests in which a worker answers.
-patient = pytest.mark.parametrize("wait_seconds", [30.0])
+waits_long = pytest.mark.parametrize("wait_seconds", [30.0])
 
 
 @pytest.fixture
@@ -38,9 +39,9 @@ def wait_seconds() -> float:
 
 
 @pytest.fixture
-async def services(database_url: str, valkey: ValkeyServer, wait_seconds: float) -> AsyncIterator[Services]:
+async def ctx(database_url: str, valkey: ValkeyServer, wait_seconds: float) -> AsyncIterator[ApiContext]:
     """As for every test of the API, with a wait of its own."""
-    made = Services(
+    made = ApiContext(
         settings=ProcessSettings().model_copy(update={"ragq_api_wait_seconds": wait_seconds}),
         database=Database(database_url, pool_size=4),
         broker=make_broker(valkey.url),
@@ -51,31 +52,31 @@ async def services(database_url: str, valkey: ValkeyServer, wait_seconds: float)
 
 
 @pytest.fixture
-async def corpus(services: Services) -> None:
+async def corpus(ctx: ApiContext) -> None:
     """A corpus named `small` that can be asked."""
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         await store_small_corpus(connection)
 
 
 @pytest.fixture
-def ask(services: Services) -> Ask:
+def ask(ctx: ApiContext) -> Ask:
     """Asks a question that has the named stages done. The chain ends with the last of them, or with the expansion."""
 
     async def asked(*done: str) -> StoredQuery:
-        async with services.database.connection() as connection:
+        async with ctx.database.connection() as connection:
             return await a_question(connection, *done, until=done[-1] if done else "expand")
 
     return asked
 
 
 @pytest.fixture
-def working(services: Services) -> Working:
-    """A worker that does every stage that is due, with outputs of the right shape. `fails` says what it cannot do."""
+def working(ctx: ApiContext) -> Working:
+    """A worker that does every stage that is due, with outputs of the right shape. `fails` are the errors of stages."""
 
     @asynccontextmanager
-    async def worker(fails: Mapping[str, Failure] = NO_FAILURES) -> AsyncIterator[None]:
+    async def worker(fails: Mapping[str, AttemptError] = NO_FAILURES) -> AsyncIterator[None]:
         stop = asyncio.Event()
-        work = asyncio.create_task(_work(services.database, fails, stop))
+        work = asyncio.create_task(_work(ctx.database, fails, stop))
         yield
         stop.set()
         await work
@@ -83,7 +84,7 @@ def working(services: Services) -> Working:
     return worker
 
 
-async def _work(database: Database, fails: Mapping[str, Failure], stop: asyncio.Event) -> None:
+async def _work(database: Database, fails: Mapping[str, AttemptError], stop: asyncio.Event) -> None:
     while not stop.is_set():
         async with database.connection() as connection:
             due = await connection.fetchrow("SELECT job_id, stage FROM stage_run WHERE status = 'ready' LIMIT 1")
@@ -92,7 +93,7 @@ async def _work(database: Database, fails: Mapping[str, Failure], stop: asyncio.
         await asyncio.sleep(0.01)
 
 
-async def _do(connection: Connection, job_id: int, stage: str, fails: Mapping[str, Failure]) -> None:
+async def _do(connection: Connection, job_id: int, stage: str, fails: Mapping[str, AttemptError]) -> None:
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
     assert claim is not None, stage
     if stage in fails:

@@ -5,12 +5,13 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services import Services
+from api.context import ApiContext
 from schemas.settings.preset import Preset
-from store import presets, runs
-from store.stages import Failure
-from tests.api.rest.rag.conftest import Working, patient
-from tests.workers.submissions.questions import chain
+from schemas.values.failures import AttemptError
+from store.questions import presets
+from store.runs import jobs, runs
+from tests.api.rest.rag.conftest import Working, waits_long
+from tests.services.questions.questions import chain
 
 PROMPT = "/rag/expansion/prompt"
 RUN = "/rag/expansion/run"
@@ -31,8 +32,8 @@ def slug(reply: httpx.Response) -> str:
     return kind.rpartition(":")[2]
 
 
-async def frozen_n(services: Services, run_id: int) -> object:
-    async with services.database.connection() as connection:
+async def frozen_n(ctx: ApiContext, run_id: int) -> object:
+    async with ctx.database.connection() as connection:
         return (await runs.settings(connection, run_id))["expansion.n"]
 
 
@@ -49,8 +50,8 @@ async def test_the_prompt_is_shown_for_both_names_of_the_question(
     assert (await client.get("/rag/queries")).json()["total"] == 0
 
 
-async def test_the_prompt_asks_for_as_many_phrases_as_the_preset(client: httpx.AsyncClient, services: Services) -> None:
-    async with services.database.connection() as connection:
+async def test_the_prompt_asks_for_as_many_phrases_as_the_preset(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
         await presets.create(connection, "Seven", Preset().changed({"expansion.n": 7}, origin="test"))
     shown = await client.post(PROMPT, json={"query": QUESTION, "config_preset": "seven"})
     missing = await client.post(PROMPT, json={"query": QUESTION, "config_preset": "none"})
@@ -58,7 +59,7 @@ async def test_the_prompt_asks_for_as_many_phrases_as_the_preset(client: httpx.A
     assert (missing.status_code, slug(missing)) == (404, "preset-missing")
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
     ("body", "n"),
     [
@@ -67,7 +68,7 @@ async def test_the_prompt_asks_for_as_many_phrases_as_the_preset(client: httpx.A
     ],
 )
 async def test_a_question_is_asked_and_expanded(
-    client: httpx.AsyncClient, services: Services, working: Working, body: dict[str, Any], n: dict[str, Any]
+    client: httpx.AsyncClient, ctx: ApiContext, working: Working, body: dict[str, Any], n: dict[str, Any]
 ) -> None:
     async with working():
         reply = await client.post(RUN, json=SMALL | body)
@@ -80,8 +81,8 @@ async def test_a_question_is_asked_and_expanded(
     assert expanded["entities"] == ["tea"]
     found = (await client.get(f"/rag/queries/{expanded['query_id']}")).json()
     assert (found["status"], found["vector_status"], found["corpus"]) == ("needs_embeddings", "to_vec", "small")
-    assert await frozen_n(services, expanded["run_id"]) == n
-    async with services.database.connection() as connection:
+    assert await frozen_n(ctx, expanded["run_id"]) == n
+    async with ctx.database.connection() as connection:
         assert await chain(connection, expanded["job_id"]) == {"expand": "done"}
 
 
@@ -90,14 +91,14 @@ async def test_a_question_is_asked_and_expanded(
     [({"use_full_model": False}, True), ({"use_full_model": True}, None), ({"use_full_model": None}, None), ({}, None)],
 )
 async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
-    client: httpx.AsyncClient, services: Services, body: dict[str, Any], light: bool | None
+    client: httpx.AsyncClient, ctx: ApiContext, body: dict[str, Any], light: bool | None
 ) -> None:
     reply = await client.post(RUN, json=SMALL | body | {"query": QUESTION})
 
-    async with services.database.connection() as connection:
-        job = await runs.job(connection, reply.json()["job_id"])
+    async with ctx.database.connection() as connection:
+        job = await jobs.job(connection, reply.json()["job_id"])
     assert job is not None
-    assert job["inputs"].get("light_model") is light
+    assert job.inputs.get("light_model") is light
 
 
 async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.AsyncClient) -> None:
@@ -108,12 +109,12 @@ async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.A
     assert (await client.get(reply.headers["location"])).json()["query_id"] == reply.json()["query_id"]
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize("error", ["LLMResponseParseError", "ExpansionReplyError"])
 async def test_an_expansion_that_cannot_be_used_is_a_400_and_the_question_stays(
     client: httpx.AsyncClient, working: Working, error: str
 ) -> None:
-    unusable = Failure(
+    unusable = AttemptError(
         f"schemas.errors.{error}", "The model's reply cannot be used: no object", "parse", {"raw": "secret"}
     )
     async with working(fails={"expand": unusable}):
@@ -125,9 +126,9 @@ async def test_an_expansion_that_cannot_be_used_is_a_400_and_the_question_stays(
     assert (found["job_status"], found["error"]["type"]) == ("failed", f"schemas.errors.{error}")
 
 
-@patient
+@waits_long
 async def test_another_failure_of_the_expansion_is_a_500(client: httpx.AsyncClient, working: Working) -> None:
-    late = Failure("schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "llm_timeout", {})
+    late = AttemptError("schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "llm_timeout", {})
     async with working(fails={"expand": late}):
         reply = await client.post(RUN, json=SMALL | {"query": QUESTION})
     assert (reply.status_code, slug(reply)) == (500, "step-failed")
@@ -138,7 +139,7 @@ async def test_another_failure_of_the_expansion_is_a_500(client: httpx.AsyncClie
     [{"original_query": QUESTION, "llm_response": REPLY}, {"query": QUESTION, "response_text": REPLY}],
 )
 async def test_a_pasted_expansion_needs_neither_model_nor_worker(
-    client: httpx.AsyncClient, services: Services, body: dict[str, Any]
+    client: httpx.AsyncClient, ctx: ApiContext, body: dict[str, Any]
 ) -> None:
     reply = await client.post(MANUAL, json=SMALL | body)
 

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services import Services
-from tests.api.rest.rag.conftest import Ask, Working, patient
-from tests.workers.submissions.questions import WHOLE
+from api.context import ApiContext
+from tests.api.rest.rag.conftest import Ask, Working, waits_long
+from tests.services.questions.questions import WHOLE
 
 TO_CONSOLIDATE = WHOLE[:6]
 KEY = {"Idempotency-Key": "3f1c9f6e-6a55-4a62-9b9d-0a8f6f0f2c11"}
@@ -19,7 +19,7 @@ REPLAYED = "idempotency-replayed"
 
 
 async def sent_twice(client: httpx.AsyncClient, path: str, body: Mapping[str, Any]) -> httpx.Response:
-    """What the second request gets, which says what the first one said."""
+    """The reply of the second request, which equals that of the first."""
     first = await client.post(path, json=body, headers=KEY)
     second = await client.post(path, json=body, headers=KEY)
     assert (first.status_code, REPLAYED in first.headers) == (200, False)
@@ -34,7 +34,7 @@ async def test_a_pasted_question_is_made_once(client: httpx.AsyncClient) -> None
     assert (await client.get("/rag/queries")).json()["total"] == 1
 
 
-@patient
+@waits_long
 @pytest.mark.usefixtures("corpus")
 async def test_a_question_is_expanded_once(client: httpx.AsyncClient, working: Working) -> None:
     async with working():
@@ -48,7 +48,7 @@ async def test_a_pasted_answer_is_saved_once(client: httpx.AsyncClient, ask: Ask
     assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 1
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize("step", ["augment/run", "run"])
 async def test_an_answer_is_asked_for_once(client: httpx.AsyncClient, ask: Ask, working: Working, step: str) -> None:
     query = await ask(*TO_CONSOLIDATE)
@@ -61,7 +61,7 @@ async def test_an_answer_is_asked_for_once(client: httpx.AsyncClient, ask: Ask, 
             assert await_old.json() == replayed.json()
 
 
-@patient
+@waits_long
 @pytest.mark.usefixtures("corpus")
 async def test_a_request_that_comes_again_waits_for_what_is_on_its_way(
     client: httpx.AsyncClient, working: Working
@@ -78,7 +78,7 @@ async def test_a_request_that_comes_again_waits_for_what_is_on_its_way(
     assert done.json()["query_id"] == started.json()["query_id"]
 
 
-@patient
+@waits_long
 async def test_of_two_at_once_one_makes_the_answer_and_both_get_it(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -95,7 +95,7 @@ async def test_of_two_at_once_one_makes_the_answer_and_both_get_it(
 
 
 @pytest.mark.usefixtures("corpus")
-async def test_a_key_stands_for_one_request(client: httpx.AsyncClient, services: Services) -> None:
+async def test_a_key_stands_for_one_request(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
 
     other = await client.post("/rag/expansion/manual", json=PASTED | {"original_query": "Another?"}, headers=KEY)

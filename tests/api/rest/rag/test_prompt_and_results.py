@@ -5,10 +5,10 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services import Services
-from store import attempts
+from api.context import ApiContext
+from store.runs import attempts
 from tests.api.rest.rag.conftest import Ask
-from tests.workers.submissions.questions import WHOLE
+from tests.services.questions.questions import WHOLE
 
 TO_VALIDATE = WHOLE[:5]
 TO_CONSOLIDATE = WHOLE[:6]
@@ -71,7 +71,7 @@ async def test_a_number_of_sources_that_cannot_be_shown_is_refused(
 
 
 async def test_a_pasted_answer_is_saved_with_the_sources_it_was_shown(
-    client: httpx.AsyncClient, services: Services, ask: Ask
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask(*TO_CONSOLIDATE)
 
@@ -90,7 +90,7 @@ async def test_a_pasted_answer_is_saved_with_the_sources_it_was_shown(
     assert set(result) == RESULT_FIELDS
     assert (result["response_text"], result["origin"], result["model"]) == (body["response_text"], "pasted", None)
     assert ([source["label"] for source in result["sources"]], result["unknown_citations"]) == (["S1", "S2"], ["S3"])
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         stored = await attempts.output(connection, query.job_id, "augment")
     assert stored is not None
     assert stored.value["top_n"] == 2

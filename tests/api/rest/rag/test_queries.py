@@ -5,14 +5,14 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services import Services
-from store import stages
-from store.queries import StoredQuery
-from store.stages import Failure
+from api.context import ApiContext
+from schemas.values.failures import AttemptError
+from services.questions import ask as query_asked
+from services.questions.lookup import get_query
+from store.questions.queries import StoredQuery
+from store.runs import stages
 from tests.api.rest.rag.conftest import Ask
-from tests.workers.submissions.questions import CONTEXT, WHOLE, carry_out, chain, request, settings
-from workers.submissions import query_asked
-from workers.submissions.query_edits import found
+from tests.services.questions.questions import CONTEXT, WHOLE, chain, complete_stages, request, settings
 
 TO_CONSOLIDATE = WHOLE[:6]
 QUERIES = "/rag/queries"
@@ -36,11 +36,11 @@ CLEAN_FIELDS = {
 }
 
 
-async def another(services: Services, *done: str) -> StoredQuery:
-    async with services.database.connection() as connection:
+async def another(ctx: ApiContext, *done: str) -> StoredQuery:
+    async with ctx.database.connection() as connection:
         asked = await query_asked.ask(connection, request("Another question?"), settings(), key=None)
-        await carry_out(connection, asked.job_id, *done)
-        return await found(connection, asked.query_id)
+        await complete_stages(connection, asked.job_id, *done)
+        return await get_query(connection, asked.query_id)
 
 
 async def read(client: httpx.AsyncClient, query_id: int) -> dict[str, Any]:
@@ -71,11 +71,11 @@ async def test_the_list_has_the_fields_of_the_seed_and_of_the_code(client: httpx
 
 
 async def test_the_list_comes_newest_first_by_pages_and_by_status(
-    client: httpx.AsyncClient, services: Services, ask: Ask
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     first = await ask(*TO_CONSOLIDATE)
-    second = await another(services, "expand")
-    third = await another(services, "expand", "embed")
+    second = await another(ctx, "expand")
+    third = await another(ctx, "expand", "embed")
 
     page = (await client.get(QUERIES, params={"limit": 2})).json()
     rest = (await client.get(QUERIES, params={"limit": 2, "before": second.id})).json()
@@ -125,17 +125,17 @@ async def test_what_is_not_there_yet_is_null(client: httpx.AsyncClient, ask: Ask
 
 
 async def test_a_failed_embedding_needs_embeddings_and_says_why(
-    client: httpx.AsyncClient, services: Services, ask: Ask
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask()
-    async with services.database.connection() as connection:
-        await carry_out(connection, query.job_id, "expand")
+    async with ctx.database.connection() as connection:
+        await complete_stages(connection, query.job_id, "expand")
     reply = await client.post(f"{QUERIES}/{query.id}/embed", headers={"Prefer": "respond-async"})
     assert reply.status_code == 202
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
         assert claim is not None
-        broken = Failure("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
+        broken = AttemptError("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
         await stages.fail(connection, claim, broken, inputs={})
 
     found = await read(client, query.id)
@@ -153,7 +153,7 @@ async def test_a_failed_embedding_needs_embeddings_and_says_why(
 
 
 async def test_the_seeds_edit_changes_the_question_and_its_intent(
-    client: httpx.AsyncClient, services: Services, ask: Ask
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask(*WHOLE)
 
@@ -172,7 +172,7 @@ async def test_the_seeds_edit_changes_the_question_and_its_intent(
     )
     assert (changed["retrieved_context"], changed["clean_retrieval_context"]) == (None, None)
     assert changed["expanded_queries"] == ["tea leaf oxidation", "catechins turn brown"]
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await chain(connection, query.job_id) == {"expand": "done"}
 
 
@@ -188,7 +188,7 @@ async def test_an_expansion_is_edited_in_parts(client: httpx.AsyncClient, ask: A
 
 
 @pytest.mark.parametrize("intent", [None, ""])
-async def test_an_intent_is_taken_away(client: httpx.AsyncClient, ask: Ask, intent: str | None) -> None:
+async def test_an_intent_is_removed(client: httpx.AsyncClient, ask: Ask, intent: str | None) -> None:
     query = await ask("expand")
     changed = (await client.patch(f"{QUERIES}/{query.id}", json={"intent": intent})).json()
     assert (changed["intent"], changed["hyde_answer"]) == (None, "Oxygen darkens it.")
@@ -228,7 +228,7 @@ async def test_passages_are_reordered_and_left_out_and_the_prompt_follows(client
         {"place": 2, "chunk_ids": [2], "content": "passage 2", "score": 0.5, "heading_chain": [], "parent_id": None},
     ],
 )
-async def test_a_passage_is_recognised_by_what_it_is(
+async def test_a_passage_is_identified_by_any_of_its_fields(
     client: httpx.AsyncClient, ask: Ask, choice: dict[str, Any]
 ) -> None:
     query = await ask(*TO_CONSOLIDATE)
@@ -242,9 +242,9 @@ UNFIT: tuple[tuple[list[dict[str, Any]], str], ...] = (
     ([{"work_id": 1}], "fits 3 of 3 passages"),
     ([{"content": "passage 1"}], "names no passage"),
     ([{}], "names no passage"),
-    ([{"place": 1, "content": "Something else."}], "has another content"),
-    ([{"place": 1, "heading_chain": ["Other"]}], "has another heading_chain"),
-    ([{"place": 1}, {"place": 1}], "name each that is to stay once"),
+    ([{"place": 1, "content": "Something else."}], "changes content"),
+    ([{"place": 1, "heading_chain": ["Other"]}], "changes heading_chain"),
+    ([{"place": 1}, {"place": 1}], "name each passage to keep once"),
 )
 
 
@@ -309,9 +309,9 @@ async def test_passages_that_are_not_there_yet_cannot_be_chosen(client: httpx.As
     assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
 
 
-async def test_nothing_changes_while_a_stage_runs(client: httpx.AsyncClient, services: Services, ask: Ask) -> None:
+async def test_nothing_changes_while_a_stage_runs(client: httpx.AsyncClient, ctx: ApiContext, ask: Ask) -> None:
     query = await ask()
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await stages.claim(connection, query.job_id, "expand", "worker", 60) is not None
 
     changed = await client.patch(f"{QUERIES}/{query.id}", json={"original_query": "Something new?"})
@@ -323,7 +323,7 @@ async def test_nothing_changes_while_a_stage_runs(client: httpx.AsyncClient, ser
 
 
 async def test_a_question_is_deleted_with_everything_of_it(
-    client: httpx.AsyncClient, services: Services, ask: Ask
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask(*WHOLE)
 

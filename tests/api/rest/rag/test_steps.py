@@ -9,13 +9,14 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from api.services import Services
+from api.context import ApiContext
 from schemas.settings.preset import Preset
-from store import presets, runs
-from store.queries import StoredQuery
-from store.stages import Failure
-from tests.api.rest.rag.conftest import ANSWER, Ask, Working, patient
-from tests.workers.submissions.questions import WHOLE, chain, flaws
+from schemas.values.failures import AttemptError
+from store.questions import presets
+from store.questions.queries import StoredQuery
+from store.runs import jobs
+from tests.api.rest.rag.conftest import ANSWER, Ask, Working, waits_long
+from tests.services.questions.questions import WHOLE, chain, flaws
 from workers.app import make_app as make_broker
 
 TO_VALIDATE = WHOLE[:5]
@@ -47,7 +48,7 @@ def slug(reply: httpx.Response) -> str:
     return kind.rpartition(":")[2]
 
 
-@patient
+@waits_long
 async def test_embed_replies_as_the_seed_and_the_code_do(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
     query = await ask("expand")
 
@@ -69,7 +70,7 @@ async def test_embed_replies_as_the_seed_and_the_code_do(client: httpx.AsyncClie
     }
 
 
-@patient
+@waits_long
 async def test_retrieve_replies_as_the_seed_and_the_code_do(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -93,7 +94,7 @@ async def test_retrieve_replies_as_the_seed_and_the_code_do(
     }
 
 
-@patient
+@waits_long
 async def test_consolidate_replies_as_the_seed_and_the_code_do(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -114,7 +115,7 @@ async def test_consolidate_replies_as_the_seed_and_the_code_do(
     }
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize("body", [{"top_n": 5, "use_full_model": False}, {"force": True}, {}, None])
 async def test_an_answer_replies_as_the_seed_and_the_code_do(
     client: httpx.AsyncClient, ask: Ask, working: Working, body: dict[str, Any] | None
@@ -133,14 +134,14 @@ async def test_an_answer_replies_as_the_seed_and_the_code_do(
     assert read["response_text"] == ANSWER.text
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
     ("params", "body", "asked_for"),
     [({}, None, None), ({"top_n": 2}, None, 2), ({}, {"top_n": 3}, 3), ({"top_n": 4}, {"top_n": 4}, 4)],
 )
 async def test_the_number_of_sources_reaches_the_job(
     client: httpx.AsyncClient,
-    services: Services,
+    ctx: ApiContext,
     ask: Ask,
     working: Working,
     params: dict[str, int],
@@ -152,13 +153,13 @@ async def test_the_number_of_sources_reaches_the_job(
     async with working():
         assert (await client.post(path(query.id, "augment/run"), params=params, json=body)).status_code == 200
 
-    async with services.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+    async with ctx.database.connection() as connection:
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
-    assert job["inputs"].get("top_n") == asked_for
+    assert job.inputs.get("top_n") == asked_for
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
     ("body", "light"),
     [
@@ -171,7 +172,7 @@ async def test_the_number_of_sources_reaches_the_job(
 )
 async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     client: httpx.AsyncClient,
-    services: Services,
+    ctx: ApiContext,
     ask: Ask,
     working: Working,
     body: dict[str, bool | None] | None,
@@ -182,10 +183,10 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     async with working():
         assert (await client.post(path(query.id, "augment/run"), json=body)).status_code == 200
 
-    async with services.database.connection() as connection:
-        job = await runs.job(connection, query.job_id)
+    async with ctx.database.connection() as connection:
+        job = await jobs.job(connection, query.job_id)
     assert job is not None
-    assert job["inputs"].get("light_model") is light
+    assert job.inputs.get("light_model") is light
 
 
 @pytest.mark.parametrize(
@@ -203,21 +204,21 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     ],
 )
 async def test_what_cannot_be_asked_for_is_refused_and_nothing_runs(
-    client: httpx.AsyncClient, services: Services, ask: Ask, params: dict[str, Any], body: dict[str, Any] | None
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask, params: dict[str, Any], body: dict[str, Any] | None
 ) -> None:
     query = await ask(*TO_CONSOLIDATE)
 
     reply = await client.post(path(query.id, "augment/run"), params=params, json=body)
 
     assert reply.status_code == 422
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await chain(connection, query.job_id) == dict.fromkeys(TO_CONSOLIDATE, "done")
 
 
 @pytest.mark.parametrize(("step", "done", "due"), [EMBED, RETRIEVE, CONSOLIDATE, RUN])
 async def test_without_a_worker_a_step_is_on_its_way_and_says_where(
     client: httpx.AsyncClient,
-    services: Services,
+    ctx: ApiContext,
     ask: Ask,
     step: str,
     done: tuple[str, ...],
@@ -233,13 +234,13 @@ async def test_without_a_worker_a_step_is_on_its_way_and_says_where(
     assert set(started) == {"query_id", "run_id", "job_id", "status", "message"}
     assert (started["job_id"], started["query_id"], started["status"]) == (query.job_id, query.id, "waiting")
     assert (await client.get(reply.headers["location"])).json()["status"] == "waiting"
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         first, *later = due
         waiting = {first: "ready"} | dict.fromkeys(later, "waiting")
         assert await chain(connection, query.job_id) == dict.fromkeys(done, "done") | waiting
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize("prefer", ["respond-async", "wait=0", "wait=1"])
 async def test_a_client_may_prefer_to_wait_for_less(client: httpx.AsyncClient, ask: Ask, prefer: str) -> None:
     query = await ask("expand")
@@ -267,7 +268,7 @@ async def test_a_step_that_comes_too_early_is_a_404_that_names_the_step_before(
     assert f"step '{needed}' comes first" in reply.json()["detail"]
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
     ("step", "done", "stage", "error", "status", "kind"),
     [
@@ -291,7 +292,9 @@ async def test_a_stage_that_fails_while_it_is_waited_for_is_a_problem_that_says_
 ) -> None:
     query = await ask(*done)
 
-    async with working(fails={stage: Failure(f"schemas.errors.{error}", "It broke.", "unknown", {"raw": "private"})}):
+    async with working(
+        fails={stage: AttemptError(f"schemas.errors.{error}", "It broke.", "unknown", {"raw": "private"})}
+    ):
         reply = await client.post(path(query.id, step))
 
     assert (reply.status_code, slug(reply)) == (status, kind)
@@ -307,10 +310,10 @@ async def test_a_stage_that_fails_while_it_is_waited_for_is_a_problem_that_says_
     assert "private" not in reply.text
 
 
-@patient
+@waits_long
 async def test_a_failed_step_is_taken_again(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
     query = await ask("expand")
-    async with working(fails={"embed": Failure("schemas.errors.EmbeddingError", "It broke.", "unknown", {})}):
+    async with working(fails={"embed": AttemptError("schemas.errors.EmbeddingError", "It broke.", "unknown", {})}):
         assert (await client.post(path(query.id, "embed"))).status_code == 500
 
     async with working():
@@ -319,9 +322,9 @@ async def test_a_failed_step_is_taken_again(client: httpx.AsyncClient, ask: Ask,
     assert (reply.status_code, reply.json()["vector_status"]) == (200, "vec")
 
 
-@patient
+@waits_long
 async def test_a_step_ends_the_chain_and_makes_what_came_after_stale(
-    client: httpx.AsyncClient, services: Services, ask: Ask, working: Working
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask, working: Working
 ) -> None:
     query = await ask(*WHOLE)
 
@@ -330,12 +333,12 @@ async def test_a_step_ends_the_chain_and_makes_what_came_after_stale(
 
     found = (await client.get(f"/rag/queries/{query.id}")).json()
     assert (found["status"], found["clean_retrieval_context"]) == ("needs_consolidation", None)
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         assert await chain(connection, query.job_id) == dict.fromkeys(TO_VALIDATE, "done")
         assert await flaws(connection) == []
 
 
-@patient
+@waits_long
 async def test_the_rest_of_the_chain_runs_to_the_answer(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
     query = await ask("expand")
 
@@ -348,7 +351,7 @@ async def test_the_rest_of_the_chain_runs_to_the_answer(client: httpx.AsyncClien
     assert (again.status_code, slug(again)) == (409, "nothing-to-do")
 
 
-@patient
+@waits_long
 async def test_nobody_has_to_wait_for_the_rest_of_the_chain(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -363,20 +366,20 @@ async def test_nobody_has_to_wait_for_the_rest_of_the_chain(
     assert (await client.get(path(query.id, "results"))).json()["total"] == 1
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
     ("step", "done"), [("retrieve", ("expand", "embed")), ("consolidate", TO_VALIDATE), ("augment/run", TO_CONSOLIDATE)]
 )
 async def test_another_preset_moves_the_question_to_a_run_of_its_own(
     client: httpx.AsyncClient,
-    services: Services,
+    ctx: ApiContext,
     ask: Ask,
     working: Working,
     step: str,
     done: tuple[str, ...],
 ) -> None:
     query = await ask(*done)
-    async with services.database.connection() as connection:
+    async with ctx.database.connection() as connection:
         few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
         await presets.create(connection, "Few", few)
 
@@ -411,9 +414,9 @@ async def test_a_preset_that_is_not_there_is_a_404(
     assert (reply.status_code, slug(reply)) == (404, "preset-missing")
 
 
-@patient
+@waits_long
 @pytest.mark.parametrize(
-    ("meanwhile", "status", "kind"), [("cancelled", 409, "step-overtaken"), ("deleted", 404, "query-missing")]
+    ("meanwhile", "status", "kind"), [("cancelled", 409, "step-superseded"), ("deleted", 404, "query-missing")]
 )
 async def test_what_somebody_else_does_to_the_question_meanwhile_ends_the_wait(
     client: httpx.AsyncClient, ask: Ask, meanwhile: str, status: int, kind: str
@@ -430,8 +433,8 @@ async def test_what_somebody_else_does_to_the_question_meanwhile_ends_the_wait(
     assert (reply.status_code, slug(reply)) == (status, kind)
 
 
-@patient
-async def test_a_paused_step_says_how_it_goes_on(client: httpx.AsyncClient, ask: Ask) -> None:
+@waits_long
+async def test_a_paused_step_reports_how_to_continue_it(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask("expand")
     waiting = await on_its_way(client, query)
     await client.post(f"/jobs/{query.job_id}/pause")
@@ -442,11 +445,11 @@ async def test_a_paused_step_says_how_it_goes_on(client: httpx.AsyncClient, ask:
     assert f"POST /jobs/{query.job_id}/resume" in reply.json()["message"]
 
 
-async def test_with_the_broker_away_a_step_is_stored_and_waits(
-    app: FastAPI, client: httpx.AsyncClient, services: Services, ask: Ask
+async def test_without_a_broker_a_step_is_stored_and_waits(
+    app: FastAPI, client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask("expand")
-    app.state.services = replace(services, broker=make_broker("redis://127.0.0.1:1/0"))
+    app.state.context = replace(ctx, broker=make_broker("redis://127.0.0.1:1/0"))
 
     reply = await client.post(path(query.id, "embed"), headers=AT_ONCE)
 

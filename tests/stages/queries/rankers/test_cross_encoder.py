@@ -3,14 +3,14 @@
 import pytest
 
 from schemas.errors import LLMTimeoutError
-from stages.queries.rankers.cross_encoder import CrossEncoderRanker
 from tests.fakes.pair_scorer import FakePairScorer
+from tests.stages.at_defaults import cross_encoder_ranker
 from tests.stages.queries.builders import candidate
 
 
 async def test_the_enriched_contents_are_scored_against_the_question_in_order() -> None:
     scorer = FakePairScorer()
-    ranker = CrossEncoderRanker(scorer, timeout_s=9)
+    ranker = cross_encoder_ranker(scorer, timeout_s=9)
 
     scores = await ranker.scores("why black tea", [candidate(1, "black tea leaf"), candidate(2, "bridges")])
 
@@ -21,4 +21,4 @@ async def test_the_enriched_contents_are_scored_against_the_question_in_order() 
 
 async def test_errors_of_the_scorer_come_as_they_are() -> None:
     with pytest.raises(LLMTimeoutError):
-        await CrossEncoderRanker(FakePairScorer(delay_s=99), timeout_s=9).scores("why", [candidate(1)])
+        await cross_encoder_ranker(FakePairScorer(delay_s=99), timeout_s=9).scores("why", [candidate(1)])

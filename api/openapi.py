@@ -1,0 +1,38 @@
+"""Authentication in the OpenAPI description."""
+
+from typing import Any, Final
+
+from fastapi import FastAPI
+
+from api.problems import problem_responses
+from api.security.authentication import PUBLIC_PATHS, SAFE_METHODS
+
+SCHEME: Final = "token"
+
+
+def describe_security(app: FastAPI) -> None:
+    """Describe how a token is sent, and the replies to requests without one."""
+    described = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        schema = described()
+        schemes = schema.setdefault("components", {}).setdefault("securitySchemes", {})
+        schemes[SCHEME] = {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A token of `ragq token create NAME`. While none exists, requests on loopback need none.",
+        }
+        # `{}` means no token: on loopback, while none exists.
+        schema["security"] = [{SCHEME: []}, {}]
+        for path, item in schema["paths"].items():
+            for method, operation in item.items():
+                if path in PUBLIC_PATHS:
+                    operation["security"] = []
+                    continue
+                changes = method.upper() not in SAFE_METHODS
+                refusals = [401, *([403] if changes else []), *([413] if "requestBody" in operation else [])]
+                for status, reply in problem_responses(*refusals).items():
+                    operation["responses"].setdefault(str(status), reply)
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,188 @@
+"""Authentication: by an API token, by the session of a browser, or by neither on loopback while no token exists.
+
+A middleware checks every request before its body is read, for every address, those that do not exist included.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Final, NamedTuple, TypeVar
+from urllib.parse import quote, urlsplit
+
+import asyncpg
+from fastapi import Depends, HTTPException, Request
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from api.routes import wants_html
+from api.security.hosts import host_name
+from api.security.origins import is_cross_origin
+from schemas.errors import StackError
+from schemas.settings.process import ProcessSettings
+from stack.addresses import is_loopback, literal
+from store.access import api_sessions, api_tokens
+from store.database import DATABASE_ERRORS, Connection, Database
+
+Answer = TypeVar("Answer")
+
+SESSION_COOKIE: Final = "ragq_session"
+LOGIN: Final = "/login"
+LOGOUT: Final = "/logout"
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz"})
+#: Public paths answer without the principal after this long.
+_TIMEOUT_SECONDS: Final = 2.0
+_CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="ragq"'}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Principal:
+    """Who sent a request."""
+
+    name: str
+    """`token:7`, for its sessions too; `open` where no authentication is needed."""
+    can_write: bool
+    token_in_request: bool = False
+    """The request carries the token in a header, which no browser adds by itself."""
+    has_session: bool = False
+
+
+class Authenticator(NamedTuple):
+    """Finds the principal of a request."""
+
+    database: Database
+    on_loopback: bool
+    """The server listens on loopback alone."""
+
+    async def authenticate(self, connection: HTTPConnection) -> Principal | None:
+        """The principal; None without one. At most one SQL statement. Raises StackError where tables are missing."""
+        if (shown := connection.headers.get("authorization")) is not None:
+            return await self._bearer(shown)
+        session = connection.cookies.get(SESSION_COOKIE)
+        may_be_open = self.on_loopback and _is_local(connection)
+        if session is None and not may_be_open:
+            return None
+        holder, any_live = await self._query(lambda lent: api_sessions.recognise(lent, session))
+        if holder is not None:
+            return _principal(holder, has_session=True)
+        return Principal(name="open", can_write=True) if may_be_open and not any_live else None
+
+    async def _bearer(self, authorization: str) -> Principal | None:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        holder = await self._query(lambda lent: api_tokens.holder_of_token(lent, token.strip()))
+        return None if holder is None else _principal(holder, token_in_request=True)
+
+    async def _query(self, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
+        try:
+            async with self.database.connection() as lent:
+                return await question(lent)
+        except asyncpg.UndefinedTableError:
+            raise StackError("The database has no tables of ragq's API yet. `ragq migrate` makes them.") from None
+
+
+class Authentication:
+    """Refuses requests without a principal, changes with a read-only token, and changes from other sites."""
+
+    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, settings: ProcessSettings) -> None:
+        self.app = app
+        self.authenticator = authenticator
+        self.allowed_origins = frozenset(settings.cors_origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As an ASGI application. Raises HTTPException where a problem is the answer."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        changes = request.method not in SAFE_METHODS
+        may_be_forged = changes and "authorization" not in request.headers
+        if may_be_forged and is_cross_origin(request.headers, self.allowed_origins):
+            raise HTTPException(
+                403, "The request comes from a page of another site. Calls from there need an API token."
+            )
+        if not _is_public(request):
+            principal = await self.authenticator.authenticate(request)
+            if principal is None:
+                if (redirect := _redirect_to_login(request)) is not None:
+                    await redirect(scope, receive, send)
+                    return
+                raise _unauthenticated(request)
+            if changes and not principal.can_write and request.scope["path"] != LOGOUT:
+                raise HTTPException(403, "The token is read-only. `ragq token create NAME` makes one that can write.")
+            request.state.principal = principal
+        await self.app(scope, receive, send)
+
+
+async def current_principal(request: Request) -> Principal:
+    """Who sent the request. Not for public paths."""
+    principal: Principal = request.state.principal
+    return principal
+
+
+async def optional_principal(request: Request) -> Principal | None:
+    """Who sent a request to a public path; None without authentication, and while the database is unavailable."""
+    authenticator: Authenticator = request.app.state.authenticator
+    try:
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            return await authenticator.authenticate(request)
+    except StackError:
+        return None
+    except DATABASE_ERRORS:
+        return None
+
+
+CurrentPrincipal = Annotated[Principal, Depends(current_principal)]
+OptionalPrincipal = Annotated[Principal | None, Depends(optional_principal)]
+
+
+def _principal(holder: api_tokens.Holder, *, token_in_request: bool = False, has_session: bool = False) -> Principal:
+    return Principal(
+        name=f"token:{holder.token_id}",
+        can_write=holder.scope is api_tokens.Scope.WRITE,
+        token_in_request=token_in_request,
+        has_session=has_session,
+    )
+
+
+def _is_local(connection: HTTPConnection) -> bool:
+    """Both the client's address and the Host are of this machine: a proxy would send another Host."""
+    client = connection.client
+    address = None if client is None else literal(client.host)
+    name = host_name(connection.headers.get("host", ""))
+    return address is not None and is_loopback(str(address)) and name is not None and _is_loopback_name(name)
+
+
+def _is_loopback_name(name: str) -> bool:
+    return name == "localhost" or (literal(name) is not None and is_loopback(name))
+
+
+def _is_public(request: Request) -> bool:
+    path = request.scope["path"]
+    return path == LOGIN or path.startswith("/static/") or (path in PUBLIC_PATHS and request.method in SAFE_METHODS)
+
+
+def _redirect_to_login(request: Request) -> RedirectResponse | None:
+    """A redirect to the login page for a browser without a token; None for other clients."""
+    if not wants_html(request.headers) or "authorization" in request.headers or "hx-request" in request.headers:
+        return None
+    # A form cannot be sent again after the login, and the query of an address may hold text of a question.
+    return RedirectResponse(_login_address(request.scope["path"] if request.method in SAFE_METHODS else None), 303)
+
+
+def _unauthenticated(request: Request) -> HTTPException:
+    headers = dict(_CHALLENGE)
+    if "hx-request" in request.headers:
+        headers["HX-Redirect"] = _login_address(urlsplit(request.headers.get("hx-current-url", "")).path or None)
+    return HTTPException(
+        401,
+        "A live token is needed: `ragq token create NAME` makes one. Send `Authorization: Bearer TOKEN`, or log in.",
+        headers=headers,
+    )
+
+
+def _login_address(next_path: str | None) -> str:
+    return LOGIN if next_path is None else f"{LOGIN}?next={quote(next_path)}"

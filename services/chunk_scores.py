@@ -1,0 +1,127 @@
+"""Chunk score runs: every chunk of a reference index, scored by itself, visible when all of them are done."""
+
+from importlib.metadata import version
+from typing import NamedTuple
+
+from celery import Celery
+
+from schemas.chains import stages_of
+from schemas.settings.resolve import EffectiveSettings
+from schemas.statuses import JobStatus
+from services.indexes import current_index
+from services.new_runs import PlannedRun, Submitted, submit_run
+from stages.participants.artifacts.names import index_name
+from stages.participants.chunk_scores import is_circular, refuse_circular_scoring
+from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from store.database import Connection, Database
+from store.references import chunk_scores
+from store.runs import overviews
+from store.runs.chain import content_hash
+from store.runs.runs import NewJob, NewRun
+
+
+class PlannedScores(NamedTuple):
+    """A run that scores chunks, and what it is to be compared with."""
+
+    run: NewRun
+    chunks: int
+    """Chunks of the index."""
+    is_shown: bool
+    """The index shows scores by this scorer and prompt already."""
+
+    @property
+    def is_trial(self) -> bool:
+        """Not every chunk is scored, so that nothing is visible afterwards."""
+        return len(self.run.jobs) < self.chunks
+
+
+class Scoring(NamedTuple):
+    """A run that scores chunks, submitted."""
+
+    submitted: Submitted
+    planned: PlannedScores
+
+
+async def score_chunks(
+    app: Celery,
+    database: Database,
+    name: str | None,
+    settings: EffectiveSettings,
+    *,
+    scorer_model: str,
+    allow_same_model: bool = False,
+    limit: int | None = None,
+    always_new: bool = False,
+) -> Scoring:
+    """Submit the run that scores the chunks of an index. Arguments and errors as for `plan_chunk_scores`."""
+    async with database.connection() as connection:
+        planned = await plan_chunk_scores(
+            connection, name, settings, scorer_model=scorer_model, allow_same_model=allow_same_model, limit=limit
+        )
+    run = PlannedRun(planned.run)
+    submitted = await submit_run(app, database, run, always_new=always_new)
+    if not (planned.is_trial or planned.is_shown) and await _has_succeeded(database, submitted.run_id):
+        # Other scores replaced these: a new run publishes them again, from the ledger.
+        submitted = await submit_run(app, database, run, always_new=True)
+    return Scoring(submitted, planned)
+
+
+async def plan_chunk_scores(
+    connection: Connection,
+    name: str | None,
+    settings: EffectiveSettings,
+    *,
+    scorer_model: str,
+    allow_same_model: bool = False,
+    limit: int | None = None,
+) -> PlannedScores:
+    """The run that scores the chunks of the current index of a name; without one it is EMBEDDING_EMBEDDINGS_FILE.
+
+    With `limit` only the first so many chunks are scored, and never published. Raises Refused for an unknown index,
+    and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is allowed.
+    """
+    quantitative_model = settings.run.model.quantitative_model
+    refuse_circular_scoring(scorer_model, quantitative_model=quantitative_model, allow_same_model=allow_same_model)
+    index = await current_index(connection, index_name(name or settings.run.embedding.embeddings_file))
+    chunks = await chunk_scores.chunks(connection, index.id)
+    chosen = chunks[:limit]
+    inputs = {
+        "index_id": index.id,
+        "scorer_model": scorer_model,
+        "prompt_hash": PROMPT_HASH,
+        "is_circular": is_circular(scorer_model, quantitative_model=quantitative_model),
+    }
+    stages = stages_of("index", "chunk_scores", until=None if len(chosen) == len(chunks) else "score")
+    run = NewRun(
+        kind="index",
+        profile=settings.profile,
+        settings=settings.snapshot(),
+        # Only what the scores depend on: another embedding time-out is no reason to score again.
+        settings_hash=content_hash({"backend": settings.run.llm.backend} | inputs),
+        request={
+            "index": index.name,
+            "scorer_model": scorer_model,
+            "allow_same_model": allow_same_model,
+            "limit": limit,
+            "profile_source": settings.profile_source,
+        },
+        version=version("ragq"),
+        jobs=[
+            NewJob(
+                mode="chunk_scores",
+                subject=str(chunk.chunk_id),
+                inputs=inputs | {"chunk_hash": chunk.chunk_hash},
+                stages=stages,
+            )
+            for chunk in chosen
+        ],
+    )
+    shown = index.chunk_scores_meta or {}
+    is_shown = (shown.get("scorer_model"), shown.get("prompt_hash")) == (scorer_model, PROMPT_HASH)
+    return PlannedScores(run, len(chunks), is_shown)
+
+
+async def _has_succeeded(database: Database, run_id: int) -> bool:
+    async with database.connection() as connection:
+        found = await overviews.overview(connection, run_id)
+    return found is not None and found.states.get(JobStatus.SUCCEEDED) == found.jobs

@@ -1,0 +1,107 @@
+"""Reference indexes between the database and files: no workers are needed, only rules."""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import NamedTuple
+
+from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild, Sidecar
+from services.indexes import current_index
+from stages.participants.artifacts.load import load_artifact
+from stages.participants.artifacts.meta import describe
+from stages.participants.artifacts.names import ArtifactFile
+from stages.participants.artifacts.rules import LoadRules
+from stages.participants.artifacts.write import write_artifact
+from stages.participants.splits import TRAINING_SPLITS
+from store.database import Connection
+from store.references import interviews, references
+from store.references.interviews import SplitHashes
+from store.references.references import IndexPlan, StoredIndex
+
+
+class Imported(NamedTuple):
+    """An index that was imported, and what is worth saying about it."""
+
+    stored: StoredIndex
+    warnings: tuple[str, ...]
+
+
+async def training_splits(connection: Connection) -> dict[str, SplitHashes]:
+    """What identifies each training split that is stored, by name."""
+    found = {name: await interviews.split_hashes(connection, name) for name in TRAINING_SPLITS.values()}
+    return {name: hashes for name, hashes in found.items() if hashes is not None}
+
+
+async def import_artifact(
+    connection: Connection, files: Mapping[ArtifactFile, bytes], *, file_name: str, index_name: str, rules: LoadRules
+) -> Imported:
+    """Check the files of an index, and store it as the current one of its name in one transaction.
+
+    Raises what `load_artifact` raises; nothing is stored then.
+    """
+    artifact = load_artifact(files, name=file_name, rules=rules)
+    identity, embedding = artifact.identity, rules.settings.embedding
+    index_id = await references.keep_imported(
+        connection,
+        IndexPlan(
+            name=index_name,
+            split=identity.split,
+            split_csv_hash=identity.split_csv_hash,
+            split_ids_hash=identity.split_ids_hash,
+            backend=embedding.backend,
+            model=identity.model,
+            dimension=embedding.dimension,
+            chunk_size=embedding.chunk_size,
+            chunk_step=embedding.chunk_step,
+            min_evidence_chars=embedding.min_evidence_chars,
+        ),
+        artifact.participants,
+        model_digest=identity.model_digest,
+        artifact_meta=_document(artifact.meta),
+        chunk_scores_meta=_document(artifact.chunk_scores_meta),
+        partial=_document(artifact.partial),
+    )
+    warnings = list(artifact.warnings)
+    if identity.model_digest is None:
+        warnings.append("The files do not name the weights of the model: runs compare its name alone.")
+    if unlabelled := await references.unlabelled(connection, index_id):
+        warnings.append(
+            f"No item scores are stored for {len(unlabelled)} of {len(artifact.participants)} participants: their "
+            "chunks take places among the references and are not shown. `ragq import participants DIR` first, then "
+            "import the index again."
+        )
+    return Imported(await current_index(connection, index_name), tuple(warnings))
+
+
+async def export_artifact(connection: Connection, name: str, *, file_name: str) -> dict[ArtifactFile, bytes]:
+    """The files of the current index of a name. Raises Refused when there is none."""
+    index = await current_index(connection, name)
+    participants = await references.content(connection, index.id)
+    meta = describe(
+        None if index.artifact_meta is None else ArtifactMeta.from_document(index.artifact_meta),
+        backend=index.backend,
+        model=index.model,
+        model_digest=index.model_digest,
+        dimension=index.dimension,
+        chunk_size=index.chunk_size,
+        chunk_step=index.chunk_step,
+        min_evidence_chars=index.min_evidence_chars,
+        split=index.split,
+        split_csv_hash=index.split_csv_hash,
+        split_ids_hash=index.split_ids_hash,
+        participant_count=len(participants),
+        built_at=index.published_at or index.created_at,
+        built_by=f"ragq {version('ragq')}",
+    )
+    return write_artifact(
+        participants,
+        name=file_name,
+        meta=meta,
+        chunk_scores_meta=(
+            None if index.chunk_scores_meta is None else ChunkScoresMeta.from_document(index.chunk_scores_meta)
+        ),
+        partial=None if index.partial is None else PartialBuild.from_document(index.partial),
+    )
+
+
+def _document(sidecar: Sidecar | None) -> dict[str, object] | None:
+    return None if sidecar is None else sidecar.document()

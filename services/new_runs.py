@@ -1,0 +1,51 @@
+"""New runs: stored with what belongs to them, and sent once that is committed."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from celery import Celery
+
+from services.dispatch import enqueue
+from store.database import Connection, Database
+from store.runs import job_control, runs
+from store.runs.runs import NewRun, StoredRun
+
+
+class PlannedRun(NamedTuple):
+    """A run that is ready to be stored."""
+
+    run: NewRun
+    effect: Callable[[Connection, int], Awaitable[None]] | None = None
+    """Stores what belongs to a new run, in the same transaction, by the run's id."""
+
+
+class Submitted(NamedTuple):
+    """What a submission led to."""
+
+    run_id: int
+    is_new: bool
+    jobs: int
+    resumed: int
+    """Failed or poisoned jobs of an existing run that continue."""
+    due: int
+    """Jobs whose message had to be sent."""
+    sent: int
+    """Jobs whose message was sent; fewer than `due` when the broker is unavailable. The reaper sends the rest."""
+
+
+async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
+    """Store a run with what belongs to it, in one transaction, or find the run of the same work. Nothing is sent."""
+    async with connection.transaction():
+        stored = await runs.store(connection, planned.run, always_new=always_new)
+        if stored.is_new and planned.effect is not None:
+            await planned.effect(connection, stored.run_id)
+    return stored
+
+
+async def submit_run(app: Celery, database: Database, planned: PlannedRun, *, always_new: bool = False) -> Submitted:
+    """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs."""
+    async with database.connection() as connection, connection.transaction():
+        stored = await store_run(connection, planned, always_new=always_new)
+        resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
+    enqueued = await enqueue(app, database, stored.job_ids if stored.is_new else resumed)
+    return Submitted(stored.run_id, stored.is_new, len(stored.job_ids), len(resumed), enqueued.due, enqueued.sent)

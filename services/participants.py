@@ -1,0 +1,128 @@
+"""Participant runs: who is assessed, in which modes, on which reference index."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from schemas.chains import stages_of
+from schemas.errors import EvidenceSchemaError, Refused
+from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.run import settings_hash
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from services.few_shot import NO_SEARCH, plan_search
+from stages.participants.evidence_schema import quotes_per_item
+from store.database import Connection
+from store.references import interviews
+from store.runs.runs import NewJob, NewRun
+
+#: Names a split may also be asked for by.
+SPLIT_ALIASES = {"paper": "paper-test"}
+
+#: The keys of given evidence.
+_KEYS = tuple(item.evidence_key for item in PHQ8Item)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParticipantRequest:
+    """What is asked for. Either a split, of which `limit` takes the first participants, or participants by id."""
+
+    split: str | None = None
+    participants: Sequence[int] = ()
+    modes: Sequence[AssessmentMode]
+    limit: int | None = None
+    until: str | None = None
+    """The last stage to run; None runs all."""
+    evidence: Mapping[str, Any] | None = None
+    """Ready-made quotes: participant id -> evidence key -> list of quotes."""
+
+
+async def plan_participants(connection: Connection, request: ParticipantRequest, settings: EffectiveSettings) -> NewRun:
+    """The run for a request: one job per participant and mode, participants in the order asked for.
+
+    Raises Refused for an unknown split or participant, a missing transcript or evidence of the wrong shape, and
+    EmbeddingArtifactMismatchError when the reference index was built with other settings.
+    """
+    hashes = await _transcripts(connection, request)
+    evidence = _checked_evidence(request.evidence, list(hashes))
+    search = await plan_search(connection, settings.run) if AssessmentMode.FEW_SHOT in request.modes else NO_SEARCH
+    jobs = [
+        NewJob(
+            mode=mode,
+            subject=str(participant_id),
+            inputs={"transcript_hash": transcript_hash}
+            | (search.inputs if mode is AssessmentMode.FEW_SHOT else {})
+            | ({} if evidence is None else {"evidence": evidence[participant_id]}),
+            stages=stages_of("participant", mode, until=request.until),
+        )
+        for participant_id, transcript_hash in hashes.items()
+        for mode in request.modes
+    ]
+    return NewRun(
+        kind="participant",
+        profile=settings.profile,
+        settings=settings.snapshot(),
+        settings_hash=settings_hash(settings.run),
+        request={
+            "split": request.split,
+            "participants": list(request.participants),
+            "modes": list(request.modes),
+            "limit": request.limit,
+            "until": request.until,
+            "evidence": None if evidence is None else "given",
+            "profile_source": settings.profile_source,
+        }
+        | search.record,
+        version=version("ragq"),
+        jobs=jobs,
+    )
+
+
+async def _transcripts(connection: Connection, request: ParticipantRequest) -> dict[int, str]:
+    if request.split is None:
+        wanted = list(dict.fromkeys(request.participants))
+    else:
+        name = SPLIT_ALIASES.get(request.split, request.split)
+        wanted = [member.participant_id for member in await interviews.members(connection, name)]
+        if not wanted:
+            known = ", ".join(await interviews.split_names(connection)) or "none yet"
+            raise Refused(
+                f"Split '{request.split}' is not stored. Stored splits: {known}. "
+                "`ragq import participants DIR` imports the splits of a data set."
+            )
+        wanted = wanted[: request.limit]
+    found = await interviews.transcript_hashes(connection, wanted)
+    missing = [str(participant_id) for participant_id in wanted if participant_id not in found]
+    if missing:
+        raise Refused(
+            f"No transcript is stored for participant {', '.join(missing)}. "
+            "`ragq import participants DIR` imports transcripts."
+        )
+    return {participant_id: found[participant_id] for participant_id in wanted}
+
+
+def _checked_evidence(
+    evidence: Mapping[str, Any] | None, participants: Sequence[int]
+) -> dict[int, dict[str, list[str]]] | None:
+    if evidence is None:
+        return None
+    problems = [f"participant {key} is not part of this run" for key in evidence if key not in map(str, participants)]
+    checked: dict[int, dict[str, list[str]]] = {}
+    for participant_id in participants:
+        if str(participant_id) not in evidence:
+            problems.append(f"participant {participant_id} has no entry; give an empty object for no evidence")
+            continue
+        given = evidence[str(participant_id)]
+        strange = len(given.keys() - set(_KEYS)) if isinstance(given, dict) else 0
+        if strange:
+            keys = "1 key" if strange == 1 else f"{strange} keys"
+            problems.append(f"participant {participant_id}: {keys} that no item has; items are {', '.join(_KEYS)}")
+        try:
+            quotes = quotes_per_item(given)
+        except EvidenceSchemaError as error:
+            problems += [f"participant {participant_id}: {key}: {what}" for key, what in error.violations.items()]
+        else:
+            checked[participant_id] = {item.evidence_key: list(texts) for item, texts in quotes.items()}
+    if problems:
+        raise Refused("The evidence cannot be used:\n" + "\n".join(f"  {problem}" for problem in problems))
+    return checked

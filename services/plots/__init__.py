@@ -1,0 +1,1 @@
+"""Charts of reports, drawn by matplotlib as SVG."""

@@ -1,0 +1,1 @@
+"""Questions to a corpus: submitted, edited, taken a step further, answered."""

@@ -1,0 +1,111 @@
+"""The prompt of a query, previewed or stored, and pasted answers to it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from schemas.chains import stages_of
+from schemas.errors import StepNotReadyError
+from schemas.settings.frozen import thaw
+from schemas.settings.preset import Preset
+from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, ValidatedChunks
+from services.questions.steps import Step
+from stages.queries.generate import pasted_answer
+from stages.queries.templates import TemplateTag
+from store.access.idempotency import RequestKey, once
+from store.database import Connection
+from store.questions import presets, queries, templates
+from store.questions.prompts import make_prompt
+from store.questions.queries import StoredQuery
+from store.runs import attempts, edits, jobs, runs
+
+
+class AnswerResult(NamedTuple):
+    """An answer that is stored."""
+
+    result_id: int
+    is_new: bool
+    """False when the key stands for an answer that was given before."""
+
+
+async def preview(
+    connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
+) -> AugmentedPrompt:
+    """The prompt that stage `augment` would make now: with `top_n` sources, or as many as the preset has.
+
+    With `preset`, as it would be made once the query has moved there. Raises StepNotReadyError while no search is
+    stored, PresetMissingError, and TemplateMissingError.
+    """
+    expansion = await attempts.output(connection, query.job_id, "expand")
+    validated = await attempts.output(connection, query.job_id, "validate")
+    consolidated = await attempts.output(connection, query.job_id, "consolidate")
+    if expansion is None or validated is None:
+        raise StepNotReadyError(query.id, "prompt", "retrieve")
+    asked_by, version = await _asked_by(connection, query, preset)
+    return await make_prompt(
+        connection,
+        query.original_query,
+        Expansion.model_validate(expansion.value),
+        None if consolidated is None else ConsolidatedContext.model_validate(consolidated.value),
+        ValidatedChunks.model_validate(validated.value),
+        template=await templates.get(connection, TemplateTag.RAG_AUGMENTATION, version),
+        top_n=asked_by.augmentation.top_n_contexts if top_n is None else top_n,
+    )
+
+
+async def stored_prompt(connection: Connection, query: StoredQuery) -> AugmentedPrompt | None:
+    """The prompt that is stored; None before there is one."""
+    stored = await attempts.output(connection, query.job_id, "augment")
+    return None if stored is None else AugmentedPrompt.model_validate(stored.value)
+
+
+async def answer(
+    connection: Connection, query: StoredQuery, text: str, *, top_n: int | None = None, key: RequestKey | None
+) -> AnswerResult:
+    """Store a pasted answer beside those there are, unless the key stands for one that was given before.
+
+    It answers the prompt with `top_n` sources; without `top_n`, the prompt that is stored. A prompt that is not
+    stored yet is stored first, as a manual output, and the chain ends with it. Raises StepNotReadyError before there
+    is a consolidated context, StageRunningError, LLMResponseParseError for a blank answer, and
+    IdempotencyKeyReusedError.
+    """
+
+    async def make(connection: Connection) -> Mapping[str, Any]:
+        augmented = await _kept_prompt(connection, query, top_n)
+        result_id = await queries.add_result(
+            connection,
+            query.id,
+            pasted_answer(text, augmented),
+            augmented.sources,
+            attempt_id=None,
+            preset=await queries.preset_name(connection, query.run_id),
+        )
+        return {"result": result_id}
+
+    made, is_new = await once(connection, key, make)
+    return AnswerResult(made["result"], is_new)
+
+
+async def _kept_prompt(connection: Connection, query: StoredQuery, top_n: int | None) -> AugmentedPrompt:
+    stored = await stored_prompt(connection, query)
+    if stored is not None and top_n in (None, stored.top_n):
+        return stored
+    if await attempts.output(connection, query.job_id, "consolidate") is None:
+        raise StepNotReadyError(query.id, Step.ANSWER, Step.CONSOLIDATE)
+    augmented = await preview(connection, query, top_n=top_n)
+    await edits.append_stages(connection, query.job_id, stages_of("query", "answer", until="augment"))
+    await edits.set_output(connection, query.job_id, "augment", augmented.model_dump(mode="json"))
+    await edits.truncate_after(connection, query.job_id, "augment")
+    return augmented
+
+
+async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, int | None]:
+    """The preset, and the version of the template: that of the question's job, or None for the active one."""
+    job = await jobs.job(connection, query.job_id)
+    own = thaw(await runs.settings(connection, query.run_id)).preset
+    assert job is not None and own is not None
+    version: int = job.inputs["templates"][TemplateTag.RAG_AUGMENTATION]
+    if name is None:
+        return own, version
+    chosen = await presets.get(connection, name)
+    stays = (chosen.name, chosen.preset) == (await queries.preset_name(connection, query.run_id), own)
+    return chosen.preset, version if stays else None

@@ -1,0 +1,131 @@
+"""A query edited: its text, its expansion, or the passages of its context. What was computed from the old is stale."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final
+
+from schemas.errors import QueryValueError, StepNotReadyError
+from schemas.values.queries import ConsolidatedContext, Expansion, Intent, Origin
+from services.questions.lookup import lock_query
+from services.questions.steps import Step
+from services.questions.text import MAX_ANSWER_CHARS, phrases, plain, query_text
+from stages.queries.expand import no_expansion, pasted_expansion
+from store.database import Connection
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import attempts
+from store.runs.edits import set_output, stage_states, truncate_after
+
+
+class Unchanged(Enum):
+    """The value of what an edit leaves as it is."""
+
+    UNCHANGED = auto()
+
+
+UNCHANGED: Final = Unchanged.UNCHANGED
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryEdit:
+    """New values. None empties what may be empty: an expansion's parts, and its intent."""
+
+    original_query: str | Unchanged = UNCHANGED
+    expansion_reply: str | Unchanged = UNCHANGED
+    """The reply of an external model, which replaces the whole expansion; parts given with it replace those of it."""
+    expanded_queries: Sequence[str] | Unchanged | None = UNCHANGED
+    hyde_answer: str | Unchanged | None = UNCHANGED
+    intent: str | Unchanged | None = UNCHANGED
+    """In upper or lower case; an empty one is none."""
+    entities: Sequence[str] | Unchanged | None = UNCHANGED
+    context: Sequence[int] | Unchanged = UNCHANGED
+    """Places, from 1, of the passages to keep, in their new order."""
+
+
+async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *, run: bool) -> bool:
+    """Change a query: everything that is given, or nothing. Returns whether stages have to be sent now.
+
+    A new text keeps the expansion; a query without one is searched for by its text alone. After a new text or
+    expansion every later stage is stale, after new passages the prompt and the answer. With `run` the stale stages
+    of the chain run again, up to the stage it ends with. Without, the chain ends with what was edited, and the query
+    shows what it needs next. Values that are stored already change nothing.
+
+    Raises QueryValueError for a value that cannot be used, and for passages chosen together with another text or
+    expansion; LLMResponseParseError for a reply that cannot be used; StageRunningError, QueryMissingError, and
+    StepNotReadyError for passages before there is a context.
+    """
+    async with connection.transaction():
+        query = await lock_query(connection, query.id)
+        chain = await stage_states(connection, query.job_id)
+        stored = await attempts.output(connection, query.job_id, "expand")
+        old = no_expansion() if stored is None else Expansion.model_validate(stored.value)
+        expansion = _new_expansion(old, changes)
+        text = query.original_query
+        if not isinstance(changes.original_query, Unchanged):
+            text = query_text(changes.original_query)
+        context = await _new_context(connection, query, changes)
+        output: Expansion | ConsolidatedContext
+        if text != query.original_query or expansion.model_copy(update={"origin": old.origin}) != old:
+            if context is not None:
+                raise QueryValueError(
+                    "context", "was found by the query as it was; choose passages without changing the query too"
+                )
+            if text != query.original_query:
+                await queries.rewrite(connection, query.id, text)
+            stage, output = "expand", expansion
+        elif context is not None:
+            stage, output = "consolidate", context
+        else:
+            return False
+        await set_output(connection, query.job_id, stage, output.model_dump(mode="json"))
+        if not run:
+            await truncate_after(connection, query.job_id, stage)
+        return run and stage != chain[-1].stage
+
+
+async def stored_context(connection: Connection, query: StoredQuery) -> ConsolidatedContext:
+    """The passages that an edit chooses from. Raises StepNotReadyError before there are any."""
+    stored = await attempts.output(connection, query.job_id, "consolidate")
+    if stored is None:
+        raise StepNotReadyError(query.id, "edit of passages", Step.CONSOLIDATE)
+    return ConsolidatedContext.model_validate(stored.value)
+
+
+def _new_expansion(old: Expansion, changes: QueryEdit) -> Expansion:
+    parts: dict[str, Any] = {}
+    if not isinstance(changes.expanded_queries, Unchanged):
+        parts["queries"] = phrases("expanded_queries", changes.expanded_queries or ())
+    if not isinstance(changes.hyde_answer, Unchanged):
+        parts["hyde_answer"] = plain("hyde_answer", changes.hyde_answer or "", MAX_ANSWER_CHARS)
+    if not isinstance(changes.intent, Unchanged):
+        parts["intent"] = _intent(changes.intent or "")
+    if not isinstance(changes.entities, Unchanged):
+        parts["entities"] = phrases("entities", changes.entities or ())
+    if isinstance(changes.expansion_reply, Unchanged):
+        return old.model_copy(update=parts | {"origin": Origin.EDITED})
+    pasted = pasted_expansion(changes.expansion_reply)
+    return pasted.model_copy(update=parts | {"origin": Origin.EDITED}) if parts else pasted
+
+
+def _intent(text: str) -> Intent | None:
+    name = text.strip().upper()
+    if name and name not in set(Intent):
+        raise QueryValueError("intent", f"is none of {', '.join(Intent)}; leave it empty for none")
+    return Intent(name) if name else None
+
+
+async def _new_context(connection: Connection, query: StoredQuery, changes: QueryEdit) -> ConsolidatedContext | None:
+    """The passages that were chosen; None when none were, or all of them in the order they have."""
+    if isinstance(changes.context, Unchanged):
+        return None
+    stored = await stored_context(connection, query)
+    places, whole = list(changes.context), list(range(1, len(stored.groups) + 1))
+    if not places or len(set(places)) < len(places) or not set(places) <= set(whole):
+        raise QueryValueError(
+            "context",
+            f"has {len(whole)} passages in query {query.id}; name each passage to keep once, by its place from 1",
+        )
+    if places == whole:
+        return None
+    return stored.model_copy(update={"groups": tuple(stored.groups[place - 1] for place in places)})

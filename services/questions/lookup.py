@@ -1,0 +1,48 @@
+"""A stored query, found by its id."""
+
+from typing import Any, Final, NamedTuple
+
+from schemas.errors import QueryMissingError
+from store.database import Connection
+from store.questions import queries, query_jobs
+from store.questions.queries import QueryLine, StoredQuery, StoredResult
+from store.runs import attempts
+
+#: Stages whose outputs are text that people read; vectors are none.
+_READABLE: Final = ("expand", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
+
+
+class QueryDetails(NamedTuple):
+    """Everything readable that is stored for a query."""
+
+    line: QueryLine
+    outputs: dict[str, Any]
+    """By stage, in the order of the chain; None where none is stored, or where it is stale."""
+    answers: list[StoredResult]
+
+
+async def get_query(connection: Connection, query_id: int) -> StoredQuery:
+    """The query of an id. Raises QueryMissingError."""
+    query = await queries.by_id(connection, query_id)
+    if query is None:
+        raise QueryMissingError(query_id)
+    return query
+
+
+async def lock_query(connection: Connection, query_id: int) -> StoredQuery:
+    """The query as it is now, locked until the transaction ends. Raises QueryMissingError."""
+    query = await query_jobs.hold(connection, query_id)
+    if query is None:
+        raise QueryMissingError(query_id)
+    return query
+
+
+async def query_details(connection: Connection, query_id: int) -> QueryDetails:
+    """A query with its outputs and answers, read at one moment. Raises QueryMissingError."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        query = await get_query(connection, query_id)
+        (line,) = await queries.lines(connection, query_id=query_id)
+        stored = {stage: await attempts.output(connection, query.job_id, stage) for stage in _READABLE}
+        answers = await queries.results(connection, query_id)
+    outputs = {stage: None if output is None else output.value for stage, output in stored.items()}
+    return QueryDetails(line, outputs, answers)

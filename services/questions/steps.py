@@ -1,0 +1,122 @@
+"""A query's chain, run step by step: each step runs some stages and ends the chain after them.
+
+Rows change here and nothing is sent: `dispatch.enqueue` sends, once the change is committed.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from schemas.chains import stages_of
+from schemas.errors import NothingToDoError, QueryValueError, Refused, StepNotReadyError
+from schemas.statuses import StageStatus
+from services.questions.lookup import lock_query
+from services.questions.moves import with_preset
+from store.database import Connection
+from store.questions import query_jobs
+from store.questions.queries import StoredQuery
+from store.runs import edits
+
+#: Sources that a prompt can show at most.
+MAX_SOURCES: Final = 20
+
+
+class Step(StrEnum):
+    """A part of a query's chain."""
+
+    EXPAND = "expand"
+    EMBED = "embed"
+    #: The search with everything that chooses among what it found.
+    RETRIEVE = "retrieve"
+    CONSOLIDATE = "consolidate"
+    #: The prompt, and the answer to it.
+    ANSWER = "answer"
+
+
+#: The first and the last stage of each step.
+STAGES: Final = {
+    Step.EXPAND: ("expand", "expand"),
+    Step.EMBED: ("embed", "embed"),
+    Step.RETRIEVE: ("retrieve", "validate"),
+    Step.CONSOLIDATE: ("consolidate", "consolidate"),
+    Step.ANSWER: ("augment", "generate"),
+}
+
+
+async def take_step(
+    connection: Connection,
+    query: StoredQuery,
+    step: Step,
+    *,
+    through: Step | None = None,
+    preset: str | None = None,
+    top_n: int | None = None,
+    use_light_model: bool = False,
+) -> StoredQuery:
+    """Run the stages of a step, and with `through` those of the steps after it up to that one.
+
+    The rest as for `run_stages`.
+    """
+    first, last = STAGES[step][0], STAGES[through or step][1]
+    return await run_stages(
+        connection, query, first=first, last=last, preset=preset, top_n=top_n, use_light_model=use_light_model
+    )
+
+
+async def run_stages(
+    connection: Connection,
+    query: StoredQuery,
+    *,
+    first: str | None = None,
+    last: str | None = None,
+    preset: str | None = None,
+    top_n: int | None = None,
+    use_light_model: bool = False,
+) -> StoredQuery:
+    """Run the stages of a query from `first` to `last`, again where they ran before, and end its chain after `last`.
+
+    Without `first` it continues with the first stage that is not done, a failed one too; without `last` it runs to
+    the answer. `top_n` is the number of sources in the prompt, 1 to 20; None uses the preset's. Where only the answer
+    is missing and another number, or a preset, is chosen, the prompt is made again. With `use_light_model` the light
+    model of the run expands or answers, until the next step. With `preset` the query moves to a run of that preset,
+    unless it is in one. The returned query names the job to send and to wait for.
+
+    Raises StepNotReadyError while an earlier step is not done, NothingToDoError without `first` when every stage is
+    done, Refused for a stage that there is not, StageRunningError, QueryMissingError, QueryValueError for another
+    `top_n`, and what a move raises.
+    """
+    if top_n is not None and not 1 <= top_n <= MAX_SOURCES:
+        raise QueryValueError("top_n", f"is {top_n}; choose from 1 to {MAX_SOURCES}")
+    chain = stages_of("query", "answer", until=last)
+    async with connection.transaction():
+        query = await lock_query(connection, query.id)
+        stored = await edits.stage_states(connection, query.job_id)
+        done = {of.stage for of in stored if of.status == StageStatus.DONE}
+        missing = next((stage for stage in chain if stage not in done), None)
+        if first is None:
+            if missing is None:
+                raise NothingToDoError(query.id)
+            asked_before = await query_jobs.sources(connection, query.job_id)
+            is_other_prompt = missing == "generate" and (preset is not None or top_n != asked_before)
+            first = "augment" if is_other_prompt else missing
+        elif first not in chain:
+            raise Refused(f"Stage '{first}' is not one of those up to '{chain[-1]}': {', '.join(chain)}.")
+        elif missing is not None and chain.index(missing) < chain.index(first):
+            raise StepNotReadyError(query.id, _named(first), _step_of(missing))
+        if preset is not None:
+            query = await with_preset(connection, query, preset, chain=chain, first=first)
+        await query_jobs.ask_for_sources(connection, query.job_id, top_n)
+        await query_jobs.ask_for_light_model(connection, query.job_id, use_light_model)
+        await edits.append_stages(connection, query.job_id, chain)
+        await edits.truncate_after(connection, query.job_id, chain[-1])
+        await edits.redo(connection, query.job_id, first)
+        return query
+
+
+def _named(stage: str) -> str:
+    """The step that begins with a stage, or the stage within a step."""
+    return next((step for step, (first, _) in STAGES.items() if first == stage), stage)
+
+
+def _step_of(stage: str) -> Step:
+    whole = stages_of("query", "answer")
+    return next(step for step, (_, last) in STAGES.items() if whole.index(stage) <= whole.index(last))

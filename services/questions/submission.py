@@ -1,0 +1,159 @@
+"""Query runs: which queries are asked of which corpus, by which preset and which prompt templates."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from schemas.chains import stages_of
+from schemas.errors import Refused
+from schemas.settings.frozen import thaw
+from schemas.settings.preset import Preset
+from schemas.settings.resolve import EffectiveSettings
+from schemas.values.query_sets import QuerySet
+from services.corpora import corpus_of_name, embedder_settings
+from services.new_runs import PlannedRun
+from stages.queries.expand import pasted_expansion
+from stages.queries.rankers.late_interaction import LATE_INTERACTION
+from stages.queries.templates import TemplateTag
+from stages.texts.plain_ids import is_plain_id
+from store.corpora.corpora import StoredCorpus
+from store.database import Connection
+from store.questions import presets, queries, templates
+from store.runs.chain import content_hash
+from store.runs.runs import NewJob, NewRun
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryRequest:
+    """What is asked for."""
+
+    queries: QuerySet
+    corpus: str
+    preset: str | None = None
+    """None takes the default preset."""
+    preset_values: Mapping[str, str] = field(default_factory=dict)
+    """Values that win over the preset's, by their names."""
+    expand: bool = True
+    """False searches for the texts of the queries alone, whatever the preset has."""
+    expansion_reply: str | None = None
+    """The reply of an external model, for a single query."""
+    response: str | None = None
+    """The answer of an external model, for a single query."""
+    use_light_model: bool = False
+    """The light model expands, where the run has one, and answers unless the model of the run is asked for later."""
+    until: str | None = None
+    """The last stage to run; None runs all."""
+
+
+async def plan_queries(connection: Connection, request: QueryRequest, settings: EffectiveSettings) -> PlannedRun:
+    """The run for a request: one job per query, in the order asked for.
+
+    The corpus determines how its queries are embedded. Raises Refused for an unknown corpus or preset, for a corpus in
+    which nothing can be found yet, for a ranker that the corpus has no vectors for, for ids that look like text, and
+    for settings that name another embedder than the corpus's; LLMResponseParseError for a pasted expansion that
+    cannot be used.
+    """
+    _refuse_text_in_ids(request.queries)
+    if request.expansion_reply is not None:
+        pasted_expansion(request.expansion_reply)
+    corpus = await _searchable(connection, request.corpus)
+    stored = await (presets.default(connection) if request.preset is None else presets.get(connection, request.preset))
+    preset = stored.preset.changed(request.preset_values, origin="option --set")
+    refuse_token_vectors(corpus, preset)
+    snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
+    expansion = _expansion(request, preset)
+    inputs: dict[str, Any] = {
+        "corpus_id": corpus.id,
+        "model_digest": corpus.model_digest or "",
+        "templates": {tag: (await templates.get(connection, tag)).version for tag in TemplateTag},
+        "expansion": expansion,
+        "response": request.response,
+    }
+    if request.use_light_model:
+        inputs["light_model"] = True
+    jobs = [
+        NewJob(
+            mode="answer",
+            subject=query.external_id,
+            inputs=inputs | {"query_hash": content_hash(query.text)},
+            stages=stages_of("query", "answer", until=request.until),
+        )
+        for query in request.queries.queries
+    ]
+
+    async def keep_queries(connection: Connection, run_id: int) -> None:
+        await queries.keep(connection, run_id, corpus.id, request.queries.queries, request.queries.judgements)
+
+    frozen = thaw(snapshot)
+    run = NewRun(
+        kind="query",
+        profile=settings.profile,
+        settings=snapshot,
+        settings_hash=content_hash([frozen.run.values(), preset.values()]),
+        request={
+            "corpus": corpus.name,
+            "preset": stored.name,
+            "queries": len(jobs),
+            "judgements": len(request.queries.judgements),
+            "until": request.until,
+            "expansion": expansion["origin"],
+            "response": None if request.response is None else "given",
+            "profile_source": settings.profile_source,
+        },
+        version=version("ragq"),
+        jobs=jobs,
+    )
+    return PlannedRun(run, keep_queries)
+
+
+async def _searchable(connection: Connection, name: str) -> StoredCorpus:
+    found = await corpus_of_name(connection, name)
+    if not found.searchable_chunks:
+        raise Refused(
+            f"Nothing in corpus '{name}' can be searched yet. `ragq import works PATH --corpus {name}` imports and "
+            f"embeds works; `ragq corpus show {name}` shows what waits for a vector."
+        )
+    return found
+
+
+def refuse_token_vectors(corpus: StoredCorpus, preset: Preset) -> None:
+    """Raise Refused for a ranker that compares vectors which the corpus does not have."""
+    if preset.reranking.ranker == LATE_INTERACTION and not corpus.keeps_token_vectors:
+        raise Refused(
+            f"Corpus '{corpus.name}' has no vectors of tokens, which reranking.ranker={LATE_INTERACTION} compares. "
+            "Import its works into a new corpus with --keep-token-vectors, or use another ranker: "
+            "`--set reranking.ranker=score-fusion`."
+        )
+
+
+def _refuse_text_in_ids(asked: QuerySet) -> None:
+    strange = sum(not is_plain_id(query.external_id) for query in asked.queries)
+    if strange:
+        raise Refused(
+            f"{strange} of {len(asked.queries)} query ids cannot be used: an id is shown in logs and in Flower, so it "
+            "has 1 to 64 letters, digits, dots, colons, hyphens and underscores. Give the queries such ids."
+        )
+
+
+def _expansion(request: QueryRequest, preset: Preset) -> dict[str, Any]:
+    if request.expansion_reply is not None:
+        return {"origin": "pasted", "reply": request.expansion_reply}
+    return {"origin": "model" if request.expand and preset.expansion.enabled else "none"}
+
+
+def _embedded_as(corpus: StoredCorpus, snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The snapshot with the corpus's embedder in it."""
+    of_corpus = embedder_settings(corpus)
+    others = [
+        f"{name}={snapshot[name]['value']}"
+        for name, value in of_corpus.items()
+        if snapshot[name]["source"] == "option" and snapshot[name]["value"] != value
+    ]
+    if others:
+        raise Refused(
+            f"Corpus '{corpus.name}' was embedded otherwise than with {', '.join(others)} (option --set): with "
+            + ", ".join(f"{name}={value}" for name, value in of_corpus.items())
+            + ". Leave these options out, or import the works into another corpus."
+        )
+    return dict(snapshot) | {name: {"value": value, "source": "corpus"} for name, value in of_corpus.items()}

@@ -1,0 +1,84 @@
+"""Tags runs: which phrases ask which vocabulary for candidates, under which policy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from schemas.chains import stages_of
+from schemas.errors import Refused
+from schemas.settings.base import settings_of
+from schemas.settings.resolve import EffectiveSettings
+from schemas.values.tags import PhraseSet
+from store.database import Connection
+from store.runs.chain import content_hash
+from store.runs.runs import NewJob, NewRun
+from store.vocabularies import vocabularies
+from store.vocabularies.vocabularies import StoredVocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagsRequest:
+    """What is asked for."""
+
+    phrase_sets: Sequence[PhraseSet]
+    vocabulary: str
+    allow_nsfw_tags: bool = False
+    until: str | None = None
+    """The last stage to run; None runs all."""
+
+
+async def plan_tags(connection: Connection, request: TagsRequest, settings: EffectiveSettings) -> NewRun:
+    """The run for a request: one job per phrase set, in the order asked for.
+
+    Raises Refused for an unknown vocabulary, and for one without models.
+    """
+    vocabulary = await vocabulary_of_name(connection, request.vocabulary)
+    if vocabulary.model is None:
+        raise Refused(
+            f"Vocabulary '{vocabulary.name}' has no models yet. `ragq index tags {vocabulary.name}` builds them."
+        )
+    return NewRun(
+        kind="tags",
+        profile=settings.profile,
+        settings=settings.snapshot(),
+        # Only what the candidates depend on: another language model is no reason to look again.
+        settings_hash=content_hash(_psq(settings)),
+        request={
+            "vocabulary": vocabulary.name,
+            "phrase_sets": len(request.phrase_sets),
+            "allow_nsfw_tags": request.allow_nsfw_tags,
+            "until": request.until,
+            "profile_source": settings.profile_source,
+        },
+        version=version("ragq"),
+        jobs=[
+            NewJob(
+                mode="candidates",
+                subject=one.id,
+                inputs={
+                    "vocabulary_id": vocabulary.id,
+                    "tokens_digest": vocabulary.model_digest,
+                    "context_digest": vocabulary.context_digest,
+                    "allow_nsfw_tags": request.allow_nsfw_tags,
+                    "phrases": list(one.phrases),
+                    "context_tags": list(one.context_tags),
+                },
+                stages=stages_of("tags", "candidates", until=request.until),
+            )
+            for one in request.phrase_sets
+        ],
+    )
+
+
+async def vocabulary_of_name(connection: Connection, name: str) -> StoredVocabulary:
+    """The current vocabulary of a name. Raises Refused when there is none, with those that there are."""
+    found = await vocabularies.by_name(connection, name)
+    if found is None:
+        known = ", ".join(vocabulary.name for vocabulary in await vocabularies.current(connection)) or "none yet"
+        raise Refused(f"There is no vocabulary '{name}'. There are: {known}. `ragq import tags DIR` makes one.")
+    return found
+
+
+def _psq(settings: EffectiveSettings) -> dict[str, bool | int | float | str]:
+    names = {setting.name for setting in settings_of(type(settings.run.psq))}
+    return {name: value for name, value in settings.run.values().items() if name in names}

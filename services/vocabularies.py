@@ -1,0 +1,91 @@
+"""Index runs of tags: the models of a vocabulary, built as one job."""
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from celery import Celery
+
+from schemas.chains import stages_of
+from schemas.errors import Refused
+from schemas.settings.resolve import EffectiveSettings
+from schemas.values.tags import VectorLayout
+from services.new_runs import PlannedRun, Submitted, submit_run
+from services.tags import vocabulary_of_name
+from store.database import Database
+from store.runs import runs
+from store.runs.chain import content_hash
+from store.runs.runs import NewJob, NewRun
+from store.vocabularies.vocabularies import StoredVocabulary
+
+
+class GivenVectors(NamedTuple):
+    """Vectors that take the place of trained ones: a file that the worker reads under the same path."""
+
+    path: Path
+    layout: VectorLayout
+    sha256: str
+
+
+class VocabularyBuild(NamedTuple):
+    """The run that builds the models of a vocabulary, or has built them."""
+
+    run_id: int
+    submitted: Submitted | None
+    """None when the run has built the models already."""
+
+
+async def build_vocabulary(
+    app: Celery,
+    database: Database,
+    name: str,
+    settings: EffectiveSettings,
+    *,
+    seed: int,
+    vectors: GivenVectors | None = None,
+) -> VocabularyBuild:
+    """Submit the run that builds the models of a vocabulary.
+
+    Raises Refused for an unknown vocabulary, and for one whose models were built from another seed or other vectors.
+    """
+    async with database.connection() as connection:
+        vocabulary = await vocabulary_of_name(connection, name)
+        run = plan_vocabulary(vocabulary, settings, seed=seed, vectors=vectors)
+        built_by = None if vocabulary.model is None else await runs.find(connection, run)
+    if built_by is not None:
+        return VocabularyBuild(built_by, None)
+    if vocabulary.model is not None:
+        raise Refused(f"Vocabulary '{name}' has models already ({vocabulary.model}); import it again to build others.")
+    submitted = await submit_run(app, database, PlannedRun(run))
+    return VocabularyBuild(submitted.run_id, submitted)
+
+
+def plan_vocabulary(
+    vocabulary: StoredVocabulary, settings: EffectiveSettings, *, seed: int, vectors: GivenVectors | None = None
+) -> NewRun:
+    """The run that builds the models of a vocabulary."""
+    given = None
+    if vectors is not None:
+        given = {"path": str(vectors.path), "layout": vectors.layout.value, "sha256": vectors.sha256}
+    return NewRun(
+        kind="index",
+        profile=settings.profile,
+        settings=settings.snapshot(),
+        # The models depend on no setting.
+        settings_hash=content_hash([]),
+        request={
+            "vocabulary": vocabulary.name,
+            "seed": seed,
+            "vectors": None if vectors is None else vectors.layout.value,
+            "profile_source": settings.profile_source,
+        },
+        version=version("ragq"),
+        jobs=[
+            NewJob(
+                mode="tags",
+                subject=str(vocabulary.id),
+                inputs={"vocabulary_id": vocabulary.id, "seed": seed, "vectors": given},
+                stages=stages_of("index", "tags"),
+            )
+        ],
+    )

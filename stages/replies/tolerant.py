@@ -1,0 +1,75 @@
+"""The one tolerant parser of model replies. It never gives something for nothing: what it cannot read, it raises."""
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import json_repair
+
+from schemas.errors import LLMResponseParseError
+from stages.replies.envelope import unwrap
+from stages.replies.fixups import tolerant_fixups
+from stages.replies.python_literal import python_literal_object
+from stages.replies.strict import strict_object
+
+
+class RepairStep(StrEnum):
+    """A step of the ladder that a reply needed, under the name that telemetry counts it by."""
+
+    FIXUPS = "json_fixups_applied"
+    """The tolerant corrections changed the text."""
+    PYTHON_LITERAL = "json_python_literal_fallback"
+    """The corrected text was Python, not JSON."""
+    JSON_REPAIR = "json_repair_fallback"
+    """The json-repair library made an object of it."""
+
+
+class ParsedReply(NamedTuple):
+    """An object and the repairs that it took to get it, in order; none when strict parsing was enough."""
+
+    value: dict[str, Any]
+    repairs: tuple[RepairStep, ...]
+
+
+def parse_reply(raw: str) -> ParsedReply:
+    """The JSON object of a reply: as it stands, unwrapped, corrected, as a Python literal, or repaired.
+
+    Raises LLMResponseParseError with the error of the first strict parse of the unwrapped reply, which tells more
+    about the reply than the last rung's error would. A reply that is JSON but no object is no object on any rung.
+
+    >>> parse_reply('{"PHQ8_Sleep": ["up at three",]}')
+    ParsedReply(value={'PHQ8_Sleep': ['up at three']}, repairs=(<RepairStep.FIXUPS: 'json_fixups_applied'>,))
+    """
+    text = raw.strip()
+    if (value := _strict_or_none(text)) is not None:
+        return ParsedReply(value, ())
+    text = unwrap(text)
+    try:
+        return ParsedReply(strict_object(text), ())
+    except ValueError as error:
+        first_error = str(error)
+
+    corrected = tolerant_fixups(text)
+    repairs = (RepairStep.FIXUPS,) if corrected != text else ()
+    if (value := _strict_or_none(corrected)) is not None:
+        return ParsedReply(value, repairs)
+    if (value := python_literal_object(corrected)) is not None:
+        return ParsedReply(value, (*repairs, RepairStep.PYTHON_LITERAL))
+    # The library guesses better from what the model wrote than from corrections that did not lead to JSON.
+    if (value := _repaired_or_none(text)) is not None:
+        return ParsedReply(value, (RepairStep.JSON_REPAIR,))
+    raise LLMResponseParseError(raw, first_error)
+
+
+def _strict_or_none(text: str) -> dict[str, Any] | None:
+    try:
+        return strict_object(text)
+    except ValueError:
+        return None
+
+
+def _repaired_or_none(text: str) -> dict[str, Any] | None:
+    try:
+        value = json_repair.repair_json(text, return_objects=True, skip_json_loads=True)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

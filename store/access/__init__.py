@@ -1,0 +1,1 @@
+"""Who may use the API: tokens, sessions, and the keys of repeated requests."""

@@ -1,0 +1,1 @@
+"""Corpora: works, chunks, their vectors and postings, and the search over them."""

@@ -1,0 +1,180 @@
+"""Corpora: works that are searched together, embedded by one model."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
+from schemas.statuses import VectorStatus
+from store.database import Connection
+
+MAKE = """
+INSERT INTO corpus (
+    name, backend, model, dimension, embeds_headings, keeps_token_vectors, searchable_chunks, searchable_terms
+) VALUES ($1, $2, $3, $4, $5, $6, 0, 0) ON CONFLICT (name) DO NOTHING
+"""
+
+COLUMNS = """
+id, name, backend, model, model_digest, dimension, embeds_headings, keeps_token_vectors,
+searchable_chunks, searchable_terms, created_at
+"""
+
+SIZES = """
+SELECT c.name, count(w.id) AS works, c.searchable_chunks, c.model, c.keeps_token_vectors
+FROM corpus AS c LEFT JOIN works AS w ON w.corpus_id = c.id
+GROUP BY c.id ORDER BY c.name
+"""
+
+CONTENT = f"""
+SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '{VectorStatus.NO_VEC}') AS sections,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}') AS waiting,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}' AND c.id IN (
+           SELECT i.chunk_id::bigint
+           FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
+           WHERE j.kind = 'index' AND j.mode = 'corpus' AND j.status IN ('failed', 'poisoned')
+             AND (j.inputs ->> 'corpus_id')::bigint = $1
+       )) AS failed,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TABLE}') AS tables,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.FIGURE}') AS figures
+FROM works AS w LEFT JOIN chunks AS c ON c.work_id = w.id
+WHERE w.corpus_id = $1
+"""
+
+# Chunks of an unfinished job are not embedded twice; those of a failed job are embedded by whichever run comes first.
+WAITING = f"""
+SELECT c.id
+FROM chunks AS c JOIN works AS w ON w.id = c.work_id
+WHERE w.corpus_id = $1 AND c.vector_status = '{VectorStatus.TO_VEC}' AND c.id NOT IN (
+    SELECT i.chunk_id::bigint
+    FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
+    WHERE j.kind = 'index' AND j.mode = 'corpus' AND j.status IN ('waiting', 'running', 'interrupted', 'paused')
+      AND (j.inputs ->> 'corpus_id')::bigint = $1
+)
+ORDER BY c.work_id, c.id
+"""
+
+TAKE_WEIGHTS = """
+UPDATE corpus SET model_digest = coalesce(model_digest, $2) WHERE id = $1 RETURNING model_digest
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredCorpus:
+    """A corpus as it is stored."""
+
+    id: int
+    name: str
+    backend: str
+    model: str
+    model_digest: str | None
+    """None until the first batch is embedded."""
+    dimension: int
+    embeds_headings: bool
+    keeps_token_vectors: bool
+    searchable_chunks: int
+    searchable_terms: int
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class CorpusSize:
+    """A corpus and its size."""
+
+    name: str
+    works: int
+    searchable_chunks: int
+    """Chunks that searches can find."""
+    model: str
+    """The model that embeds it."""
+    keeps_token_vectors: bool
+    """Late interaction can rank its chunks."""
+
+
+class CorpusContent(NamedTuple):
+    """What is in a corpus, in numbers."""
+
+    works: int
+    sections: int
+    """Heading chunks."""
+    searchable: int
+    """Content chunks that can be found."""
+    waiting: int
+    """Content chunks without a vector."""
+    failed: int
+    """Those of them whose job failed; `ragq retry` or the next import brings them."""
+    tables: int
+    figures: int
+
+
+async def make(
+    connection: Connection,
+    name: str,
+    *,
+    backend: str,
+    model: str,
+    dimension: int,
+    embeds_headings: bool,
+    keeps_token_vectors: bool = False,
+) -> StoredCorpus:
+    """The corpus of a name; it is made if there is none. One that is there is given as it is."""
+    await connection.execute(MAKE, name, backend, model, dimension, embeds_headings, keeps_token_vectors)
+    found = await find(connection, name)
+    assert found is not None
+    return found
+
+
+async def find(connection: Connection, name: str) -> StoredCorpus | None:
+    """The corpus of a name."""
+    row = await connection.fetchrow(f"SELECT {COLUMNS} FROM corpus WHERE name = $1", name)
+    return None if row is None else StoredCorpus(**dict(row))
+
+
+async def corpus(connection: Connection, corpus_id: int) -> StoredCorpus:
+    """The corpus of a number. Raises CorpusMissingError when there is none."""
+    row = await connection.fetchrow(f"SELECT {COLUMNS} FROM corpus WHERE id = $1", corpus_id)
+    if row is None:
+        raise CorpusMissingError(corpus_id)
+    return StoredCorpus(**dict(row))
+
+
+async def all_corpora(connection: Connection) -> list[StoredCorpus]:
+    """Every corpus, by name."""
+    rows = await connection.fetch(f"SELECT {COLUMNS} FROM corpus ORDER BY name")
+    return [StoredCorpus(**dict(row)) for row in rows]
+
+
+async def sizes(connection: Connection) -> list[CorpusSize]:
+    """How large every corpus is, by name. Counts no chunk."""
+    return [CorpusSize(*row) for row in await connection.fetch(SIZES)]
+
+
+async def content(connection: Connection, corpus_id: int) -> CorpusContent:
+    """What is in a corpus."""
+    return CorpusContent(*await connection.fetchrow(CONTENT, corpus_id))
+
+
+async def waiting(connection: Connection, corpus_id: int) -> list[int]:
+    """The chunks that wait for a vector and that no unfinished job has, by work and then in the order of lines."""
+    return [row["id"] for row in await connection.fetch(WAITING, corpus_id)]
+
+
+async def pin_model_digest(connection: Connection, corpus_id: int, model_digest: str) -> None:
+    """Note the weights of the first batch; every later batch must have come from the same.
+
+    Raises EmbeddingArtifactMismatchError when it did not, and CorpusMissingError when the corpus is gone.
+    """
+    built_with = await connection.fetchval(TAKE_WEIGHTS, corpus_id, model_digest)
+    if built_with is None:
+        raise CorpusMissingError(corpus_id)
+    if built_with != model_digest:
+        raise EmbeddingArtifactMismatchError(
+            f"Corpus {corpus_id} was embedded by the weights {built_with[:12] or 'unknown'}, and this batch by "
+            f"{model_digest[:12] or 'unknown'}; use one version of the model on every worker, or import the works "
+            "into a new corpus."
+        )
+
+
+async def delete(connection: Connection, corpus_id: int) -> None:
+    """Delete a corpus with its works, chunks and vectors, and with the queries that were asked of it."""
+    await connection.execute("DELETE FROM corpus WHERE id = $1", corpus_id)

@@ -1,0 +1,205 @@
+"""Works: stored with their chunks, replaced with their chunks, and read by the line."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, auto
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from schemas.errors import DuplicateWorkError, WorkChangedError
+from schemas.statuses import VectorStatus
+from schemas.values.corpora import Bibliography, CutChunk
+from stages.corpora.lines import lines_of, passage
+from stages.queries.works import WorkText, refuse_changed
+from store.corpora.searchable import withdraw
+from store.database import Connection
+
+_BULK_SECONDS = 600.0
+
+_FIELDS = tuple(Bibliography.model_fields)
+
+# Two imports into a corpus at the same moment take turns, so that one sees what the other stored.
+ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('works', $1))"
+
+SAME_TEXT = f"SELECT id, source_path, {', '.join(_FIELDS)} FROM works WHERE corpus_id = $1 AND content_hash = $2"
+
+SAME_PATH = "SELECT min(id) FROM works WHERE corpus_id = $1 AND source_path = $2"
+
+SAME_NAME = """
+SELECT min(id) FROM works
+WHERE corpus_id = $1 AND source_path IS NULL AND title = $2 AND authors IS NOT DISTINCT FROM $3
+"""
+
+ADD = f"""
+INSERT INTO works (corpus_id, source_path, markdown, content_hash, {", ".join(_FIELDS)})
+VALUES ($1, $2, $3, $4, {", ".join(f"${place}" for place in range(5, 5 + len(_FIELDS)))}) RETURNING id
+"""
+
+REPLACE = f"""
+UPDATE works SET markdown = $2, content_hash = $3, updated_at = now(),
+       {", ".join(f"{name} = ${place}" for place, name in enumerate(_FIELDS, start=4))}
+WHERE id = $1
+"""
+
+NEW_IDS = """
+SELECT nextval(pg_get_serial_sequence('chunks', 'id')) AS id FROM generate_series(1, $1) ORDER BY id
+"""
+
+TEXTS = "SELECT id, title, content_hash, markdown FROM works WHERE id = ANY($1::bigint[])"
+
+LISTED = f"""
+SELECT w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at,
+       count(c.id) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
+       count(c.id) FILTER (WHERE c.vector_status IN ('{VectorStatus.VEC}', '{VectorStatus.TO_VEC}')) AS chunks
+FROM works AS w LEFT JOIN chunks AS c ON c.work_id = w.id
+WHERE w.corpus_id = $1 GROUP BY w.id ORDER BY w.title, w.id
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewWork:
+    """A work to store."""
+
+    bibliography: Bibliography
+    source_path: str | None
+    """Where it comes from; without one, title and authors tell whether it is there already."""
+    markdown: str
+    chunks: Sequence[CutChunk]
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of the markdown in UTF-8."""
+        return sha256(self.markdown.encode()).hexdigest()
+
+
+class ImportOutcome(Enum):
+    """What became of a work that was imported."""
+
+    NEW = auto()
+    REPLACED = auto()
+    """The same source had another text, or other metadata: its chunks are new ones."""
+    UNCHANGED = auto()
+
+
+class KeptWork(NamedTuple):
+    """A work that is stored now."""
+
+    work_id: int
+    outcome: ImportOutcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedWork:
+    """A work in one line."""
+
+    id: int
+    title: str
+    authors: str | None
+    year: int | None
+    source_path: str | None
+    content_hash: str
+    created_at: datetime
+    updated_at: datetime
+    chunks: int
+    """Content chunks that are searched or wait for it."""
+    searchable: int
+
+
+async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWork:
+    """Store a work and its chunks, or replace the one of the same source; all or nothing.
+
+    A replaced work keeps its id, and everything that was computed from its old text then fails with WorkChangedError.
+    Raises DuplicateWorkError when another work of the corpus has the same text.
+    """
+    async with connection.transaction():
+        await connection.execute(ONE_BY_ONE, corpus_id)
+        described = work.bibliography.model_dump()
+        same_source = await _of_same_source(connection, corpus_id, work)
+        same_text = await connection.fetchrow(SAME_TEXT, corpus_id, work.content_hash)
+        if same_text is not None and same_text["id"] != same_source:
+            raise DuplicateWorkError(same_text["id"], same_text["title"])
+        if same_text is not None and {name: same_text[name] for name in described} == described:
+            return KeptWork(same_text["id"], ImportOutcome.UNCHANGED)
+        if same_source is None:
+            work_id: int = await connection.fetchval(
+                ADD, corpus_id, work.source_path, work.markdown, work.content_hash, *described.values()
+            )
+            await _keep_chunks(connection, work_id, work.chunks)
+            return KeptWork(work_id, ImportOutcome.NEW)
+        await withdraw(connection, same_source)
+        await connection.execute("DELETE FROM chunks WHERE work_id = $1", same_source, timeout=_BULK_SECONDS)
+        await connection.execute(REPLACE, same_source, work.markdown, work.content_hash, *described.values())
+        await _keep_chunks(connection, same_source, work.chunks)
+        return KeptWork(same_source, ImportOutcome.REPLACED)
+
+
+async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkText]:
+    """The stored works, by id; those that are gone are absent.
+
+    Raises WorkChangedError when the markdown of one does not match its hash.
+    """
+    found = {}
+    for row in await connection.fetch(TEXTS, list(work_ids), timeout=_BULK_SECONDS):
+        if sha256(row["markdown"].encode()).hexdigest() != row["content_hash"]:
+            raise WorkChangedError(row["id"])
+        found[row["id"]] = WorkText(row["title"], row["content_hash"], lines_of(row["markdown"]))
+    return found
+
+
+async def unchanged_texts(connection: Connection, hashes: Mapping[int, str]) -> dict[int, WorkText]:
+    """The works of these ids with these hashes. Raises WorkChangedError for one that is gone or has another."""
+    found = await texts(connection, list(hashes))
+    refuse_changed(found, hashes)
+    return found
+
+
+async def lines(connection: Connection, work_id: int, start_line: int, end_line: int, *, expected_hash: str) -> str:
+    """Lines of a work, 1-based and inclusive. Raises WorkChangedError when it is gone or has another hash."""
+    found = await unchanged_texts(connection, {work_id: expected_hash})
+    return passage(found[work_id].lines, start_line, end_line)
+
+
+async def titles(connection: Connection, work_ids: Sequence[int]) -> dict[int, str]:
+    """The titles of works, by id; those that are gone are absent."""
+    rows = await connection.fetch("SELECT id, title FROM works WHERE id = ANY($1::bigint[])", list(work_ids))
+    return {row["id"]: row["title"] for row in rows}
+
+
+async def hashes(connection: Connection, work_ids: Sequence[int]) -> dict[int, str]:
+    """The hashes of works, by id; those that are gone are absent."""
+    rows = await connection.fetch("SELECT id, content_hash FROM works WHERE id = ANY($1::bigint[])", list(work_ids))
+    return {row["id"]: row["content_hash"] for row in rows}
+
+
+async def listed(connection: Connection, corpus_id: int) -> list[ListedWork]:
+    """The works of a corpus by title."""
+    return [ListedWork(**dict(row)) for row in await connection.fetch(LISTED, corpus_id)]
+
+
+async def _of_same_source(connection: Connection, corpus_id: int, work: NewWork) -> int | None:
+    if work.source_path is not None:
+        found: int | None = await connection.fetchval(SAME_PATH, corpus_id, work.source_path)
+    else:
+        named = (work.bibliography.title, work.bibliography.authors)
+        found = await connection.fetchval(SAME_NAME, corpus_id, *named)
+    return found
+
+
+async def _keep_chunks(connection: Connection, work_id: int, chunks: Sequence[CutChunk]) -> None:
+    ids = [row["id"] for row in await connection.fetch(NEW_IDS, len(chunks))]
+    await connection.copy_records_to_table(
+        "chunks",
+        columns=("id", "work_id", "parent_id", *_CHUNK_FIELDS),
+        records=_chunk_records(work_id, ids, chunks),
+        timeout=_BULK_SECONDS,
+    )
+
+
+_CHUNK_FIELDS = ("level", "content", "heading_breadcrumbs", "start_line", "end_line", "vector_status")
+
+
+def _chunk_records(work_id: int, ids: Sequence[int], chunks: Sequence[CutChunk]) -> Iterator[tuple[Any, ...]]:
+    for chunk_id, chunk in zip(ids, chunks, strict=True):
+        parent_id = None if chunk.parent is None else ids[chunk.parent]
+        yield chunk_id, work_id, parent_id, *(getattr(chunk, field) for field in _CHUNK_FIELDS)

@@ -1,0 +1,1 @@
+"""Queries, their answers, and the presets and prompt templates that they are asked with."""

@@ -1,0 +1,146 @@
+"""Presets: named, one of them the default."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError
+from schemas.settings.preset import Preset, preset_name, preset_of
+from store.database import Connection
+
+COLUMNS = "preset_name, is_default, description, config, created_at, updated_at"
+
+LIST = f"SELECT {COLUMNS} FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
+
+BY_NAME = f"SELECT {COLUMNS} FROM rag_config WHERE lower(preset_name) = lower($1)"
+
+DEFAULT = f"SELECT {COLUMNS} FROM rag_config WHERE is_default"
+
+# The first preset of all becomes the default.
+CREATE = f"""
+INSERT INTO rag_config (preset_name, is_default, description, config)
+SELECT $1, NOT EXISTS (SELECT FROM rag_config), $2, $3::jsonb
+ON CONFLICT (lower(preset_name)) DO NOTHING
+RETURNING {COLUMNS}
+"""
+
+UPDATE = f"""
+UPDATE rag_config SET config = $2, description = $3, updated_at = now() WHERE lower(preset_name) = lower($1)
+RETURNING {COLUMNS}
+"""
+
+# Changes of the list of presets, or of the default, take turns; readers are not blocked.
+ALONE = "LOCK TABLE rag_config IN SHARE ROW EXCLUSIVE MODE"
+
+NO_DEFAULT = "UPDATE rag_config SET is_default = false, updated_at = now() WHERE is_default"
+
+SET_DEFAULT = """
+UPDATE rag_config SET is_default = true, updated_at = now() WHERE lower(preset_name) = lower($1) RETURNING preset_name
+"""
+
+FIND = "SELECT preset_name, is_default FROM rag_config WHERE lower(preset_name) = lower($1)"
+
+DELETE = "DELETE FROM rag_config WHERE preset_name = $1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredPreset:
+    """A preset as it is stored."""
+
+    name: str
+    is_default: bool
+    description: str | None
+    preset: Preset
+    created_at: datetime
+    updated_at: datetime
+
+
+async def list_all(connection: Connection) -> list[StoredPreset]:
+    """Every preset: the default first, then by name."""
+    return [_stored(row) for row in await connection.fetch(LIST)]
+
+
+async def get(connection: Connection, name: str) -> StoredPreset:
+    """The preset of a name, in any case of letters. Raises PresetMissingError."""
+    row = await connection.fetchrow(BY_NAME, name.strip())
+    if row is None:
+        raise PresetMissingError(name.strip())
+    return _stored(row)
+
+
+async def default(connection: Connection) -> StoredPreset:
+    """The default preset. Raises PresetMissingError when none is: nothing takes its place."""
+    row = await connection.fetchrow(DEFAULT)
+    if row is None:
+        raise PresetMissingError(None)
+    return _stored(row)
+
+
+async def create(connection: Connection, name: str, preset: Preset, *, description: str | None = None) -> StoredPreset:
+    """Store a new preset. Raises PresetExistsError for a name that is taken in any case of letters."""
+    name = preset_name(name)
+    async with connection.transaction():
+        await connection.execute(ALONE)
+        row = await connection.fetchrow(CREATE, name, description, json.dumps(preset.model_dump()))
+    if row is None:
+        raise PresetExistsError(name)
+    return _stored(row)
+
+
+async def change(
+    connection: Connection, name: str, values: dict[str, Any], *, origin: str, description: str | None = None
+) -> StoredPreset:
+    """Change values of a preset, and its description where one is given; the others stay.
+
+    Runs that were submitted keep the values they were submitted with. Raises PresetMissingError, and PresetValueError
+    with every problem that the values have; `origin` names where they come from.
+    """
+    async with connection.transaction():
+        row = await connection.fetchrow(f"{BY_NAME} FOR UPDATE", name.strip())
+        if row is None:
+            raise PresetMissingError(name.strip())
+        stored = _stored(row)
+        changed = stored.preset.changed(values, origin=origin)
+        words = stored.description if description is None else description
+        return _stored(await connection.fetchrow(UPDATE, stored.name, json.dumps(changed.model_dump()), words))
+
+
+async def set_default(connection: Connection, name: str) -> str:
+    """Make a preset the only default. Its name as it is stored. Raises PresetMissingError, and changes nothing then."""
+    async with connection.transaction():
+        await connection.execute(ALONE)
+        await connection.execute(NO_DEFAULT)
+        stored: str | None = await connection.fetchval(SET_DEFAULT, name.strip())
+        if stored is None:
+            raise PresetMissingError(name.strip())
+    return stored
+
+
+async def delete(connection: Connection, name: str) -> str:
+    """Delete a preset, readable or not. Its name as it was stored.
+
+    Raises PresetMissingError, and DefaultPresetError for the default.
+    """
+    async with connection.transaction():
+        await connection.execute(ALONE)
+        row = await connection.fetchrow(FIND, name.strip())
+        if row is None:
+            raise PresetMissingError(name.strip())
+        stored: str = row["preset_name"]
+        if row["is_default"]:
+            raise DefaultPresetError(stored)
+        await connection.execute(DELETE, stored)
+    return stored
+
+
+def _stored(row: Any) -> StoredPreset:
+    values = {f"{group}.{key}": value for group, keys in row["config"].items() for key, value in keys.items()}
+    return StoredPreset(
+        name=row["preset_name"],
+        is_default=row["is_default"],
+        description=row["description"],
+        preset=preset_of(values, origin=f"stored in preset {row['preset_name']}"),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )

@@ -1,0 +1,292 @@
+"""Queries, their judgements, and their answers."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from schemas.errors import ResultMissingError
+from schemas.statuses import JobStatus, QueryStatus, VectorStatus
+from schemas.values.queries import Answer, Source
+from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from store.database import Connection
+
+KEEP = """
+INSERT INTO queries (job_id, corpus_id, external_id, original_query)
+SELECT j.id, $2, n.external_id, n.text
+FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS n (external_id, text, ordinal)
+JOIN job AS j ON j.run_id = $1 AND j.ordinal = n.ordinal - 1
+"""
+
+JUDGE = """
+INSERT INTO query_judgement (query_id, document, relevance)
+SELECT q.id, n.document, n.relevance
+FROM unnest($2::text[], $3::text[], $4::integer[]) AS n (external_id, document, relevance)
+JOIN queries AS q ON q.external_id = n.external_id
+JOIN job AS j ON j.id = q.job_id AND j.run_id = $1
+"""
+
+QUERY = """
+SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.external_id, q.original_query, q.created_at, q.updated_at
+FROM queries AS q JOIN job AS j ON j.id = q.job_id
+WHERE q.id = $1 OR q.job_id = $2
+"""
+
+REWRITE = "UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1"
+
+# Names a question by `q.job_id`.
+PROGRESS = f"""
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN embed = 'failed' THEN '{QueryStatus.VEC_ERR}'
+                WHEN embed IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_EMBEDDINGS}'
+                WHEN validate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_RETRIEVAL}'
+                WHEN consolidate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_CONSOLIDATION}'
+                ELSE '{QueryStatus.READY}' END AS status,
+           CASE WHEN embed = 'failed' THEN '{VectorStatus.VEC_ERR}'
+                WHEN embed = 'done' THEN '{VectorStatus.VEC}'
+                WHEN expand = 'done' THEN '{VectorStatus.TO_VEC}' ELSE '{VectorStatus.NO_VEC}' END AS vector_status,
+           validate IS NOT DISTINCT FROM 'done' AS has_retrieved_context,
+           consolidate IS NOT DISTINCT FROM 'done' AS has_clean_context
+    FROM (
+        SELECT max(status) FILTER (WHERE stage = 'expand') AS expand,
+               max(status) FILTER (WHERE stage = 'embed') AS embed,
+               max(status) FILTER (WHERE stage = 'validate') AS validate,
+               max(status) FILTER (WHERE stage = 'consolidate') AS consolidate
+        FROM stage_run WHERE job_id = q.job_id
+    ) AS stages
+) AS s
+"""
+
+# The lateral parts are computed for one page of questions, unless they are chosen by their status.
+LINES = f"""
+SELECT q.id, q.job_id, j.run_id, q.original_query, q.created_at, q.updated_at, j.status AS job_status, s.status,
+       s.vector_status, s.has_retrieved_context, s.has_clean_context, e.output ->> 'intent' AS intent,
+       coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities,
+       (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results
+FROM (
+    SELECT * FROM queries
+    WHERE ($1::bigint IS NULL OR id = $1)
+      AND ($3::bigint IS NULL
+           OR (created_at, id) < ((SELECT created_at FROM queries WHERE id <= $3 ORDER BY id DESC LIMIT 1), $3))
+    ORDER BY created_at DESC, id DESC LIMIT CASE WHEN $4::text[] IS NULL THEN $2::bigint END
+) AS q
+JOIN job AS j ON j.id = q.job_id
+{PROGRESS}
+LEFT JOIN current_attempt AS e ON e.job_id = q.job_id AND e.stage = 'expand' AND e.status = 'done'
+WHERE $4::text[] IS NULL OR s.status = ANY($4)
+ORDER BY q.created_at DESC, q.id DESC LIMIT $2::bigint
+"""
+
+COUNTS = f"SELECT s.status, count(*) AS queries FROM queries AS q {PROGRESS} GROUP BY s.status"
+
+ADD_RESULT = """
+INSERT INTO results
+    (query_id, attempt_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+RETURNING id
+"""
+
+RESULTS = """
+SELECT id, query_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations, created_at,
+       updated_at
+FROM results WHERE query_id = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY created_at DESC, id DESC
+"""
+
+MADE = """
+SELECT r.id FROM results AS r JOIN stage_attempt AS a ON a.id = r.attempt_id
+WHERE r.query_id = $1 AND a.job_id = $2 AND r.id > $3
+ORDER BY r.id LIMIT 1
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredQuery:
+    """A question and the job that answers it."""
+
+    id: int
+    job_id: int
+    run_id: int
+    corpus_id: int
+    external_id: str | None
+    original_query: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryLine:
+    """A question in one line, with how far it has come."""
+
+    id: int
+    job_id: int
+    run_id: int
+    original_query: str = field(repr=False)
+    created_at: datetime
+    updated_at: datetime
+    job_status: JobStatus
+    status: QueryStatus
+    vector_status: VectorStatus
+    has_retrieved_context: bool
+    """A search is stored, whatever it found."""
+    has_clean_context: bool
+    """Likewise its consolidation."""
+    intent: str | None
+    entities: int
+    results: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredResult:
+    """An answer."""
+
+    id: int
+    query_id: int
+    response_text: str
+    origin: str
+    model: str | None
+    prompt_hash: str
+    preset: str | None
+    sources: list[dict[str, Any]]
+    unknown_citations: list[str]
+    created_at: datetime
+    updated_at: datetime
+
+
+async def keep(
+    connection: Connection,
+    run_id: int,
+    corpus_id: int,
+    queries: Sequence[SubmittedQuery],
+    judgements: Sequence[RelevanceJudgement] = (),
+) -> None:
+    """Store the questions of a run, one per job in the order of its jobs, and what is known about their answers."""
+    await connection.execute(
+        KEEP, run_id, corpus_id, [query.external_id for query in queries], [query.text for query in queries]
+    )
+    if judgements:
+        await connection.execute(
+            JUDGE,
+            run_id,
+            [judgement.query_id for judgement in judgements],
+            [judgement.document for judgement in judgements],
+            [judgement.relevance for judgement in judgements],
+        )
+
+
+async def by_id(connection: Connection, query_id: int) -> StoredQuery | None:
+    """A question by its number; None when there is none."""
+    return _query(await connection.fetchrow(QUERY, query_id, None))
+
+
+async def of_job(connection: Connection, job_id: int) -> StoredQuery | None:
+    """The question of a job; None when the job has none."""
+    return _query(await connection.fetchrow(QUERY, None, job_id))
+
+
+async def rewrite(connection: Connection, query_id: int, text: str) -> None:
+    """Ask something else. What was computed for the old question is the caller's to invalidate."""
+    await connection.execute(REWRITE, query_id, text)
+
+
+async def lines(
+    connection: Connection,
+    *,
+    query_id: int | None = None,
+    before: int | None = None,
+    statuses: Collection[QueryStatus] | None = None,
+    limit: int = 50,
+) -> list[QueryLine]:
+    """The newest questions, newest first; or one of them. `before` takes those that come after it in that order."""
+    wanted = None if statuses is None else list(statuses)
+    return [_line(row) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
+
+
+async def counts(connection: Connection) -> dict[QueryStatus, int]:
+    """How many questions are in each status; statuses without any are absent."""
+    return {QueryStatus(row["status"]): row["queries"] for row in await connection.fetch(COUNTS)}
+
+
+async def total(connection: Connection) -> int:
+    """How many questions there are."""
+    counted: int = await connection.fetchval("SELECT count(*) FROM queries")
+    return counted
+
+
+async def add_result(
+    connection: Connection,
+    query_id: int,
+    answer: Answer,
+    sources: Sequence[Source],
+    *,
+    attempt_id: int | None,
+    preset: str | None,
+) -> int:
+    """Store an answer beside those that the question has; its number."""
+    result_id: int = await connection.fetchval(
+        ADD_RESULT,
+        query_id,
+        attempt_id,
+        answer.text,
+        answer.origin,
+        answer.model,
+        answer.prompt_hash,
+        preset,
+        json.dumps([source.model_dump(mode="json") for source in sources]),
+        json.dumps(answer.unknown),
+    )
+    return result_id
+
+
+async def results(connection: Connection, query_id: int, *, result_id: int | None = None) -> list[StoredResult]:
+    """The answers to a question, newest first; or one of them."""
+    return [StoredResult(**dict(row)) for row in await connection.fetch(RESULTS, query_id, result_id)]
+
+
+async def result(connection: Connection, query_id: int, result_id: int) -> StoredResult:
+    """One answer to a question. Raises ResultMissingError."""
+    found = await results(connection, query_id, result_id=result_id)
+    if not found:
+        raise ResultMissingError(query_id, result_id)
+    return found[0]
+
+
+async def newest_result(connection: Connection, query_id: int) -> int:
+    """The number of the newest answer to a question; 0 when it has none."""
+    newest: int = await connection.fetchval("SELECT coalesce(max(id), 0) FROM results WHERE query_id = $1", query_id)
+    return newest
+
+
+async def made_result(connection: Connection, query_id: int, *, job_id: int, after: int) -> int | None:
+    """The number of the first answer behind `after` that a job made; None when there is none yet."""
+    made: int | None = await connection.fetchval(MADE, query_id, job_id, after)
+    return made
+
+
+async def answered(connection: Connection, query_id: int) -> int:
+    """How many answers of a model a question has."""
+    counted: int = await connection.fetchval(
+        "SELECT count(*) FROM results WHERE query_id = $1 AND origin = 'model'", query_id
+    )
+    return counted
+
+
+async def preset_name(connection: Connection, run_id: int) -> str | None:
+    """The preset that a run was submitted with."""
+    name: str | None = await connection.fetchval("SELECT request ->> 'preset' FROM run WHERE id = $1", run_id)
+    return name
+
+
+def _query(row: Mapping[str, Any] | None) -> StoredQuery | None:
+    return None if row is None else StoredQuery(**dict(row))
+
+
+def _line(row: Mapping[str, Any]) -> QueryLine:
+    return QueryLine(
+        **{
+            **row,
+            "job_status": JobStatus(row["job_status"]),
+            "status": QueryStatus(row["status"]),
+            "vector_status": VectorStatus(row["vector_status"]),
+        }
+    )

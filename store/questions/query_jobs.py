@@ -1,0 +1,47 @@
+"""Which job answers a question: a new one after the question moved to another preset."""
+
+from store.database import Connection
+from store.questions import queries
+from store.questions.queries import StoredQuery
+
+HOLD = "SELECT FROM queries WHERE id = $1 FOR NO KEY UPDATE"
+
+MOVE = "UPDATE queries SET job_id = $2, updated_at = now() WHERE id = $1"
+
+ASK_FOR_SOURCES = """
+UPDATE job SET inputs = CASE WHEN $2::integer IS NULL THEN inputs - 'top_n'
+                             ELSE inputs || jsonb_build_object('top_n', $2::integer) END
+WHERE id = $1
+"""
+
+ASK_FOR_LIGHT_MODEL = """
+UPDATE job SET inputs = CASE WHEN $2 THEN inputs || '{"light_model": true}'::jsonb ELSE inputs - 'light_model' END
+WHERE id = $1
+"""
+
+
+async def hold(connection: Connection, query_id: int) -> StoredQuery | None:
+    """The question as it is now, held until the transaction ends; None when it is gone."""
+    await connection.execute(HOLD, query_id)
+    return await queries.by_id(connection, query_id)
+
+
+async def sources(connection: Connection, job_id: int) -> int | None:
+    """How many sources were asked for; None where the preset decides."""
+    asked: int | None = await connection.fetchval("SELECT (inputs ->> 'top_n')::integer FROM job WHERE id = $1", job_id)
+    return asked
+
+
+async def ask_for_sources(connection: Connection, job_id: int, top_n: int | None) -> None:
+    """Set how many sources the next prompt shows; None leaves it to the preset."""
+    await connection.execute(ASK_FOR_SOURCES, job_id, top_n)
+
+
+async def ask_for_light_model(connection: Connection, job_id: int, light: bool) -> None:
+    """Expand and answer with the light model from now on, or with the model of all questions."""
+    await connection.execute(ASK_FOR_LIGHT_MODEL, job_id, light)
+
+
+async def move(connection: Connection, query_id: int, job_id: int) -> None:
+    """Assign another job to a question. Its answers stay."""
+    await connection.execute(MOVE, query_id, job_id)

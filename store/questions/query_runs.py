@@ -1,0 +1,129 @@
+"""Reads a run of queries for its reports, all of it at one moment. No text of a query or a chunk is read."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from schemas.errors import Refused
+from schemas.values.queries import ChunkVerdict, RetrievedChunks
+from schemas.values.query_runs import QueryRun, RankedQuery
+from schemas.values.scored_runs import AttemptTime, SettingValue
+from stages.queries.document_names import document_name
+from store.database import Connection
+from store.runs.failures import run_failures
+from store.runs.scored_runs import ATTEMPTS
+
+RUN = """
+SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings, r.created_at AS submitted_at
+FROM run AS r WHERE r.id = $1
+"""
+
+QUERIES = """
+SELECT j.id AS job_id, j.status, q.corpus_id, c.name AS corpus, c.model AS embedding_model,
+       coalesce(q.external_id, left(encode(sha256(convert_to(q.original_query, 'UTF8')), 'hex'), 16)) AS key,
+       coalesce((SELECT jsonb_object_agg(g.document, g.relevance) FROM query_judgement AS g WHERE g.query_id = q.id),
+                '{}') AS judgements
+FROM queries AS q JOIN job AS j ON j.id = q.job_id JOIN corpus AS c ON c.id = q.corpus_id
+WHERE j.run_id = $1
+ORDER BY j.ordinal
+"""
+
+OUTPUTS = """
+SELECT a.job_id, a.stage,
+       CASE a.stage
+           WHEN 'retrieve' THEN a.output
+           WHEN 'rerank' THEN jsonb_build_object(
+               'ranker', a.output -> 'ranker', 'ranking', a.output -> 'ranking',
+               'selected', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
+           WHEN 'validate' THEN jsonb_build_object(
+               'validator', a.output -> 'validator', 'verdicts', a.output -> 'verdicts')
+           WHEN 'consolidate' THEN jsonb_build_object(
+               'groups', jsonb_path_query_array(a.output, '$.groups[*].chunk_ids'))
+       END AS output
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
+WHERE j.run_id = $1 AND a.stage IN ('retrieve', 'rerank', 'validate', 'consolidate')
+"""
+
+WORKS_OF_CHUNKS = """
+SELECT c.id, w.source_path, w.title FROM chunks AS c JOIN works AS w ON w.id = c.work_id WHERE c.id = ANY($1::bigint[])
+"""
+
+WORKS = "SELECT source_path, title FROM works WHERE corpus_id = ANY($1::bigint[])"
+
+
+async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
+    """A run; None when there is none of that number. Raises Refused when it has no queries."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        run = await connection.fetchrow(RUN, run_id)
+        found = await run_failures(connection, run_id)
+        if run is None or found is None:
+            return None
+        rows = await connection.fetch(QUERIES, run_id)
+        if not rows:
+            raise Refused(f"Run r{run_id} has no queries to report. `ragq show r{run_id}` shows what it did.")
+        outputs: dict[int, dict[str, Any]] = {}
+        for row in await connection.fetch(OUTPUTS, run_id):
+            outputs.setdefault(row["job_id"], {})[row["stage"]] = row["output"]
+        queries = _queries(rows, outputs)
+        chunks = await connection.fetch(WORKS_OF_CHUNKS, sorted(_chunks(queries)))
+        works = await connection.fetch(WORKS, sorted({row["corpus_id"] for row in rows}))
+        attempts = await connection.fetch(ATTEMPTS, run_id)
+    known = {document_name(row["source_path"], row["title"]) for row in works}
+    return QueryRun(
+        **{**run, "settings": {name: SettingValue(**setting) for name, setting in run["settings"].items()}},
+        run_id=run_id,
+        queries=queries,
+        documents={row["id"]: document_name(row["source_path"], row["title"]) for row in chunks},
+        unknown_documents=len(_relevant(queries) - known),
+        failures=dict(Counter(attempt.category for attempt in found.failed if attempt.is_final).most_common()),
+        attempts=tuple(AttemptTime(**dict(row)) for row in attempts),
+    )
+
+
+def _queries(
+    rows: Iterable[Mapping[str, Any]], outputs: Mapping[int, Mapping[str, Mapping[str, Any]]]
+) -> tuple[RankedQuery, ...]:
+    """Queries by their keys. A text that was asked more than once, without an id, is numbered from its second time."""
+    times: Counter[str] = Counter()
+    queries = []
+    for row in rows:
+        times[row["key"]] += 1
+        key = row["key"] if times[row["key"]] == 1 else f"{row['key']}#{times[row['key']]}"
+        queries.append(_query(row, key, outputs.get(row["job_id"], {})))
+    return tuple(queries)
+
+
+def _query(row: Mapping[str, Any], key: str, outputs: Mapping[str, Mapping[str, Any]]) -> RankedQuery:
+    retrieved, validated = outputs.get("retrieve"), outputs.get("validate", {})
+    reranked, consolidated = outputs.get("rerank", {}), outputs.get("consolidate", {})
+    is_validated = validated.get("validator") is not None
+    return RankedQuery(
+        job_id=row["job_id"],
+        key=key,
+        corpus=row["corpus"],
+        embedding_model=row["embedding_model"],
+        status=row["status"],
+        judgements=row["judgements"],
+        retrieved=None if retrieved is None else RetrievedChunks.model_validate(retrieved),
+        ranker=reranked.get("ranker"),
+        ranking=reranked.get("ranking"),
+        selected=reranked.get("selected"),
+        validator=validated.get("validator"),
+        verdicts=tuple(ChunkVerdict.model_validate(one) for one in validated["verdicts"]) if is_validated else None,
+        groups=consolidated.get("groups"),
+    )
+
+
+def _chunks(queries: Iterable[RankedQuery]) -> set[int]:
+    found: set[int] = set()
+    for query in queries:
+        if query.retrieved is not None:
+            found.update(hit.chunk_id for ranked in query.retrieved.lists for hit in ranked.hits)
+            found.update(hit.chunk_id for hit in query.retrieved.fused)
+        found.update(query.ranking or (), query.selected or (), *(query.groups or ()))
+        found.update(verdict.chunk_id for verdict in query.verdicts or ())
+    return found
+
+
+def _relevant(queries: Iterable[RankedQuery]) -> set[str]:
+    return {document for query in queries for document, relevance in query.judgements.items() if relevance > 0}

@@ -1,0 +1,114 @@
+"""Prompt templates: versions are added and never changed, and one of each tag is active."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from schemas.errors import TemplateMissingError
+from stages.queries.templates import TemplateTag, check_template
+from store.database import Connection
+
+COLUMNS = "function_tag, version, title, template_content, is_active, created_at"
+
+LIST = f"""
+SELECT {COLUMNS} FROM prompt_templates WHERE $1::text IS NULL OR function_tag = $1 ORDER BY function_tag, version
+"""
+
+VERSION = f"SELECT {COLUMNS} FROM prompt_templates WHERE function_tag = $1 AND version = $2"
+
+ACTIVE = f"SELECT {COLUMNS} FROM prompt_templates WHERE function_tag = $1 AND is_active"
+
+ADD = f"""
+INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
+SELECT $1::text, coalesce(max(version), 0) + 1, $2, $3, false FROM prompt_templates WHERE function_tag = $1::text
+RETURNING {COLUMNS}
+"""
+
+# Additions and activations take turns; readers are not blocked.
+ALONE = "LOCK TABLE prompt_templates IN SHARE ROW EXCLUSIVE MODE"
+
+DEACTIVATE = "UPDATE prompt_templates SET is_active = false, updated_at = now() WHERE function_tag = $1 AND is_active"
+
+ACTIVATE = f"""
+UPDATE prompt_templates SET is_active = true, updated_at = now() WHERE function_tag = $1 AND version = $2
+RETURNING {COLUMNS}
+"""
+
+VARIABLES = "SELECT function_tag, variables FROM prompt_meta WHERE $1::text IS NULL OR function_tag = $1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredTemplate:
+    """One version of a template."""
+
+    tag: str
+    version: int
+    title: str
+    text: str
+    is_active: bool
+    created_at: datetime
+
+
+async def list_all(connection: Connection, tag: TemplateTag | None = None) -> list[StoredTemplate]:
+    """Every version of every template, or of one, by tag and version."""
+    return [_stored(row) for row in await connection.fetch(LIST, tag)]
+
+
+async def get(connection: Connection, tag: TemplateTag, version: int | None = None) -> StoredTemplate:
+    """A version of a template; without a version the active one.
+
+    Raises TemplateMissingError: nothing takes the place of a template that is not there.
+    """
+    if version is None:
+        row = await connection.fetchrow(ACTIVE, tag)
+    else:
+        row = await connection.fetchrow(VERSION, tag, version)
+    if row is None:
+        raise TemplateMissingError(tag, version)
+    return _stored(row)
+
+
+async def add(connection: Connection, tag: TemplateTag, text: str, *, title: str) -> StoredTemplate:
+    """Store the next version, which is not used until it is activated. Raises TemplateError for a text that cannot be
+    a template of this tag."""
+    check_template(tag, text)
+    async with connection.transaction():
+        await connection.execute(ALONE)
+        return _stored(await connection.fetchrow(ADD, tag, title, text))
+
+
+async def activate(connection: Connection, tag: TemplateTag, version: int) -> StoredTemplate:
+    """Make a version the active one of its tag. Raises TemplateMissingError, and changes nothing then."""
+    async with connection.transaction():
+        await connection.execute(ALONE)
+        await connection.execute(DEACTIVATE, tag)
+        row = await connection.fetchrow(ACTIVATE, tag, version)
+        if row is None:
+            raise TemplateMissingError(tag, version)
+    return _stored(row)
+
+
+async def variables(connection: Connection, tag: TemplateTag) -> dict[str, str]:
+    """The description of each placeholder of a tag, by name."""
+    return (await variables_by_tag(connection, tag)).get(tag, {})
+
+
+async def variables_by_tag(connection: Connection, tag: TemplateTag | None = None) -> dict[str, dict[str, str]]:
+    """The same for every tag, or for one."""
+    return {
+        row["function_tag"]: {
+            variable["variable_name"]: variable["variable_description"] for variable in row["variables"]
+        }
+        for row in await connection.fetch(VARIABLES, tag)
+    }
+
+
+def _stored(row: Any) -> StoredTemplate:
+    return StoredTemplate(
+        tag=row["function_tag"],
+        version=row["version"],
+        title=row["title"],
+        text=row["template_content"],
+        is_active=row["is_active"],
+        created_at=row["created_at"],
+    )

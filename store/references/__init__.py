@@ -1,0 +1,1 @@
+"""Interviews, and the reference indexes that are built from them."""

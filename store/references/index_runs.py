@@ -1,0 +1,188 @@
+"""Index runs: what their jobs embedded is published in one step, when all of them have finished.
+
+The last job that succeeds publishes in its own commit. Where a run may leave out participants, and the last job fails,
+the reaper finds that the publication is *due* and makes a job that has succeeded repeat its `publish`. The publication
+is therefore a stage like any other: it is repeated when its worker dies, and its error is stored.
+"""
+
+import json
+from typing import NamedTuple
+
+from schemas.errors import EmbeddingArtifactMismatchError
+from stages.participants.artifacts.partial import LeftOut, partial_build
+from store.database import Connection
+from store.references.references import COLUMNS, StoredIndex, make_current
+
+BY_RUN = f"SELECT {COLUMNS} FROM reference_index WHERE run_id = $1 ORDER BY id DESC LIMIT 1"
+
+ALLOW_PARTIAL = """UPDATE run SET request = request || '{"allow_partial": true}' WHERE id = $1"""
+
+# One job after the other looks, so that of those that end at the same moment exactly one publishes.
+LOCK = "SELECT coalesce((request ->> 'allow_partial')::boolean, false) FROM run WHERE id = $1 FOR NO KEY UPDATE"
+
+STATES = """
+SELECT count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
+       count(*) FILTER (WHERE status IN ('failed', 'poisoned')) AS failed,
+       count(*) AS jobs
+FROM job WHERE run_id = $1
+"""
+
+DIGESTS = """
+SELECT DISTINCT a.output ->> 'model_digest'
+FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND j.status = 'succeeded' AND a.stage = 'embed' AND a.outcome = 'succeeded'
+"""
+
+LEFT_OUT = """
+SELECT j.subject::integer AS participant_id, a.error_category AS category,
+       coalesce((SELECT jsonb_array_length(c.output -> 'chunks')
+                 FROM current_attempt AS c
+                 WHERE c.job_id = j.id AND c.stage = 'chunk' AND c.status = 'done'), 0) AS chunks
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'failed'
+WHERE j.run_id = $1 AND j.status IN ('failed', 'poisoned')
+ORDER BY participant_id
+"""
+
+# An index that others may be searching is never changed: what is published anew is a row of its own.
+PLAN_AGAIN = """
+INSERT INTO reference_index
+    (name, run_id, split, split_csv_hash, split_ids_hash, backend, model, dimension, chunk_size, chunk_step,
+     min_evidence_chars)
+SELECT name, run_id, split, split_csv_hash, split_ids_hash, backend, model, dimension, chunk_size, chunk_step,
+       min_evidence_chars
+FROM reference_index WHERE id = $1
+RETURNING id
+"""
+
+# The chunks and vectors of a run lie in its attempts: publishing copies them inside the database.
+PUBLISH_CHUNKS = """
+WITH current AS (
+    SELECT j.id AS job_id, j.subject::integer AS participant_id, a.stage, a.attempt_id, a.output
+    FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
+    WHERE j.run_id = $2 AND j.status = 'succeeded'
+), text AS (
+    SELECT c.job_id, c.participant_id, t.ordinal - 1 AS ordinal, t.chunk ->> 'text' AS text,
+           t.chunk ->> 'chunk_hash' AS chunk_hash,
+           CASE WHEN jsonb_typeof(t.chunk -> 'tags') = 'array'
+                THEN ARRAY(SELECT jsonb_array_elements_text(t.chunk -> 'tags')) END AS tags
+    FROM current AS c, jsonb_array_elements(c.output -> 'chunks') WITH ORDINALITY AS t (chunk, ordinal)
+    WHERE c.stage = 'chunk'
+), chunk AS (
+    INSERT INTO reference_chunk (index_id, participant_id, ordinal, text, chunk_hash, tags)
+    SELECT $1, participant_id, ordinal, text, chunk_hash, tags FROM text ORDER BY participant_id, ordinal
+    RETURNING id, participant_id, ordinal
+), stored AS (
+    INSERT INTO reference_vector (chunk_id, index_id, participant_id, ordinal, vector)
+    SELECT k.id, $1, k.participant_id, k.ordinal, v.vector
+    FROM chunk AS k
+    JOIN current AS c ON c.participant_id = k.participant_id AND c.stage = 'embed'
+    JOIN stage_vector AS v ON v.attempt_id = c.attempt_id AND v.ordinal = k.ordinal
+    RETURNING chunk_id
+)
+SELECT (SELECT count(*) FROM chunk) AS chunks, (SELECT count(*) FROM stored) AS vectors
+"""
+
+PUBLISH_PARTICIPANTS = """
+INSERT INTO reference_participant (index_id, participant_id, items)
+SELECT $1, j.subject::integer, nullif(j.inputs -> 'items', 'null')
+FROM job AS j WHERE j.run_id = $2 AND j.status = 'succeeded'
+"""
+
+DESCRIBE = "UPDATE reference_index SET partial = $2 WHERE id = $1"
+
+# A run whose `publish` has failed waits for a person: another job would fail in the same way. So does a run with a
+# cancelled job.
+DUE = """
+SELECT r.id AS run_id, min(j.id) FILTER (WHERE j.status = 'succeeded') AS job_id
+FROM run AS r
+JOIN LATERAL (SELECT participants FROM reference_index WHERE run_id = r.id ORDER BY id DESC LIMIT 1) AS i ON true
+JOIN job AS j ON j.run_id = r.id
+WHERE r.kind = 'index' AND (r.request ->> 'allow_partial')::boolean AND ($1::bigint IS NULL OR r.id = $1)
+  AND NOT EXISTS (SELECT FROM job AS f JOIN stage_run AS s ON s.job_id = f.id
+                  WHERE f.run_id = r.id AND s.stage = 'publish' AND s.status = 'failed')
+GROUP BY r.id, i.participants
+HAVING bool_and(j.status IN ('succeeded', 'failed', 'poisoned'))
+   AND count(*) FILTER (WHERE j.status = 'succeeded') > coalesce(i.participants, 0)
+"""
+
+IS_DUE = f"SELECT EXISTS ({DUE})"
+
+# Two reapers choose the same job, and the second finds its stage no longer done.
+PUBLISH_AGAIN = f"""
+WITH due AS ({DUE}), ready AS (
+    UPDATE stage_run AS s
+    SET status = 'ready', interruptions = 0, retries = 0, enq_at = NULL, enq_n = 0, not_before = NULL,
+        finished_at = NULL
+    FROM due WHERE s.job_id = due.job_id AND s.stage = 'publish' AND s.status = 'done'
+    RETURNING s.job_id
+)
+UPDATE job SET status = 'waiting', finished_at = NULL
+FROM ready WHERE job.id = ready.job_id AND job.status = 'succeeded'
+RETURNING job.id
+"""
+
+
+class Published(NamedTuple):
+    """What `publish_when_complete` did."""
+
+    is_published: bool
+    unfinished_jobs: int
+    """Jobs of the run that have not succeeded: unfinished, or left out of what was published."""
+
+
+async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
+    """The newest index that a run builds or built."""
+    row = await connection.fetchrow(BY_RUN, run_id)
+    return None if row is None else StoredIndex(**dict(row))
+
+
+async def allow_partial(connection: Connection, run_id: int) -> None:
+    """Allow a run to publish without the participants whose jobs fail, from now on."""
+    await connection.execute(ALLOW_PARTIAL, run_id)
+
+
+async def publish_when_complete(connection: Connection, run_id: int) -> Published:
+    """Publish the index of a run if every one of its jobs has succeeded, and replace the older one of its name.
+
+    Where the run may leave participants out, it is enough that every job has succeeded or failed; the index then
+    records what it lacks, and jobs that succeed after a retry publish a fuller one in its place. Called in the
+    transaction that ends a job. Raises EmbeddingArtifactMismatchError when the jobs used different weights.
+    """
+    may_leave_out = await connection.fetchval(LOCK, run_id)
+    states = await connection.fetchrow(STATES, run_id)
+    index = await by_run(connection, run_id)
+    unfinished: int = states["jobs"] - states["succeeded"]
+    if index is None or index.participants == states["succeeded"]:
+        return Published(False, unfinished)
+    if unfinished > (states["failed"] if may_leave_out else 0):
+        return Published(False, unfinished)
+    digests = [row[0] for row in await connection.fetch(DIGESTS, run_id)]
+    if len(digests) != 1:
+        raise EmbeddingArtifactMismatchError(
+            f"The jobs of run r{run_id} embedded with {len(digests)} different weights; build the index again with "
+            "one version of the model on every worker."
+        )
+    index_id = index.id if index.published_at is None else await connection.fetchval(PLAN_AGAIN, index.id)
+    await connection.execute(PUBLISH_PARTICIPANTS, index_id, run_id)
+    counts = await connection.fetchrow(PUBLISH_CHUNKS, index_id, run_id)
+    if counts["chunks"] != counts["vectors"] or not counts["chunks"]:
+        raise EmbeddingArtifactMismatchError(
+            f"Run r{run_id} has {counts['chunks']} chunks and {counts['vectors']} vectors; nothing was published."
+        )
+    left_out = [LeftOut(**dict(row)) for row in await connection.fetch(LEFT_OUT, run_id)]
+    if left_out:
+        partial = partial_build(left_out, output_npz=f"{index.name}.npz")
+        await connection.execute(DESCRIBE, index_id, json.dumps(partial.document()))
+    await make_current(connection, index_id, index.name, digests[0], counts["chunks"])
+    return Published(True, unfinished)
+
+
+async def is_publication_due(connection: Connection, run_id: int) -> bool:
+    """Whether every job of a run has finished and a part of its index is about to be published."""
+    is_due: bool = await connection.fetchval(IS_DUE, run_id)
+    return is_due
+
+
+async def publish_again(connection: Connection) -> list[int]:
+    """Make the `publish` of one job ready in every run whose publication is due. Those jobs."""
+    return [row["id"] for row in await connection.fetch(PUBLISH_AGAIN, None)]

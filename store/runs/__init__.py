@@ -1,0 +1,1 @@
+"""Runs, jobs, stages and attempts, and what people read of them."""

@@ -1,0 +1,62 @@
+"""What went wrong in a run: failed and lost attempts, and extractions without any quote of the transcript."""
+
+from collections.abc import Sequence
+
+from schemas.values.failures import StageFailure
+from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, RunFailures
+from store.database import Connection
+
+# A reply that could not be used is rejected, and the purpose of its call names the item that was asked about.
+FAILED = """
+SELECT a.job_id, j.mode, j.subject, a.stage, a.number AS attempt, a.error_type AS type, a.error_message AS message,
+       a.error_category AS category, a.ended_at, s.status = 'done' AS is_resolved,
+       s.status = 'failed' AND s.attempts = a.number AND j.status IN ('failed', 'poisoned') AS is_final,
+       (SELECT substring(u.purpose FROM 'PHQ8_[A-Za-z]+')
+        FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
+        WHERE u.attempt_id = a.id AND c.rejected_at IS NOT NULL ORDER BY u.ordinal DESC LIMIT 1) AS evidence_key
+FROM stage_attempt AS a
+JOIN job AS j ON j.id = a.job_id
+JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage
+WHERE j.run_id = $1 AND a.outcome IN ('failed', 'interrupted')
+ORDER BY a.ended_at, a.id
+"""
+
+HALLUCINATED = """
+SELECT a.job_id, j.mode, j.subject, a.number AS attempt, a.ended_at,
+       (SELECT sum(r.value::integer) FROM jsonb_each(a.output -> 'rejected') AS r) AS rejected
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
+WHERE j.run_id = $1 AND a.stage = 'extract' AND a.output -> 'rejected' <> '{}'
+  AND NOT EXISTS (SELECT FROM jsonb_each(a.output -> 'quotes') AS q WHERE jsonb_array_length(q.value) > 0)
+ORDER BY a.ended_at, a.attempt_id
+"""
+
+
+LAST = """
+SELECT DISTINCT ON (a.job_id) a.job_id, a.stage, a.number AS attempt, a.error_type AS type,
+       a.error_message AS message, a.error_category AS category
+FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
+WHERE ($1::bigint IS NULL OR j.run_id = $1) AND ($2::bigint[] IS NULL OR j.id = ANY($2))
+  AND j.status IN ('failed', 'poisoned', 'interrupted') AND a.error_type IS NOT NULL
+ORDER BY a.job_id, a.id DESC
+"""
+
+
+async def last_failures(
+    connection: Connection, *, run_id: int | None = None, job_ids: Sequence[int] | None = None
+) -> dict[int, StageFailure]:
+    """The last error of each job that did not succeed, by job: of a run, of some jobs, or of some jobs of a run."""
+    rows = [dict(row) for row in await connection.fetch(LAST, run_id, job_ids)]
+    return {row.pop("job_id"): StageFailure(**row) for row in rows}
+
+
+async def run_failures(connection: Connection, run_id: int) -> RunFailures | None:
+    """Everything that went wrong in a run; None when there is none of that number."""
+    submitted_at = await connection.fetchval("SELECT created_at FROM run WHERE id = $1", run_id)
+    if submitted_at is None:
+        return None
+    return RunFailures(
+        run_id=run_id,
+        submitted_at=submitted_at,
+        failed=tuple(FailedAttempt(**dict(row)) for row in await connection.fetch(FAILED, run_id)),
+        hallucinated=tuple(HallucinatedEvidence(**dict(row)) for row in await connection.fetch(HALLUCINATED, run_id)),
+    )

@@ -1,0 +1,76 @@
+"""Jobs: by number, and those of a run by urgency or in order."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from schemas.statuses import JobStatus
+from store.database import Connection
+
+JOB = """
+SELECT id, run_id, ordinal, kind, mode, subject, inputs, status, created_at, finished_at, note FROM job WHERE id = $1
+"""
+
+URGENT = """
+SELECT id FROM job
+WHERE run_id = $1 AND ($2::text IS NULL OR status = $2)
+ORDER BY array_position($3::text[], status), ordinal LIMIT $4 OFFSET $5
+"""
+
+IN_ORDER = """
+SELECT id FROM job
+WHERE run_id = $1 AND ($2::text IS NULL OR status = $2)
+  AND ($3::bigint IS NULL OR ordinal > (SELECT ordinal FROM job WHERE id = $3 AND run_id = $1))
+ORDER BY ordinal LIMIT $4
+"""
+
+#: The states of jobs, those that need attention first.
+URGENCY = (
+    JobStatus.FAILED,
+    JobStatus.POISONED,
+    JobStatus.INTERRUPTED,
+    JobStatus.RUNNING,
+    JobStatus.PAUSED,
+    JobStatus.WAITING,
+    JobStatus.CANCELLED,
+    JobStatus.SUCCEEDED,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One subject of a run, and what its stages start from."""
+
+    id: int
+    run_id: int
+    ordinal: int
+    """Its place in the run, from 0."""
+    kind: str
+    mode: str
+    subject: str
+    inputs: dict[str, Any] = field(repr=False)
+    status: JobStatus
+    created_at: datetime
+    finished_at: datetime | None
+    note: str | None
+
+
+async def job(connection: Connection, job_id: int) -> Job | None:
+    """A job; None when there is none of that number."""
+    row = await connection.fetchrow(JOB, job_id)
+    return None if row is None else Job(**{**row, "status": JobStatus(row["status"])})
+
+
+async def most_urgent(
+    connection: Connection, run_id: int, *, status: JobStatus | None = None, limit: int, offset: int = 0
+) -> list[int]:
+    """Jobs of a run (in one state) by the order of `URGENCY`, then in the order of submission."""
+    rows = await connection.fetch(URGENT, run_id, status, list(URGENCY), limit, offset)
+    return [row["id"] for row in rows]
+
+
+async def in_order(
+    connection: Connection, run_id: int, *, status: JobStatus | None = None, after: int | None = None, limit: int
+) -> list[int]:
+    """Jobs of a run (in one state) in the order of submission; with `after`, those behind that job."""
+    return [row["id"] for row in await connection.fetch(IN_ORDER, run_id, status, after, limit)]

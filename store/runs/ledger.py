@@ -1,0 +1,201 @@
+"""The ledger of language model calls: paid once, found again by key.
+
+The key is a hash over everything that can change the answer: model, digest, messages, options, schema, sample number
+and the log-probabilities asked for. A reply that a stage could not use is rejected: it stays readable and is never
+reused.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from schemas.values.chat import ChatCall, ChatReply, TokenSignals
+from store.database import Connection
+from store.runs.chain import content_hash
+
+FIND = """
+SELECT id, reply, digest, stop_reason, prompt_tokens, reply_tokens, seconds, tokens FROM llm_call
+WHERE key = $1 AND rejected_at IS NULL
+"""
+
+KEEP = """
+INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds, tokens)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ON CONFLICT (key) WHERE rejected_at IS NULL DO NOTHING
+RETURNING id
+"""
+
+USE = """
+INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused)
+SELECT $1, count(*), $2, $3, $4 FROM llm_call_use WHERE attempt_id = $1
+"""
+
+REJECT = """
+UPDATE llm_call SET rejected_at = now()
+WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1) AND reply = $2 AND rejected_at IS NULL
+"""
+
+REJECT_LAST = """
+UPDATE llm_call SET rejected_at = now()
+WHERE id = (SELECT call_id FROM llm_call_use WHERE attempt_id = $1 ORDER BY ordinal DESC LIMIT 1)
+  AND rejected_at IS NULL
+"""
+
+REJECT_ALL = """
+UPDATE llm_call SET rejected_at = now()
+WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1) AND rejected_at IS NULL
+"""
+
+USES = """
+SELECT u.attempt_id, u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest, c.request, c.reply,
+       c.stop_reason, c.prompt_tokens, c.reply_tokens, c.seconds, c.tokens, c.created_at, c.rejected_at
+FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
+WHERE u.attempt_id = ANY($1::bigint[]) ORDER BY u.attempt_id, u.ordinal
+"""
+
+COUNTS = """
+SELECT a.job_id, count(*) FILTER (WHERE NOT u.is_reused) AS paid, count(*) FILTER (WHERE u.is_reused) AS reused
+FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2)) GROUP BY a.job_id
+"""
+
+
+class KeptCall(NamedTuple):
+    """An answered call in the ledger."""
+
+    call_id: int
+    reply: ChatReply
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallUse:
+    """A call as an attempt made it, with request and reply."""
+
+    ordinal: int
+    """Its place among the calls of the attempt, from 0."""
+    purpose: str
+    is_reused: bool
+    """The ledger answered: nothing was paid."""
+    call_id: int
+    model: str
+    digest: str
+    request: dict[str, Any] = field(repr=False)
+    reply: str = field(repr=False)
+    stop_reason: str
+    prompt_tokens: int | None
+    reply_tokens: int | None
+    seconds: float
+    """Of the one that was paid for."""
+    tokens: dict[str, Any] | None = field(repr=False)
+    """The signals of the reply's tokens, where they were asked for."""
+    created_at: datetime
+    rejected_at: datetime | None
+
+    @property
+    def is_rejected(self) -> bool:
+        """No stage could use the reply; it is never reused."""
+        return self.rejected_at is not None
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """What the model was asked."""
+        messages: list[dict[str, str]] = self.request["messages"]
+        return messages
+
+
+class CallCounts(NamedTuple):
+    """How many calls a job's attempts made, and how many of them were answered from the ledger."""
+
+    paid: int
+    reused: int
+
+
+def call_key(call: ChatCall, digest: str) -> str:
+    """The key of a call: the same for two calls exactly when their answers may be exchanged."""
+    return content_hash({"digest": digest, "call": _identity(call)})
+
+
+async def find(connection: Connection, key: str) -> KeptCall | None:
+    """The kept answer, or None."""
+    row = await connection.fetchrow(FIND, key)
+    if row is None:
+        return None
+    return KeptCall(
+        row["id"],
+        ChatReply(
+            text=row["reply"],
+            model="",
+            digest=row["digest"],
+            stop_reason=row["stop_reason"],
+            prompt_tokens=row["prompt_tokens"],
+            reply_tokens=row["reply_tokens"],
+            seconds=row["seconds"],
+            tokens=None if row["tokens"] is None else TokenSignals(**row["tokens"]),
+        ),
+    )
+
+
+async def keep(connection: Connection, key: str, call: ChatCall, reply: ChatReply) -> KeptCall:
+    """Store an answer. When another worker stored one first, that one counts, so that all see the same."""
+    call_id = await connection.fetchval(
+        KEEP,
+        key,
+        call.model,
+        reply.digest,
+        json.dumps(_identity(call)),
+        reply.text,
+        reply.stop_reason,
+        reply.prompt_tokens,
+        reply.reply_tokens,
+        reply.seconds,
+        None if reply.tokens is None else reply.tokens.model_dump_json(),
+    )
+    if call_id is not None:
+        return KeptCall(call_id, reply)
+    found = await find(connection, key)
+    return found if found is not None else await keep(connection, key, call, reply)
+
+
+async def use(connection: Connection, attempt_id: int, call_id: int, purpose: str, *, is_reused: bool) -> None:
+    """Note that an attempt asked for a call, after those it asked for before."""
+    await connection.execute(USE, attempt_id, call_id, purpose, is_reused)
+
+
+async def reject(connection: Connection, attempt_id: int, reply_text: str) -> None:
+    """Never reuse this reply: the attempt that asked for it could not use it."""
+    await connection.execute(REJECT, attempt_id, reply_text)
+
+
+async def reject_last(connection: Connection, attempt_id: int) -> None:
+    """Never reuse the attempt's last reply; nothing happens when it made no call."""
+    await connection.execute(REJECT_LAST, attempt_id)
+
+
+async def reject_all(connection: Connection, attempt_id: int) -> None:
+    """Never reuse any reply of the attempt: together they could not be used."""
+    await connection.execute(REJECT_ALL, attempt_id)
+
+
+async def uses(connection: Connection, attempt_ids: Sequence[int]) -> dict[int, list[CallUse]]:
+    """Every call that each of these attempts made, by its id, in order."""
+    found: dict[int, list[CallUse]] = {attempt_id: [] for attempt_id in attempt_ids}
+    for row in await connection.fetch(USES, list(attempt_ids)):
+        values = dict(row)
+        found[values.pop("attempt_id")].append(CallUse(**values))
+    return found
+
+
+async def counts(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> dict[int, CallCounts]:
+    """Paid and reused calls per job of a run, or of its named jobs; jobs without calls are absent."""
+    rows = await connection.fetch(COUNTS, run_id, job_ids)
+    return {row["job_id"]: CallCounts(row["paid"], row["reused"]) for row in rows}
+
+
+def _identity(call: ChatCall) -> dict[str, Any]:
+    identity = call.model_dump(mode="json", exclude={"timeout_s", "purpose"})
+    if not call.top_logprobs:
+        # Calls that ask for none keep the key that they had before anybody could.
+        del identity["top_logprobs"]
+    return identity

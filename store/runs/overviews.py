@@ -1,0 +1,81 @@
+"""Runs in one line each: what they are, and how many of their jobs are in each state."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from schemas.statuses import JobStatus
+from store.database import Connection
+
+OVERVIEW = """
+SELECT r.id, r.kind, r.profile, r.identity, r.request, r.created_at, r.version, r.settings_hash,
+       coalesce(j.jobs, 0) AS jobs, j.finished_at, coalesce(j.states, '{}') AS states
+FROM run AS r
+LEFT JOIN LATERAL (
+    SELECT sum(c.jobs)::bigint AS jobs, max(c.finished_at) AS finished_at, jsonb_object_agg(c.status, c.jobs) AS states
+    FROM (
+        SELECT status, count(*) AS jobs, max(finished_at) AS finished_at FROM job WHERE run_id = r.id GROUP BY status
+    ) AS c
+) AS j ON true
+WHERE ($1::bigint IS NULL OR r.id = $1) AND ($3::bigint IS NULL OR r.id < $3) AND ($4::text IS NULL OR r.kind = $4)
+ORDER BY r.id DESC LIMIT $2
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOverview:
+    """A run in one line. The counts of `states` add up to `jobs`."""
+
+    id: int
+    kind: str
+    profile: str
+    identity: str
+    request: dict[str, Any]
+    version: str
+    settings_hash: str
+    created_at: datetime
+    finished_at: datetime | None
+    """When the last finished job finished."""
+    jobs: int
+    states: dict[JobStatus, int]
+
+    @property
+    def open_jobs(self) -> int:
+        """Jobs that run, or will by themselves."""
+        return sum(count for status, count in self.states.items() if status.is_open)
+
+
+async def overviews(
+    connection: Connection,
+    *,
+    run_id: int | None = None,
+    limit: int = 20,
+    before: int | None = None,
+    kind: str | None = None,
+) -> list[RunOverview]:
+    """The newest runs, newest first, of a kind and older than the run `before` where these are given; or one run."""
+    return [_overview(row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind)]
+
+
+async def overview(connection: Connection, run_id: int) -> RunOverview | None:
+    """One run; None when there is none of that number."""
+    found = await overviews(connection, run_id=run_id, limit=1)
+    return found[0] if found else None
+
+
+def _overview(row: Mapping[str, Any]) -> RunOverview:
+    states = row["states"]
+    return RunOverview(
+        id=row["id"],
+        kind=row["kind"],
+        profile=row["profile"],
+        identity=row["identity"],
+        request=row["request"],
+        version=row["version"],
+        settings_hash=row["settings_hash"],
+        created_at=row["created_at"],
+        finished_at=row["finished_at"],
+        jobs=row["jobs"],
+        states={JobStatus(status): count for status, count in states.items()},
+    )

@@ -1,0 +1,145 @@
+"""A run as it is shown: its jobs, the state of each stage, what was kept, what it cost, what failed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from schemas.statuses import JobStatus
+from schemas.values.failures import StageFailure
+from schemas.values.phq8 import PHQ8Item
+from store.database import Connection
+from store.runs import jobs, ledger, overviews, runs, stage_runs
+from store.runs.failures import last_failures
+from store.runs.overviews import RunOverview
+from store.runs.stage_runs import StageRun
+
+JOBS = """
+SELECT id, mode, subject, status, note FROM job
+WHERE run_id = $1 AND ($2::bigint[] IS NULL OR id = ANY($2))
+ORDER BY ordinal
+"""
+
+VALIDATED = """
+SELECT a.job_id,
+       CASE j.kind
+            WHEN 'query' THEN jsonb_build_object('chunks', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
+            WHEN 'tags' THEN jsonb_build_object('tags', a.output -> 'candidates')
+            ELSE a.output -> 'items' END AS items,
+       CASE j.kind
+            WHEN 'query' THEN jsonb_build_object('chunks', a.output -> 'verdicts')
+            WHEN 'tags' THEN '{}'
+            ELSE a.output -> 'verdicts' END AS verdicts
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
+WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """One job of a run."""
+
+    job_id: int
+    mode: str
+    subject: str
+    status: JobStatus
+    note: str | None
+    stages: list[StageRun]
+    kept: dict[str, int]
+    """References that stay, per item and by its name; of a question the `chunks`, of phrases the `tags`.
+
+    Items without any are absent.
+    """
+    rejected: dict[str, int]
+    """Those that the validator did not accept, likewise."""
+    llm_paid: int
+    llm_reused: int
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
+
+    @property
+    def seconds(self) -> float:
+        """Spent in the last attempt of each stage."""
+        return sum(stage.seconds or 0.0 for stage in self.stages)
+
+    @property
+    def judged(self) -> list[str]:
+        """What `kept` or `rejected` count, items in the order of the questionnaire."""
+        return [item for item in (*PHQ8Item, "chunks", "tags") if item in self.kept or item in self.rejected]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView:
+    """A run with its jobs, in the order of submission."""
+
+    overview: RunOverview
+    read_at: datetime
+    """The database's clock when the rows were read."""
+    jobs: list[JobView]
+    settings: dict[str, Any]
+
+
+async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView | None:
+    """A run, with all of its jobs or those that are named; None when there is none of that number.
+
+    All of it is read at one moment.
+    """
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        overview = await overviews.overview(connection, run_id)
+        if overview is None:
+            return None
+        read_at: datetime = await connection.fetchval("SELECT now()")
+        jobs = await _jobs(connection, run_id, job_ids)
+        settings = await runs.settings(connection, run_id)
+    return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs)
+
+
+async def job_view(connection: Connection, job_id: int) -> JobView | None:
+    """One job; None when there is none of that number."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        job = await jobs.job(connection, job_id)
+        if job is None:
+            return None
+        (view,) = await _jobs(connection, job.run_id, [job_id])
+    return view
+
+
+async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
+    found = await connection.fetch(JOBS, run_id, job_ids)
+    stages = await stage_runs.of_jobs(connection, [row["id"] for row in found])
+    validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
+    failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
+    calls = await ledger.counts(connection, run_id, job_ids=job_ids)
+    nothing = ledger.CallCounts(0, 0)
+    return [
+        _job(row, stages[row["id"]], validated.get(row["id"]), failures.get(row["id"]), calls.get(row["id"], nothing))
+        for row in found
+    ]
+
+
+def _job(
+    row: Mapping[str, Any],
+    stages: list[StageRun],
+    validated: Mapping[str, Any] | None,
+    error: StageFailure | None,
+    calls: ledger.CallCounts,
+) -> JobView:
+    items = {} if validated is None else validated["items"]
+    verdicts = {} if validated is None else validated["verdicts"]
+    return JobView(
+        job_id=row["id"],
+        mode=row["mode"],
+        subject=row["subject"],
+        status=JobStatus(row["status"]),
+        note=row["note"],
+        stages=stages,
+        kept={item: len(references) for item, references in items.items() if references},
+        rejected={item: refused for item, asked in verdicts.items() if (refused := _refused(asked))},
+        llm_paid=calls.paid,
+        llm_reused=calls.reused,
+        error=error,
+    )
+
+
+def _refused(verdicts: list[dict[str, Any]]) -> int:
+    return sum(verdict["decision"] != "accept" for verdict in verdicts)

@@ -1,0 +1,452 @@
+"""How a stage is claimed, held, stored and released.
+
+Glossary of the statements below: *claim* takes a ready stage; *commit* stores its output and makes the next stage
+ready; *fail* stores its error; *renew* keeps leases; *expire* takes stages back from workers whose lease ran out;
+*overdue* finds ready stages whose message seems lost. All of them change rows only under the fence of the claim,
+so that a worker that lost its lease changes nothing. Times are the database's clock.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.statuses import AttemptOutcome, StageStatus
+from schemas.values.failures import AttemptError
+from store.database import Connection
+from store.runs.chain import attempt_hash, content_hash
+from store.vectors import to_pgvector
+
+OPEN_JOBS = "('waiting', 'running', 'interrupted')"
+
+CLAIM = f"""
+WITH claimed AS (
+    UPDATE stage_run AS s
+    SET status = 'running', fence = s.fence + 1, attempts = s.attempts + 1, worker_id = $3,
+        lease_until = now() + $4 * interval '1 second', started_at = now(), finished_at = NULL, not_before = NULL
+    FROM job AS j
+    WHERE s.job_id = $1 AND s.stage = $2 AND s.status = 'ready' AND (s.not_before IS NULL OR s.not_before <= now())
+      AND ($5::integer IS NULL OR s.interruptions < $5)
+      AND j.id = s.job_id AND j.status IN {OPEN_JOBS}
+    RETURNING s.job_id, s.stage, s.fence, s.attempts, s.retries, j.run_id, j.kind, j.mode, j.subject, j.inputs
+), attempt AS (
+    INSERT INTO stage_attempt (job_id, stage, number, fence, worker_id, started_at, outcome)
+    SELECT job_id, stage, attempts, fence, $3, now(), 'running' FROM claimed
+    RETURNING id
+), moved AS (
+    UPDATE job SET status = 'running' FROM claimed WHERE job.id = claimed.job_id AND job.status <> 'running'
+)
+SELECT claimed.*, attempt.id AS attempt_id,
+       (SELECT settings_hash FROM run WHERE run.id = claimed.run_id) AS settings_hash,
+       (SELECT hash FROM stage_attempt WHERE job_id = $1 AND hash IS NOT NULL ORDER BY id DESC LIMIT 1) AS previous_hash
+FROM claimed, attempt
+"""
+
+LOOK = f"""
+SELECT s.status, s.fence, s.interruptions, s.lease_until < now() AS is_expired, j.status IN {OPEN_JOBS} AS job_is_open
+FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
+WHERE s.job_id = $1 AND s.stage = $2
+"""
+
+FORWARD = """
+UPDATE stage_run AS next SET enq_at = now()
+FROM stage_run AS this
+WHERE this.job_id = $1 AND this.stage = $2 AND next.job_id = $1 AND next.position = this.position + 1
+  AND next.status = 'ready' AND (next.not_before IS NULL OR next.not_before <= now())
+  AND ($3 OR next.enq_at < now() - $4 * interval '1 second')
+RETURNING next.stage
+"""
+
+COMMIT = """
+WITH done AS (
+    UPDATE stage_run SET status = 'done', finished_at = now(), lease_until = NULL, interruptions = 0, retries = 0
+    WHERE job_id = $1 AND stage = $2 AND fence = $3 AND status = 'running'
+    RETURNING job_id, position
+), closed AS (
+    UPDATE stage_attempt
+    SET outcome = 'succeeded', ended_at = now(), inputs = $5, output = $6, output_hash = $7,
+        previous_hash = $8, hash = $9
+    FROM done WHERE stage_attempt.id = $4
+), vectors AS (
+    INSERT INTO stage_vector (attempt_id, ordinal, vector)
+    SELECT $4, v.ordinal - 1, v.vector FROM done, unnest($10::vector[]) WITH ORDINALITY AS v (vector, ordinal)
+), next AS (
+    UPDATE stage_run AS s SET status = 'ready', enq_at = now(), enq_n = 0
+    FROM done WHERE s.job_id = done.job_id AND s.position = done.position + 1 AND s.status = 'waiting'
+    RETURNING s.stage
+), finished AS (
+    UPDATE job SET status = 'succeeded', finished_at = now()
+    FROM done WHERE job.id = done.job_id AND job.status <> 'cancelled' AND NOT EXISTS (SELECT FROM next)
+)
+SELECT (SELECT stage FROM next) AS next_stage FROM done
+"""
+
+FAIL = """
+WITH failed AS (
+    UPDATE stage_run
+    SET status = CASE WHEN $11::float8 IS NULL THEN 'failed' ELSE 'ready' END,
+        lease_until = NULL, finished_at = now(), enq_at = NULL, enq_n = 0,
+        retries = CASE WHEN $11::float8 IS NULL THEN retries ELSE retries + 1 END,
+        not_before = now() + $11::float8 * interval '1 second'
+    WHERE job_id = $1 AND stage = $2 AND fence = $3 AND status = 'running'
+    RETURNING job_id
+), closed AS (
+    UPDATE stage_attempt
+    SET outcome = 'failed', ended_at = now(), inputs = $5, error_type = $6, error_message = $7, error_category = $8,
+        error_details = $9, previous_hash = $10, hash = $12
+    FROM failed WHERE stage_attempt.id = $4
+), ended AS (
+    UPDATE job
+    SET status = CASE WHEN $11::float8 IS NULL THEN 'failed' ELSE 'waiting' END,
+        finished_at = CASE WHEN $11::float8 IS NULL THEN now() END
+    FROM failed
+    WHERE job.id = failed.job_id AND job.status <> 'cancelled' AND (job.status <> 'paused' OR $11::float8 IS NULL)
+)
+SELECT 1 FROM failed
+"""
+
+# A locked row is being committed: it cannot be taken back, and waiting for it would let the other leases run out.
+RENEW = """
+WITH held AS (
+    SELECT s.job_id, s.stage
+    FROM unnest($1::bigint[], $2::text[], $3::integer[]) AS h (job_id, stage, fence)
+    JOIN stage_run AS s ON s.job_id = h.job_id AND s.stage = h.stage AND s.fence = h.fence AND s.status = 'running'
+    FOR UPDATE OF s SKIP LOCKED
+), renewed AS (
+    UPDATE stage_run AS s SET lease_until = now() + $4 * interval '1 second'
+    FROM held WHERE s.job_id = held.job_id AND s.stage = held.stage
+)
+UPDATE worker SET seen_at = now() WHERE id = $5
+"""
+
+EXPIRED = """
+SELECT s.job_id, s.stage, s.attempts, s.worker_id, s.interruptions, r.settings_hash, a.id AS attempt_id,
+       (SELECT hash FROM stage_attempt AS p WHERE p.job_id = s.job_id AND p.hash IS NOT NULL ORDER BY p.id DESC LIMIT 1)
+           AS previous_hash
+FROM stage_run AS s
+JOIN job AS j ON j.id = s.job_id
+JOIN run AS r ON r.id = j.run_id
+JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+WHERE s.status = 'running' AND s.lease_until < now() AND ($1::bigint IS NULL OR s.job_id = $1)
+ORDER BY s.lease_until LIMIT 1
+FOR UPDATE OF s SKIP LOCKED
+"""
+
+INTERRUPT = """
+WITH given_back AS (
+    UPDATE stage_run
+    SET status = CASE WHEN $3 THEN 'failed' ELSE 'ready' END, lease_until = NULL, enq_at = NULL, enq_n = 0,
+        interruptions = interruptions + 1, finished_at = now()
+    WHERE job_id = $1 AND stage = $2
+), closed AS (
+    UPDATE stage_attempt
+    SET outcome = 'interrupted', ended_at = now(), error_type = $5, error_message = $6, error_category = 'worker_lost',
+        previous_hash = $7, hash = $8
+    WHERE id = $4
+)
+UPDATE job
+SET status = CASE WHEN $3 THEN 'poisoned' ELSE 'interrupted' END, finished_at = CASE WHEN $3 THEN now() END
+WHERE id = $1 AND (status IN ('waiting', 'running', 'interrupted') OR (status = 'paused' AND $3))
+"""
+
+OVERDUE = f"""
+WITH due AS (
+    SELECT s.job_id, s.stage
+    FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
+    WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND (s.not_before IS NULL OR s.not_before <= now())
+      AND (s.enq_at IS NULL
+           OR s.enq_at < now() - $2 * interval '1 second'
+           OR (s.enq_at < now() - $1 * 2 ^ least(s.enq_n, 20) * interval '1 second' AND s.stage <> ALL($4::text[]))
+           OR (s.stage = ANY($3::text[]) AND s.enq_at < now() - $1 * interval '1 second'))
+    ORDER BY s.enq_at NULLS FIRST LIMIT 500
+    FOR UPDATE OF s SKIP LOCKED
+)
+UPDATE stage_run AS s SET enq_at = now(), enq_n = s.enq_n + 1
+FROM due WHERE s.job_id = due.job_id AND s.stage = due.stage
+RETURNING s.job_id
+"""
+
+READY_COUNTS = f"""
+SELECT s.stage, count(*) AS rows
+FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
+WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND (s.not_before IS NULL OR s.not_before <= now())
+GROUP BY s.stage
+"""
+
+#: The back-off of the reaper never waits longer than this before it sends a message again.
+LONGEST_WAIT_SECONDS = 600.0
+
+WORKER_LOST = "WorkerLost"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A stage that this process holds, and what its job is about."""
+
+    job_id: int
+    run_id: int
+    kind: str
+    mode: str
+    subject: str
+    inputs: dict[str, Any]
+    stage: str
+    attempt_id: int
+    attempt: int
+    """Number of this try, from 1."""
+    fence: int
+    retries: int
+    settings_hash: str
+    previous_hash: str | None
+
+
+class StageLook(NamedTuple):
+    """The state of a stage that could not be claimed."""
+
+    status: StageStatus
+    fence: int
+    interruptions: int
+    is_expired: bool
+    job_is_open: bool
+
+
+class Committed(NamedTuple):
+    """What a commit led to."""
+
+    next_stage: str | None
+    """The stage that is ready now; None after the last one."""
+
+
+class Expired(NamedTuple):
+    """A stage that was taken back from a silent worker."""
+
+    job_id: int
+    stage: str
+    attempt: int
+    worker_id: str
+    is_poisoned: bool
+
+
+async def claim(
+    connection: Connection,
+    job_id: int,
+    stage: str,
+    worker_id: str,
+    lease_s: float,
+    *,
+    interrupted_below: int | None = None,
+) -> Claim | None:
+    """Take a ready stage of an open job: fence and attempt rise, the lease starts. None when there is none to take.
+
+    With `interrupted_below` only a stage is taken that was interrupted less often than that.
+    """
+    row = await connection.fetchrow(CLAIM, job_id, stage, worker_id, lease_s, interrupted_below)
+    if row is None:
+        return None
+    return Claim(
+        job_id=row["job_id"],
+        run_id=row["run_id"],
+        kind=row["kind"],
+        mode=row["mode"],
+        subject=row["subject"],
+        inputs=row["inputs"],
+        stage=row["stage"],
+        attempt_id=row["attempt_id"],
+        attempt=row["attempts"],
+        fence=row["fence"],
+        retries=row["retries"],
+        settings_hash=row["settings_hash"],
+        previous_hash=row["previous_hash"],
+    )
+
+
+async def look(connection: Connection, job_id: int, stage: str) -> StageLook | None:
+    """The state of a stage; None when there is no such stage."""
+    row = await connection.fetchrow(LOOK, job_id, stage)
+    if row is None:
+        return None
+    return StageLook(
+        StageStatus(row["status"]), row["fence"], row["interruptions"], bool(row["is_expired"]), row["job_is_open"]
+    )
+
+
+async def forward(connection: Connection, job_id: int, stage: str, *, redelivered: bool, grace_s: float) -> str | None:
+    """The next stage when the message for it may be missing, else None.
+
+    That is so after a redelivery, and when the next stage has been ready for longer than the grace. Its clock
+    restarts, so that of many copies of a message only one leads on.
+    """
+    name: str | None = await connection.fetchval(FORWARD, job_id, stage, redelivered, grace_s)
+    return name
+
+
+async def commit(
+    connection: Connection,
+    held: Claim,
+    *,
+    inputs: Mapping[str, Any],
+    output: Mapping[str, Any],
+    vectors: NDArray[np.float32] | None = None,
+    effect: Callable[[Connection], Awaitable[None]] | None = None,
+) -> Committed | None:
+    """Store an output under the fence, all or nothing; None when another claim has a higher fence.
+
+    `effect` runs in the same transaction, after the output is stored. A commit that is repeated because its answer
+    was lost finds its own fence on a stage that is done, and counts as committed.
+    """
+    output_hash = content_hash(output, vectors)
+    link = attempt_hash(
+        previous_hash=held.previous_hash,
+        job_id=held.job_id,
+        stage=held.stage,
+        number=held.attempt,
+        outcome=AttemptOutcome.SUCCEEDED,
+        settings_hash=held.settings_hash,
+        inputs=inputs,
+        output_hash=output_hash,
+        error_type=None,
+        error_message=None,
+    )
+    arguments = (
+        held.job_id,
+        held.stage,
+        held.fence,
+        held.attempt_id,
+        json.dumps(inputs),
+        json.dumps(output),
+        output_hash,
+        held.previous_hash,
+        link,
+        [] if vectors is None else to_pgvector(vectors),
+    )
+    if effect is None:
+        row = await connection.fetchrow(COMMIT, *arguments)
+    else:
+        async with connection.transaction():
+            row = await connection.fetchrow(COMMIT, *arguments)
+            if row is not None:
+                await effect(connection)
+    if row is not None:
+        return Committed(row["next_stage"])
+    found = await look(connection, held.job_id, held.stage)
+    if found is not None and found.status is StageStatus.DONE and found.fence == held.fence:
+        return Committed(await forward(connection, held.job_id, held.stage, redelivered=True, grace_s=0.0))
+    return None
+
+
+async def fail(
+    connection: Connection,
+    held: Claim,
+    error: AttemptError,
+    *,
+    inputs: Mapping[str, Any],
+    retry_in_s: float | None = None,
+) -> bool:
+    """Store an error under the fence and end the job; with `retry_in_s` the stage is due again after those seconds.
+
+    False when another claim has a higher fence: then nothing is stored.
+    """
+    link = attempt_hash(
+        previous_hash=held.previous_hash,
+        job_id=held.job_id,
+        stage=held.stage,
+        number=held.attempt,
+        outcome=AttemptOutcome.FAILED,
+        settings_hash=held.settings_hash,
+        inputs=inputs,
+        output_hash=None,
+        error_type=error.type,
+        error_message=error.message,
+    )
+    stored = await connection.fetchval(
+        FAIL,
+        held.job_id,
+        held.stage,
+        held.fence,
+        held.attempt_id,
+        json.dumps(inputs),
+        error.type,
+        error.message,
+        error.category,
+        json.dumps(error.details),
+        held.previous_hash,
+        retry_in_s,
+        link,
+    )
+    return stored is not None
+
+
+async def renew(connection: Connection, worker_id: str, held: Sequence[Claim], lease_s: float) -> None:
+    """Renew every held lease and the worker's own sign of life, in one statement."""
+    await connection.execute(
+        RENEW,
+        [claim.job_id for claim in held],
+        [claim.stage for claim in held],
+        [claim.fence for claim in held],
+        lease_s,
+        worker_id,
+    )
+
+
+async def expire(connection: Connection, *, max_interruptions: int, job_id: int | None = None) -> list[Expired]:
+    """Take stages back whose lease has run out: ready again, or poisoned at the cap. Of one job, or of all.
+
+    Each is taken in a transaction of its own, so that nothing is locked for long, nor two jobs at a time.
+    """
+    found: list[Expired] = []
+    while (expired := await _expire_one(connection, max_interruptions, job_id)) is not None:
+        found.append(expired)
+    return found
+
+
+async def _expire_one(connection: Connection, max_interruptions: int, job_id: int | None) -> Expired | None:
+    async with connection.transaction():
+        row = await connection.fetchrow(EXPIRED, job_id)
+        if row is None:
+            return None
+        is_poisoned = row["interruptions"] + 1 >= max_interruptions
+        message = f"Worker {row['worker_id']} stopped renewing its lease: it died, hung or lost the database."
+        link = attempt_hash(
+            previous_hash=row["previous_hash"],
+            job_id=row["job_id"],
+            stage=row["stage"],
+            number=row["attempts"],
+            outcome=AttemptOutcome.INTERRUPTED,
+            settings_hash=row["settings_hash"],
+            inputs=None,
+            output_hash=None,
+            error_type=WORKER_LOST,
+            error_message=message,
+        )
+        await connection.execute(
+            INTERRUPT,
+            row["job_id"],
+            row["stage"],
+            is_poisoned,
+            row["attempt_id"],
+            WORKER_LOST,
+            message,
+            row["previous_hash"],
+            link,
+        )
+    return Expired(row["job_id"], row["stage"], row["attempts"], row["worker_id"], is_poisoned)
+
+
+async def ready_counts(connection: Connection) -> dict[str, int]:
+    """Ready rows per stage; stages without any are absent."""
+    return {row["stage"]: row["rows"] for row in await connection.fetch(READY_COUNTS)}
+
+
+async def overdue(
+    connection: Connection, *, grace_s: float, empty_queues: Sequence[str], covered_queues: Sequence[str]
+) -> list[int]:
+    """Jobs whose ready stage needs its message sent again; their clocks start anew, each wait twice the last.
+
+    A message that was never sent is due at once. Another is overdue after `grace_s * 2 ** (times sent again)`
+    seconds, unless its queue is covered (holds a message for every ready row); after `grace_s` when its queue is
+    empty; and after LONGEST_WAIT_SECONDS in any case.
+    """
+    rows = await connection.fetch(OVERDUE, grace_s, LONGEST_WAIT_SECONDS, list(empty_queues), list(covered_queues))
+    return [row["job_id"] for row in rows]

@@ -1,0 +1,1 @@
+"""Vocabularies, and the results of tags runs."""

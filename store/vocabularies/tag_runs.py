@@ -1,0 +1,42 @@
+"""The results of tags jobs."""
+
+from dataclasses import dataclass
+
+from schemas.statuses import JobStatus
+from schemas.values.tags import PhraseReport, ValidatedTags
+from store.database import Connection
+
+RESULTS = """
+SELECT j.id, j.subject, j.status, v.output AS validated, r.output -> 'phrase_reports' AS reports
+FROM job AS j
+LEFT JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.status = 'done'
+LEFT JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'rerank' AND r.status = 'done'
+WHERE j.kind = 'tags' AND (j.run_id = $1 OR j.id = $2)
+ORDER BY j.ordinal
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagsResult:
+    """The result of one phrase set."""
+
+    job_id: int
+    subject: str
+    status: JobStatus
+    validated: ValidatedTags | None
+    """None until the job has succeeded."""
+    phrase_reports: tuple[PhraseReport, ...]
+
+
+async def results(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> list[TagsResult]:
+    """The tags jobs of a run in the order of submission, or one job. None for runs and jobs of other kinds."""
+    return [
+        TagsResult(
+            job_id=row["id"],
+            subject=row["subject"],
+            status=JobStatus(row["status"]),
+            validated=None if row["validated"] is None else ValidatedTags.model_validate(row["validated"]),
+            phrase_reports=tuple(PhraseReport.model_validate(report) for report in row["reports"] or ()),
+        )
+        for row in await connection.fetch(RESULTS, run_id, job_id)
+    ]

@@ -1,0 +1,299 @@
+"""Vocabularies of tags: imported whole, given their models once, looked up and searched."""
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from schemas.errors import (
+    EmbeddingDimensionMismatchError,
+    Refused,
+    VocabularyMissingError,
+    VocabularyModelsError,
+)
+from schemas.values.tags import Lexicon, Neighbour, Tag, TagDocument, Vocabulary
+from stages.tags.models import BuiltModels
+from stages.tags.ports import Vector
+from store.database import Connection, Database
+from store.vectors import to_numpy, to_pgvector
+
+Part = Literal["tokens", "context"]
+"""Which model of a vocabulary."""
+
+_BULK_SECONDS = 600.0
+"""For the statements that carry a whole vocabulary."""
+
+# Of two imports of one name at the same moment, the later one has to see the earlier one.
+ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('vocabulary ' || $1, 0))"
+
+REPLACE = "UPDATE vocabulary SET replaced_at = now() WHERE name = $1 AND replaced_at IS NULL"
+
+KEEP = "INSERT INTO vocabulary (name, tags, aliases, documents) VALUES ($1, $2, $3, $4) RETURNING id"
+
+COLUMNS = """
+id, name, tags, aliases, documents, model, model_digest, context_digest, dimension, imported_at, indexed_at
+"""
+
+CURRENT = f"SELECT {COLUMNS} FROM vocabulary WHERE replaced_at IS NULL ORDER BY name"
+
+BY_NAME = f"SELECT {COLUMNS} FROM vocabulary WHERE replaced_at IS NULL AND name = $1"
+
+TAGS = "SELECT name, category, count, nsfw_probability FROM tag WHERE vocabulary_id = $1 ORDER BY id"
+
+ALIASES = """
+SELECT alias, array_agg(tag ORDER BY tag COLLATE "C") AS tags FROM tag_alias WHERE vocabulary_id = $1
+GROUP BY alias ORDER BY alias COLLATE "C"
+"""
+
+DOCUMENTS = "SELECT tags, weight FROM tag_document WHERE vocabulary_id = $1 ORDER BY ordinal"
+
+# The row lock lets one build after the other look whether there are models already.
+TO_INDEX = "SELECT model_digest, context_digest FROM vocabulary WHERE id = $1 FOR UPDATE"
+
+KEEP_FILE = "INSERT INTO vocabulary_model (vocabulary_id, part, sha256, data) VALUES ($1, $2, $3, $4)"
+
+INDEXED = """
+UPDATE vocabulary SET model = $2, model_digest = $3, context_digest = $4, dimension = $5, indexed_at = now()
+WHERE id = $1
+"""
+
+# A row without a tag and an alias shows that the vocabulary exists.
+LOOK_UP = """
+WITH alias AS (
+    SELECT alias, tag FROM tag_alias WHERE vocabulary_id = $1 AND alias = ANY($2::text[])
+)
+SELECT NULL AS alias, NULL AS target, NULL AS name, NULL AS category, NULL::integer AS count,
+       NULL::double precision AS nsfw_probability
+FROM vocabulary WHERE id = $1
+UNION ALL
+SELECT alias, tag, NULL, NULL, NULL, NULL FROM alias
+UNION ALL
+SELECT NULL, NULL, t.name, t.category, t.count, t.nsfw_probability FROM tag AS t
+WHERE t.vocabulary_id = $1 AND t.name IN (SELECT unnest($2::text[]) UNION SELECT tag FROM alias)
+"""
+
+# One statement for all queries; <=> is 1 - cosine.
+NEAREST = """
+SELECT q.ordinal - 1 AS query, n.token, greatest(-1, least(1, 1 - n.distance)) AS similarity
+FROM unnest($2::text[], $3::vector[]) WITH ORDINALITY AS q (token, vector, ordinal)
+CROSS JOIN LATERAL (
+    SELECT v.token, v.vector <=> q.vector AS distance
+    FROM tag_vector AS v
+    WHERE v.vocabulary_id = $1 AND v.token <> q.token
+    ORDER BY v.vector <=> q.vector, v.token COLLATE "C"
+    LIMIT $4
+) AS n
+ORDER BY q.ordinal, n.distance, n.token COLLATE "C"
+"""
+
+ROWS = "SELECT tag, vector FROM tag_context WHERE vocabulary_id = $1 AND tag = ANY($2::text[])"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredVocabulary:
+    """A vocabulary as it is stored."""
+
+    id: int
+    name: str
+    tags: int
+    aliases: int
+    documents: int
+    model: str | None
+    """None until it has models, as the digests and the dimension."""
+    model_digest: str | None
+    context_digest: str | None
+    dimension: int | None
+    imported_at: datetime
+    indexed_at: datetime | None
+
+
+async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int:
+    """Store a vocabulary, all or nothing, and replace the older one of its name. Its id.
+
+    Jobs that were submitted with the older one keep it.
+    """
+    async with connection.transaction():
+        await connection.execute(ONE_BY_ONE, name)
+        await connection.execute(REPLACE, name)
+        counts = (len(vocabulary.tags), len(vocabulary.aliases), len(vocabulary.documents))
+        vocabulary_id: int = await connection.fetchval(KEEP, name, *counts)
+        tags = ((tag.name, tag.category, tag.count, tag.nsfw_probability) for tag in vocabulary.tags)
+        await _copy(connection, vocabulary_id, "tag", ("name", "category", "count", "nsfw_probability"), tags)
+        aliases = ((alias, tag) for alias, targets in vocabulary.aliases.items() for tag in targets)
+        await _copy(connection, vocabulary_id, "tag_alias", ("alias", "tag"), aliases)
+        documents = ((at, list(document.tags), document.weight) for at, document in enumerate(vocabulary.documents))
+        await _copy(connection, vocabulary_id, "tag_document", ("ordinal", "tags", "weight"), documents)
+    return vocabulary_id
+
+
+async def current(connection: Connection) -> list[StoredVocabulary]:
+    """The vocabularies that can be asked for, by name."""
+    return [StoredVocabulary(**dict(row)) for row in await connection.fetch(CURRENT)]
+
+
+async def by_name(connection: Connection, name: str) -> StoredVocabulary | None:
+    """The current vocabulary of a name."""
+    row = await connection.fetchrow(BY_NAME, name)
+    return None if row is None else StoredVocabulary(**dict(row))
+
+
+async def content(connection: Connection, vocabulary_id: int) -> Vocabulary:
+    """Everything that was imported, in the order of its files. Raises VocabularyMissingError."""
+    if not await connection.fetchval("SELECT true FROM vocabulary WHERE id = $1", vocabulary_id):
+        raise VocabularyMissingError(vocabulary_id)
+    tags = await connection.fetch(TAGS, vocabulary_id, timeout=_BULK_SECONDS)
+    aliases = await connection.fetch(ALIASES, vocabulary_id, timeout=_BULK_SECONDS)
+    documents = await connection.fetch(DOCUMENTS, vocabulary_id, timeout=_BULK_SECONDS)
+    return Vocabulary(
+        tags=tuple(Tag(**dict(row)) for row in tags),
+        aliases={row["alias"]: tuple(row["tags"]) for row in aliases},
+        documents=tuple(TagDocument(tags=tuple(row["tags"]), weight=row["weight"]) for row in documents),
+    )
+
+
+async def keep_models(connection: Connection, vocabulary_id: int, models: BuiltModels) -> None:
+    """Store the models of a vocabulary, all or nothing; the same models once more change nothing.
+
+    A vocabulary keeps its models for good, so that what a run found can be found again. Raises Refused when it has
+    others already, and VocabularyMissingError when it is not there.
+    """
+    digests = {part: hashlib.sha256(data).hexdigest() for part, data in _files(models).items()}
+    async with connection.transaction():
+        row = await connection.fetchrow(TO_INDEX, vocabulary_id)
+        if row is None:
+            raise VocabularyMissingError(vocabulary_id)
+        if row["model_digest"] is not None:
+            if (row["model_digest"], row["context_digest"]) == (digests["tokens"], digests["context"]):
+                return
+            raise Refused(
+                f"Vocabulary {vocabulary_id} has other models already; import it again to build them anew: "
+                "runs that used these keep them."
+            )
+        for part, data in _files(models).items():
+            await connection.execute(KEEP_FILE, vocabulary_id, part, digests[part], data, timeout=_BULK_SECONDS)
+        columns = ("token", "vector")
+        await _copy(connection, vocabulary_id, "tag_vector", columns, _vector_records(models.vectors))
+        columns = ("tag", "vector")
+        await _copy(connection, vocabulary_id, "tag_context", columns, _vector_records(models.context_rows))
+        await connection.execute(
+            INDEXED, vocabulary_id, models.name, digests["tokens"], digests["context"], models.dimension
+        )
+
+
+async def model_file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
+    """The bytes of a model. Raises VocabularyModelsError when it is not there or is not what was stored."""
+    row = await connection.fetchrow(
+        "SELECT sha256, data FROM vocabulary_model WHERE vocabulary_id = $1 AND part = $2",
+        vocabulary_id,
+        part,
+        timeout=_BULK_SECONDS,
+    )
+    if row is None:
+        raise _without_models(vocabulary_id)
+    data: bytes = row["data"]
+    if hashlib.sha256(data).hexdigest() != row["sha256"]:
+        raise VocabularyModelsError(
+            f"The model '{part}' of vocabulary {vocabulary_id} is not what was stored; "
+            "import and index the vocabulary again."
+        )
+    return data
+
+
+async def context_rows(connection: Connection, vocabulary_id: int, tags: Collection[str]) -> dict[str, Vector]:
+    """The context rows of those of the tags that have one."""
+    if not tags:
+        return {}
+    rows = await connection.fetch(ROWS, vocabulary_id, sorted(tags))
+    return {row["tag"]: to_numpy(row["vector"]) for row in rows}
+
+
+class PostgresVocabularies:
+    """The ports TagLexicon and NeighbourSearch over Postgres and pgvector."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Lexicon:
+        """See TagLexicon."""
+        if not tokens:
+            return Lexicon(tags={}, aliases={})
+
+        async def fetch(connection: Connection) -> list[Any]:
+            found: list[Any] = await connection.fetch(LOOK_UP, vocabulary_id, list(tokens))
+            return found
+
+        rows = await self._database.with_retry(fetch)
+        if not rows:
+            raise VocabularyMissingError(vocabulary_id)
+        tags = {
+            row["name"]: Tag(
+                name=row["name"],
+                category=row["category"],
+                count=row["count"],
+                nsfw_probability=row["nsfw_probability"],
+            )
+            for row in rows
+            if row["name"] is not None
+        }
+        aliases: dict[str, set[str]] = {}
+        for row in rows:
+            if row["alias"] is not None:
+                aliases.setdefault(row["alias"], set()).add(row["target"])
+        return Lexicon(
+            tags={name: tags[name] for name in sorted(tags)},
+            aliases={alias: tuple(sorted(aliases[alias])) for alias in sorted(aliases)},
+        )
+
+    async def nearest(
+        self, vocabulary_id: int, queries: Sequence[tuple[str, Vector]], *, limit: int
+    ) -> list[tuple[Neighbour, ...]]:
+        """See NeighbourSearch."""
+        if not queries:
+            return []
+
+        async def search(connection: Connection) -> list[Any]:
+            row = await connection.fetchrow("SELECT dimension FROM vocabulary WHERE id = $1", vocabulary_id)
+            if row is None:
+                raise VocabularyMissingError(vocabulary_id)
+            if row["dimension"] is None:
+                raise _without_models(vocabulary_id)
+            for _, vector in queries:
+                if len(vector) != row["dimension"]:
+                    raise EmbeddingDimensionMismatchError(expected=row["dimension"], actual=len(vector))
+            tokens = [token for token, _ in queries]
+            vectors = to_pgvector(vector for _, vector in queries)
+            async with connection.transaction():
+                # A cached generic plan once stayed on a sequential scan for good.
+                await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+                found: list[Any] = await connection.fetch(NEAREST, vocabulary_id, tokens, vectors, limit)
+            return found
+
+        neighbours: list[list[Neighbour]] = [[] for _ in queries]
+        for row in await self._database.with_retry(search):
+            neighbours[row["query"]].append(Neighbour(token=row["token"], similarity=row["similarity"]))
+        return [tuple(found) for found in neighbours]
+
+
+def _without_models(vocabulary_id: int) -> VocabularyModelsError:
+    return VocabularyModelsError(f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.")
+
+
+def _files(models: BuiltModels) -> dict[Part, bytes]:
+    return {"tokens": models.tokens_file, "context": models.context_file}
+
+
+def _vector_records(vectors: Mapping[str, Vector]) -> Iterator[tuple[Any, ...]]:
+    names = sorted(vectors)
+    return zip(names, to_pgvector(vectors[name] for name in names), strict=True)
+
+
+async def _copy(
+    connection: Connection, vocabulary_id: int, table: str, columns: Sequence[str], records: Iterator[tuple[Any, ...]]
+) -> None:
+    await connection.copy_records_to_table(
+        table,
+        columns=("vocabulary_id", *columns),
+        records=((vocabulary_id, *record) for record in records),
+        timeout=_BULK_SECONDS,
+    )

@@ -1,0 +1,141 @@
+"""Works are imported, embedded by real workers in batches, and found; whatever dies on the way."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.chains import stages_of
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
+
+CORPUS = stages_of("index", "corpus")
+
+#: Whether each searchable chunk has exactly one vector and its postings, and the corpus counts them right.
+CONSISTENT = """
+SELECT c.searchable_chunks = (SELECT count(*) FROM chunks WHERE vector_status = 'vec')
+   AND c.searchable_chunks = (SELECT count(*) FROM chunk_vector AS v WHERE v.corpus_id = c.id)
+   AND c.searchable_chunks = (SELECT count(DISTINCT t.chunk_id) FROM chunk_term AS t WHERE t.corpus_id = c.id)
+   AND c.searchable_terms = (SELECT coalesce(sum(t.frequency), 0) FROM chunk_term AS t WHERE t.corpus_id = c.id)
+FROM corpus AS c WHERE c.name = 'small'
+"""
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Path:
+    """A folder of three works with two searchable chunks each."""
+    folder = tmp_path / "books"
+    folder.mkdir()
+    for name in ("tea", "bridge", "clock"):
+        (folder / f"{name}.md").write_text(
+            f"# The {name}\n\nAbout a {name}.\n\n## Parts\n\nWhat a {name} is made of.\n"
+        )
+    return folder
+
+
+def submitted(installation: BreakableInstallation, books: Path, *options: str) -> dict[str, Any]:
+    """What an import in batches of two chunks said."""
+    options = ("--corpus", "small", "--set", "RAGQ_CORPUS_BATCH_CHUNKS=2", *options)
+    done = installation.ragq("import", "works", str(books), "--json", *options)
+    assert done.exit_code == 0, done.stderr
+    said: dict[str, Any] = done.json
+    return said
+
+
+def corpus(installation: BreakableInstallation) -> dict[str, Any]:
+    """What `ragq corpus show` says."""
+    shown: dict[str, Any] = installation.ragq("corpus", "show", "small", "--json").json
+    return shown
+
+
+def numbers(installation: BreakableInstallation) -> tuple[int, int, int]:
+    """Chunks that can be found, that wait, and whose job failed."""
+    shown = corpus(installation)
+    return shown["searchable"], shown["waiting"], shown["failed"]
+
+
+def test_imported_works_are_embedded_and_found_and_importing_again_embeds_nothing(
+    breakable: BreakableInstallation, books: Path
+) -> None:
+    first = submitted(breakable, books)
+    assert (first["new"], first["jobs"], numbers(breakable)) == (3, 3, (0, 6, 0))
+    breakable.start_worker()
+    breakable.assert_survived(first["run_id"], jobs=3)
+
+    assert numbers(breakable) == (6, 0, 0)
+    assert corpus(breakable)["model_digest"]
+    assert breakable.value(CONSISTENT)
+    again = submitted(breakable, books)
+    assert (again["unchanged"], again["run"]) == (3, None)
+
+
+def test_a_changed_work_is_embedded_again_and_nothing_of_its_old_text_is_left(
+    breakable: BreakableInstallation, books: Path
+) -> None:
+    breakable.start_worker()
+    breakable.wait_for(submitted(breakable, books)["run_id"])
+    (books / "tea.md").write_text("# The tea\n\nAbout coffee.\n")
+
+    changed = submitted(breakable, books)
+    breakable.wait_for(changed["run_id"])
+
+    assert (changed["replaced"], changed["jobs"], numbers(breakable)) == (1, 1, (5, 0, 0))
+    assert breakable.value(CONSISTENT)
+    assert breakable.value("SELECT count(*) FROM chunk_term WHERE term = 'coffe'") == 1
+
+
+def test_a_batch_whose_works_were_replaced_before_it_came_says_so(
+    breakable: BreakableInstallation, books: Path
+) -> None:
+    first = submitted(breakable, books)
+    for file in books.iterdir():
+        file.write_text(file.read_text().replace("About", "All about"))
+    second = submitted(breakable, books)
+    breakable.start_worker()
+
+    assert breakable.wait_for(first["run_id"]) == breakable.wait_for(second["run_id"]) == {"succeeded": 3}
+    (attempt,) = breakable.inspect(first["run_id"], "embed")
+    assert (attempt["output"]["chunk_ids"], attempt["output"]["gone"]) == ([], 2)
+    assert numbers(breakable) == (6, 0, 0)
+    assert breakable.value(CONSISTENT)
+
+
+@pytest.mark.parametrize("point", ["before_commit", "after_commit"])
+def test_killed_workers_cost_a_corpus_nothing_but_time(
+    breakable: BreakableInstallation, books: Path, point: str
+) -> None:
+    with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
+        breakable.assert_survived(submitted(breakable, books)["run_id"], jobs=3)
+
+    assert supervisor.deaths >= len(CORPUS) - 1
+    assert numbers(breakable) == (6, 0, 0)
+    assert breakable.value(CONSISTENT)
+
+
+def test_a_failed_batch_leaves_the_others_searchable_and_a_retry_finishes_it(
+    breakable: BreakableInstallation, books: Path
+) -> None:
+    worker = breakable.start_worker(include="tests.acceptance.fault_tolerance.exploding_batch")
+    run_id = submitted(breakable, books)["run_id"]
+    assert breakable.wait_for(run_id) == {"failed": 1, "succeeded": 2}
+    assert numbers(breakable) == (4, 2, 2)
+    assert "RuntimeError" in breakable.ragq("show", f"r{run_id}").stdout
+    worker.kill()
+
+    breakable.start_worker()
+    breakable.ragq("retry", f"r{run_id}")
+
+    assert breakable.wait_for(run_id) == {"succeeded": 3}
+    assert numbers(breakable) == (6, 0, 0)
+    assert breakable.value(CONSISTENT)
+
+
+def test_a_large_corpus_gets_its_vector_index_while_it_grows(breakable: BreakableInstallation, books: Path) -> None:
+    breakable.start_worker(concurrency=1)
+    run_id = submitted(breakable, books, "--set", "RAGQ_HNSW_FROM_CHUNKS=3")["run_id"]
+    breakable.assert_survived(run_id, jobs=3)
+
+    (index,) = breakable.rows("SELECT indexdef FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'")
+    assert "halfvec(8)" in index["indexdef"]
+    assert breakable.value(CONSISTENT)
+    assert breakable.ragq("corpus", "delete", "small", "--yes").exit_code == 0
+    assert breakable.value("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'") == 0

@@ -1,0 +1,79 @@
+"""People who change their minds while a stage is being computed."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, eventually
+from tests.acceptance.harness import judged_by
+from tests.scripted_ollama import Say, ScriptedModel
+
+
+@pytest.fixture
+def decide_in_mid_stage(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
+) -> Callable[[str], int]:
+    """Runs `ragq VERB RUN` while a worker validates, and waits until that stage is stored. The run's number."""
+
+    def decide(verb: str) -> int:
+        judge.answer = lambda prompt: Say(delay_s=1 if judge.calls == 1 else 0)
+        breakable.start_worker()
+        run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
+        eventually(lambda: judge.calls == 1)
+        assert breakable.ragq(verb, f"r{run_id}", "--note", "not now").exit_code == 0
+        breakable.wait_until(
+            "SELECT EXISTS (SELECT FROM stage_run AS s JOIN job AS j ON j.id = s.job_id "
+            "WHERE j.run_id = $1 AND s.stage = 'validate' AND s.status = 'done')",
+            run_id,
+        )
+        return run_id
+
+    return decide
+
+
+def test_what_is_computed_for_a_cancelled_job_is_stored_and_nothing_follows(
+    breakable: BreakableInstallation, decide_in_mid_stage: Callable[[str], int]
+) -> None:
+    run_id = decide_in_mid_stage("cancel")
+
+    retried = breakable.ragq("retry", f"r{run_id}")
+
+    assert (retried.exit_code, retried.stdout) == (1, "")
+    assert f"No job of r{run_id} can be retried in its present state." in retried.stderr
+    assert breakable.wait_for(run_id) == {"cancelled": 1}
+    attempts = breakable.attempts(run_id)
+    assert (attempts[0, "validate"], (0, "assemble") in attempts) == (["succeeded"], False)
+
+
+def test_a_paused_job_goes_on_where_it_was_held(
+    breakable: BreakableInstallation, judge: ScriptedModel, decide_in_mid_stage: Callable[[str], int]
+) -> None:
+    run_id = decide_in_mid_stage("pause")
+    assert breakable.wait_for(run_id) == {"paused": 1}
+    assert (0, "assemble") not in breakable.attempts(run_id)
+
+    assert breakable.ragq("resume", f"r{run_id}").exit_code == 0
+
+    attempts = breakable.assert_survived(run_id, jobs=1)
+    assert set(map(tuple, attempts.values())) == {("succeeded",)}
+    assert set(judge.calls_per_prompt.values()) == {1}
+
+
+def test_a_job_that_is_paused_when_its_worker_dies_waits_and_then_goes_on(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = lambda prompt: Say(delay_s=60 if judge.calls == 1 else 0)
+    worker = breakable.start_worker()
+    run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
+    eventually(lambda: judge.calls == 1)
+    assert breakable.ragq("pause", f"r{run_id}").exit_code == 0
+    worker.kill()
+    breakable.start_worker()
+    eventually(lambda: breakable.attempts(run_id)[0, "validate"] == ["interrupted"])
+    assert breakable.wait_for(run_id) == {"paused": 1}
+
+    assert breakable.ragq("resume", f"r{run_id}").exit_code == 0
+
+    attempts = breakable.assert_survived(run_id, jobs=1)
+    assert attempts[0, "validate"] == ["interrupted", "succeeded"]

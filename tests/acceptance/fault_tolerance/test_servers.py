@@ -1,0 +1,123 @@
+"""Servers that go away under running work, and lose what they held."""
+
+import time
+
+import pytest
+
+from schemas.chains import STAGES
+from stack.processes import worker_command
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
+from tests.acceptance.harness import judged_by
+from tests.scripted_ollama import Say, ScriptedModel
+
+THREE = {316: 1, 319: 1, 330: 1}
+
+
+def test_a_run_whose_messages_were_all_lost_before_it_began_is_finished(
+    breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
+    servers.empty_broker()
+
+    breakable.start_worker()
+
+    breakable.assert_survived(run_id, jobs=3)
+
+
+def test_a_run_whose_messages_are_lost_in_its_middle_is_finished(
+    breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = lambda prompt: Say(delay_s=0.2)
+    breakable.start_worker(concurrency=1)
+    run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
+    for calls in (1, 3, 5):
+        eventually(lambda: judge.calls >= calls)  # noqa: B023  (asked before the loop goes on)
+        servers.empty_broker()
+
+    breakable.assert_survived(run_id, jobs=3)
+    assert set(judge.calls_per_prompt.values()) == {1}
+
+
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_worker_outlives_a_broker_that_dies_while_a_message_is_unacknowledged(
+    breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence, pool: str
+) -> None:
+    """With kombu 5.7's own transport the worker ends here, 9 times out of 9, with an unrecoverable AttributeError.
+
+    It closes the channel of the lost connection twice, and the second time it tries to give the unacknowledged
+    messages back through a connection that is None.
+    """
+    judge.answer = lambda prompt: Say(delay_s=1 if judge.calls == 1 else 0)
+    worker = breakable.start_worker(pool=pool, concurrency=4)
+    run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
+    eventually(lambda: judge.calls == 1)
+    # One message is being worked on, and the worker, with places to spare, waits for others.
+    servers.valkey.kill()
+    eventually(lambda: judge.calls == 2)
+    servers.valkey.start()
+
+    breakable.assert_survived(run_id, jobs=1)
+    assert worker.is_alive
+    assert "Unrecoverable" not in worker.said
+    assert set(judge.calls_per_prompt.values()) == {1}
+
+
+def test_a_run_that_is_submitted_while_the_broker_is_down_starts_when_it_is_back(
+    breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    breakable.start_worker()
+    servers.valkey.kill()
+    try:
+        submitted = breakable.ragq("submit", "--json", *evidence(THREE), *judged_by(judge.name))
+    finally:
+        servers.valkey.start()
+
+    assert (submitted.exit_code, submitted.json["due"], submitted.json["sent"]) == (0, 3, 0)
+    assert "The broker cannot be reached: 3 jobs stored, to be sent" in submitted.stderr
+    breakable.assert_survived(submitted.json["run_id"], jobs=3)
+
+
+def test_a_run_outlives_a_restart_of_the_database(
+    breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    """The database is away for longer than a lease, and yet nobody who lived through it loses a stage."""
+    judge.answer = lambda prompt: Say(delay_s=0.5)
+    worker = breakable.start_worker(concurrency=2)
+    run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
+    eventually(lambda: judge.calls >= 2)
+
+    servers.postgres.kill()
+    eventually(lambda: worker.said.count("heartbeat_missed") > 5)
+    servers.postgres.start()
+
+    attempts = breakable.assert_survived(run_id, jobs=3)
+    assert set(map(tuple, attempts.values())) == {("succeeded",)}
+    assert set(judge.calls_per_prompt.values()) == {1}
+    assert worker.is_alive
+
+
+def test_a_run_outlives_the_end_of_every_database_session_again_and_again(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    judge.answer = lambda prompt: Say(delay_s=0.2)
+    worker = breakable.start_worker(concurrency=2)
+    run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
+    ended = 0
+    while judge.calls < 6:
+        ended += breakable.terminate_sessions()
+        time.sleep(0.2)
+
+    breakable.assert_survived(run_id, jobs=3)
+    assert ended > 6
+    assert set(judge.calls_per_prompt.values()) == {1}
+    assert worker.is_alive
+
+
+def test_a_worker_that_cannot_start_ends(breakable: BreakableInstallation, servers: Servers) -> None:
+    """Celery alone would log the error and stay: a worker without a heartbeat and without a reaper."""
+    worker = breakable.start(*worker_command("unfit", STAGES, 1)[2:], DATABASE_URL=servers.database_url("postgres"))
+
+    worker.process.join(60)
+
+    assert (worker.process.exitcode, "worker_cannot_start" in worker.said) == (1, True)

@@ -1,0 +1,37 @@
+"""Phrases whose workers are killed: whatever they were doing, another goes on, and nothing is done twice."""
+
+from pathlib import Path
+
+import pytest
+
+from schemas.chains import stages_of
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
+from tests.acceptance.wardrobe import write_wardrobe
+
+CANDIDATES = stages_of("tags", "candidates")
+
+PUBLISHED = "SELECT count(*) FROM vocabulary WHERE indexed_at IS NOT NULL"
+
+
+@pytest.mark.parametrize(("point", "first"), [("before_commit", "interrupted"), ("after_commit", "succeeded")])
+def test_a_worker_killed_in_every_stage_of_phrases_and_of_a_vocabulary_costs_nothing_but_time(
+    breakable: BreakableInstallation, tmp_path: Path, point: str, first: str
+) -> None:
+    assert breakable.ragq("import", "tags", str(write_wardrobe(tmp_path / "wardrobe"))).exit_code == 0
+    (tmp_path / "phrases.txt").write_text("overcoat, tees\n")
+    by = ("--phrases", str(tmp_path / "phrases.txt"), "--vocabulary", "wardrobe", "--until", "validate")
+
+    with breakable.supervised(workers=1, RAGQ_CRASH_AT=f"{point}#1") as supervisor:
+        built = breakable.ragq("index", "tags", "wardrobe", "--no-wait", "--json").json["run_id"]
+        building = breakable.assert_survived(built, jobs=1)
+        run_id = breakable.submit(*by)
+        attempts = breakable.assert_survived(run_id, jobs=1)
+        # The last message of a chain may be on its way still when its run is at rest.
+        deaths = supervisor.deaths
+
+    assert building[0, "embed"][0] == first
+    assert breakable.value(PUBLISHED) == 1
+    assert deaths >= len(CANDIDATES)
+    assert {stage: outcomes[0] for (_, stage), outcomes in attempts.items()} == dict.fromkeys(CANDIDATES, first)
+    (found,) = breakable.ragq("tags", "show", f"r{run_id}", "--json").json["sets"]
+    assert {candidate["tag"] for candidate in found["result"]} == {"coat", "shirt"}

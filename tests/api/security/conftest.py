@@ -1,0 +1,67 @@
+"""Clients with and without tokens."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from api.context import ApiContext
+from store.access import api_tokens
+from store.access.api_tokens import Scope
+
+LOCAL = "127.0.0.1"
+Client = Callable[..., httpx.AsyncClient]
+MakeToken = Callable[..., Awaitable[str]]
+Revoke = Callable[[str], Awaitable[None]]
+
+
+@pytest.fixture
+def visit(app: FastAPI) -> Client:
+    """Makes a client that has an address, sends a token if it is given one, and asks for a host name."""
+
+    def made(
+        token: str | None = None, *, address: str = LOCAL, name: str = LOCAL, scheme: str = "http", **headers: str
+    ) -> httpx.AsyncClient:
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=(address, 50000))
+        return httpx.AsyncClient(transport=transport, base_url=f"{scheme}://{name}", headers=headers)
+
+    return made
+
+
+@pytest.fixture
+def make_token(ctx: ApiContext) -> MakeToken:
+    """Stores a token and gives it."""
+
+    async def made(name: str = "laptop", scope: Scope = Scope.WRITE, lifetime: timedelta | None = None) -> str:
+        async with ctx.database.connection() as connection:
+            return (await api_tokens.create(connection, name, scope, lifetime=lifetime)).secret
+
+    return made
+
+
+@pytest.fixture
+def revoke(ctx: ApiContext) -> Revoke:
+    """Revokes a token."""
+
+    async def revoked(name: str) -> None:
+        async with ctx.database.connection() as connection:
+            await api_tokens.revoke(connection, name)
+
+    return revoked
+
+
+@pytest.fixture(autouse=True)
+def guarded_routes(app: FastAPI) -> None:
+    """A guarded address to read and one to change."""
+
+    @app.get("/guarded")
+    async def read() -> dict[str, str]:
+        return {"read": "yes"}
+
+    @app.post("/guarded")
+    async def change() -> dict[str, str]:
+        return {"changed": "yes"}

@@ -1,0 +1,196 @@
+"""Authentication by tokens and sessions, and open access on loopback."""
+
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from api import problems
+from api.app import make_app
+from api.context import ApiContext
+from api.security.authentication import CurrentPrincipal
+from schemas.settings.process import ProcessSettings
+from store.access.api_tokens import Scope
+from store.database import Database
+from tests.api.security.conftest import Client, MakeToken, Revoke
+
+HTML = {"Accept": "text/html,*/*;q=0.8"}
+
+
+def problem(reply: httpx.Response) -> tuple[int, str]:
+    assert reply.headers["content-type"] == problems.MEDIA_TYPE
+    return reply.status_code, reply.json()["type"].rpartition(":")[2]
+
+
+@pytest.fixture
+def principal_route(app: FastAPI) -> None:
+    """An address that replies with the principal."""
+
+    @app.get("/me")
+    async def me(principal: CurrentPrincipal) -> dict[str, Any]:
+        return {"name": principal.name, "can_write": principal.can_write}
+
+
+async def test_local_access_needs_no_token_while_none_exists(visit: Client, principal_route: None) -> None:
+    async with visit() as client:
+        assert (await client.get("/me")).json() == {"name": "open", "can_write": True}
+        assert (await client.post("/guarded")).status_code == 200
+
+
+async def test_the_first_token_ends_open_access(visit: Client, make_token: MakeToken, principal_route: None) -> None:
+    async with visit() as client:
+        assert (await client.get("/guarded")).status_code == 200
+        token = await make_token()
+
+        reply = await client.get("/guarded")
+
+    assert problem(reply) == (401, "unauthorized")
+    assert reply.headers["www-authenticate"] == 'Bearer realm="ragq"'
+    assert "`ragq token create NAME`" in reply.json()["detail"]
+    async with visit(token) as client:
+        assert (await client.get("/me")).json() == {"name": "token:1", "can_write": True}
+
+
+async def test_open_access_returns_when_no_token_is_live(visit: Client, make_token: MakeToken, revoke: Revoke) -> None:
+    await make_token("laptop")
+    await make_token("old", lifetime=timedelta(seconds=-1))
+    await revoke("laptop")
+
+    async with visit() as client:
+        assert (await client.get("/guarded")).status_code == 200
+
+
+async def test_remote_clients_need_a_token(visit: Client) -> None:
+    for address in ("10.0.0.9", "::ffff:10.0.0.9", "testclient"):
+        async with visit(address=address) as client:
+            assert problem(await client.get("/guarded")) == (401, "unauthorized")
+
+
+async def test_every_loopback_address_is_local(visit: Client) -> None:
+    for address in ("::1", "127.3.2.1", "::ffff:127.0.0.1"):
+        async with visit(address=address, name="localhost") as client:
+            assert (await client.get("/guarded")).status_code == 200
+
+
+async def test_a_proxy_that_hides_its_clients_gives_no_open_access(visit: Client) -> None:
+    async with visit(name="203.0.113.7") as client:
+        assert problem(await client.get("/guarded")) == (401, "unauthorized")
+
+
+async def test_a_server_off_loopback_is_never_open(ctx: ApiContext) -> None:
+    off = ApiContext(settings=ProcessSettings(ragq_api_host="0.0.0.0"), database=ctx.database, broker=ctx.broker)
+    transport = httpx.ASGITransport(make_app(off))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        assert problem(await client.get("/runs")) == (401, "unauthorized")
+
+
+async def test_an_invalid_token_is_refused_even_under_open_access(visit: Client) -> None:
+    headers = (b"Bearer ragq_guess", b"Bearer ", b"Basic cmFncTpyYWdx", b"ragq", b"Bearer \xe9")
+    async with visit() as client:
+        for header in headers:
+            reply = await client.get("/guarded", headers={b"Authorization": header})
+
+            assert problem(reply) == (401, "unauthorized")
+
+
+async def test_expired_and_revoked_tokens_are_refused(visit: Client, make_token: MakeToken, revoke: Revoke) -> None:
+    ended = [await make_token("revoked"), await make_token("expired", lifetime=timedelta(seconds=-1))]
+    await revoke("revoked")
+
+    for token in ended:
+        async with visit(token) as client:
+            assert problem(await client.get("/guarded")) == (401, "unauthorized")
+
+
+async def test_a_read_only_token_changes_nothing(visit: Client, make_token: MakeToken, principal_route: None) -> None:
+    async with visit(await make_token(scope=Scope.READ)) as client:
+        assert (await client.get("/me")).json() == {"name": "token:1", "can_write": False}
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            assert problem(await client.request(method, "/guarded")) == (403, "forbidden")
+
+
+async def test_no_body_is_read_without_authentication(visit: Client, make_token: MakeToken, app: FastAPI) -> None:
+    @app.post("/number")
+    async def number(n: int, body: dict[str, int]) -> None: ...
+
+    await make_token()
+    async with visit() as client:
+        replies = [
+            await client.post("/number", content=b"{", headers={"Content-Type": "application/json"}),
+            await client.get("/no-such-address"),
+            await client.get("/openapi.json"),
+        ]
+
+    assert [problem(reply) for reply in replies] == [(401, "unauthorized")] * 3
+
+
+async def test_a_browser_is_redirected_to_the_login_and_back(visit: Client, make_token: MakeToken) -> None:
+    await make_token()
+    async with visit(**HTML) as client:
+        asked = await client.get("/runs/7?q=what+was+asked")
+        posted = await client.post("/guarded")
+
+    assert (asked.status_code, asked.headers["location"]) == (303, "/login?next=/runs/7")
+    assert (posted.status_code, posted.headers["location"]) == (303, "/login")
+
+
+async def test_a_part_of_a_page_sends_the_whole_page_to_the_login(visit: Client, make_token: MakeToken) -> None:
+    await make_token()
+    headers = {"HX-Request": "true", "HX-Current-URL": "http://127.0.0.1/rag/7?x=1"}
+    async with visit() as client:
+        reply = await client.get("/guarded", headers=headers)
+
+    assert (reply.status_code, reply.headers["hx-redirect"]) == (401, "/login?next=/rag/7")
+
+
+async def test_public_paths_need_no_token(visit: Client, make_token: MakeToken) -> None:
+    token = await make_token()
+    async with visit() as anonymous, visit(token) as authenticated:
+        assert (await anonymous.get("/healthz")).status_code == 200
+        assert "parts" not in (await anonymous.get("/readyz")).json()
+        assert "parts" in (await authenticated.get("/readyz")).json()
+        assert (await anonymous.get("/static/style.css")).status_code == 200
+        assert (await anonymous.post("/readyz")).status_code == 401
+
+
+async def test_a_database_without_tables_is_reported(visit: Client, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
+        await connection.execute("DROP TABLE api_session, api_token CASCADE")
+    async with visit() as client:
+        reply = await client.get("/guarded")
+        ready = await client.get("/readyz")
+
+    assert problem(reply) == (503, "server-unavailable")
+    assert "`ragq migrate`" in reply.json()["detail"]
+    assert "parts" not in ready.json()
+
+
+async def test_without_its_database_nobody_is_authenticated(app: FastAPI, visit: Client) -> None:
+    await app.state.context.database.close()
+    async with visit() as client:
+        reply = await client.get("/guarded")
+        ready = await client.get("/readyz")
+
+    assert problem(reply) == (503, "database-unavailable")
+    assert "parts" not in ready.json()
+
+
+async def test_authentication_takes_one_statement(
+    visit: Client, make_token: MakeToken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = await make_token()
+    borrowed = 0
+    connection = Database.connection
+
+    def counted(self: Database) -> Any:
+        nonlocal borrowed
+        borrowed += 1
+        return connection(self)
+
+    monkeypatch.setattr(Database, "connection", counted)
+    async with visit(token) as client:
+        await client.get("/guarded")
+
+    assert borrowed == 1

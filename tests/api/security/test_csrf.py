@@ -1,0 +1,110 @@
+"""CSRF tokens of forms, and requests from pages of other sites."""
+
+import httpx
+import pytest
+from fastapi import FastAPI, Request
+from starlette.responses import PlainTextResponse
+
+from api.security.csrf import BROWSER_COOKIE, CheckedForm, csrf_field, csrf_token
+from tests.api.security.conftest import LOCAL, Client, MakeToken
+
+
+@pytest.fixture(autouse=True)
+def form(app: FastAPI) -> None:
+    """A page with a form, and where it posts to."""
+
+    @app.get("/form")
+    async def show(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(csrf_token(request))
+
+    @app.post("/form")
+    async def sent(_form: CheckedForm) -> str:
+        return "sent"
+
+
+async def send(client: httpx.AsyncClient, token: str, **headers: str) -> int:
+    return (await client.post("/form", data={"csrf_token": token}, headers=headers)).status_code
+
+
+async def test_the_token_of_this_browser_is_accepted_and_no_other(visit: Client) -> None:
+    async with visit() as mine, visit() as other:
+        first, again = (await mine.get("/form")).text, (await mine.get("/form")).text
+        others = (await other.get("/form")).text
+
+        assert first == again != others
+        assert await send(mine, first) == 200
+        assert [await send(mine, token) for token in (others, "", "\u00e9", first + "x")] == [403] * 4
+        assert (await mine.post("/form")).status_code == 403
+    async with visit() as without_cookie:
+        assert await send(without_cookie, first) == 403
+
+
+async def test_a_script_may_send_the_token_in_a_header(visit: Client) -> None:
+    async with visit() as client:
+        token = (await client.get("/form")).text
+
+        assert (await client.post("/form", headers={"X-CSRF-Token": token})).status_code == 200
+        assert (await client.post("/form", headers={"X-CSRF-Token": token[1:]})).status_code == 403
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_the_cookie_of_a_browser_is_out_of_reach_of_scripts_and_sites(visit: Client, scheme: str) -> None:
+    async with visit(scheme=scheme) as client:
+        cookie = (await client.get("/form")).headers["set-cookie"]
+        assert "set-cookie" not in (await client.get("/form")).headers
+
+    name, *attributes = cookie.split("; ")
+    assert name.startswith(f"{BROWSER_COOKIE}=")
+    assert attributes == ["HttpOnly", "Path=/", "SameSite=Strict", *(["Secure"] if scheme == "https" else [])]
+
+
+async def test_a_page_without_a_form_gives_no_cookie(visit: Client) -> None:
+    async with visit() as client:
+        assert "set-cookie" not in (await client.get("/guarded")).headers
+
+
+async def test_a_made_up_cookie_is_replaced(visit: Client) -> None:
+    async with visit() as client:
+        client.cookies.set(BROWSER_COOKIE, "known", domain=LOCAL)
+
+        assert f"{BROWSER_COOKIE}=" in (await client.get("/form")).headers["set-cookie"]
+
+
+async def test_a_request_with_an_api_token_needs_no_csrf_token(visit: Client, make_token: MakeToken) -> None:
+    async with visit(await make_token()) as client:
+        assert (await client.post("/form")).status_code == 200
+
+
+def test_the_field_is_hidden_and_escaped() -> None:
+    request = Request({"type": "http", "headers": [], "method": "GET", "path": "/"})
+    field = csrf_field({"request": request})  # type: ignore[arg-type]  # (a mapping is all that is read of it)
+
+    assert field == f'<input type="hidden" name="csrf_token" value="{csrf_token(request)}">'
+
+
+async def test_a_page_of_another_origin_changes_nothing(visit: Client) -> None:
+    origins = ("https://evil.example", "null", "http://127.0.0.1:3000", "http://localhost", "")
+    foreign = [{"Origin": origin} for origin in origins]
+    foreign += [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}]
+    for headers in foreign:
+        async with visit(**headers) as client:
+            for method in ("POST", "PUT", "PATCH", "DELETE"):
+                assert (await client.request(method, "/guarded")).status_code == 403, headers
+            assert (await client.get("/guarded")).status_code == 200
+
+
+async def test_own_pages_and_clients_that_are_no_browser_do(visit: Client) -> None:
+    ours = {"Origin": f"http://{LOCAL}", "Sec-Fetch-Site": "same-origin"}
+    for headers in ({}, ours, {"Sec-Fetch-Site": "none"}):
+        async with visit(**headers) as client:
+            assert (await client.post("/guarded")).status_code == 200, headers
+
+
+async def test_an_api_token_is_accepted_from_every_origin(visit: Client, make_token: MakeToken) -> None:
+    async with visit(await make_token(), Origin="https://notes.example") as client:
+        assert (await client.post("/guarded")).status_code == 200
+
+
+async def test_a_page_of_another_site_cannot_log_its_reader_in(visit: Client) -> None:
+    async with visit(Origin="https://evil.example") as client:
+        assert (await client.post("/login", data={"token": "ragq_x"})).status_code == 403

@@ -1,0 +1,110 @@
+"""Every route of the application is guarded."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from api.pages.routers import PAGES
+from store.access.api_tokens import Scope
+from tests.api.security.conftest import LOCAL, Client, MakeToken, Revoke
+
+SAFE = {"GET", "HEAD", "OPTIONS"}
+#: The addresses that need no authentication.
+PUBLIC_PATHS = {("GET", "/login"), ("POST", "/login"), ("GET", "/healthz"), ("GET", "/readyz")}
+Asked = dict[tuple[str, str], int]
+
+
+def addresses(app: FastAPI) -> Iterator[tuple[str, str]]:
+    """Method and path of every route, the files of the pages left out."""
+    for route in iter_route_contexts(app.routes):
+        for method in sorted(route.methods or ()):
+            if route.path is not None and method != "HEAD":
+                yield method, route.path
+
+
+async def ask(client: httpx.AsyncClient, app: FastAPI, *, leave_out: set[tuple[str, str]] = PUBLIC_PATHS) -> Asked:
+    """The status of every address, with ids of what does not exist."""
+    return {
+        (method, path): (await client.request(method, re.sub(r"\{[^}]*\}", "999999999", path))).status_code
+        for method, path in addresses(app)
+        if (method, path) not in leave_out
+    }
+
+
+def changing(app: FastAPI) -> set[tuple[str, str]]:
+    return {(method, path) for method, path in addresses(app) if method not in SAFE}
+
+
+def test_the_application_has_routes_of_every_kind(app: FastAPI) -> None:
+    found = {*addresses(app)}
+
+    assert {("GET", "/openapi.json"), ("POST", "/login"), ("POST", "/logout"), ("GET", "/guarded")} <= found
+    assert {path.split("/")[1] for _, path in found} >= {"rag", "runs", "jobs"}
+
+
+async def test_without_a_token_every_route_answers_401(app: FastAPI, visit: Client, make_token: MakeToken) -> None:
+    await make_token()
+    async with visit() as client:
+        found = await ask(client, app)
+
+    assert found == dict.fromkeys(found, 401)
+
+
+async def test_without_a_token_every_page_leads_to_login(app: FastAPI, visit: Client, make_token: MakeToken) -> None:
+    await make_token()
+    async with visit(Accept="text/html") as client:
+        found = await ask(client, app)
+
+    assert found == dict.fromkeys(found, 303)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/html"])
+async def test_an_expired_token_is_refused_by_every_route(
+    app: FastAPI, visit: Client, make_token: MakeToken, revoke: Revoke, accept: str
+) -> None:
+    ended = [await make_token("expired", lifetime=timedelta(seconds=-1)), await make_token("revoked")]
+    await revoke("revoked")
+    for token in ended:
+        async with visit(token, Accept=accept) as client:
+            found = await ask(client, app)
+
+        assert found == dict.fromkeys(found, 401)
+
+
+async def test_a_read_only_token_changes_nothing_anywhere(app: FastAPI, visit: Client, make_token: MakeToken) -> None:
+    reading = {*addresses(app)} - changing(app)
+    async with visit(await make_token(scope=Scope.READ)) as client:
+        found = await ask(client, app, leave_out=PUBLIC_PATHS | reading | {("POST", "/logout")})
+
+    assert found == dict.fromkeys(found, 403)
+
+
+async def test_a_page_of_another_origin_changes_nothing_anywhere(app: FastAPI, visit: Client) -> None:
+    reading = {*addresses(app)} - changing(app)
+    async with visit(Origin="https://evil.example", Accept="text/html") as client:
+        found = await ask(client, app, leave_out=reading)
+
+    assert found == dict.fromkeys(found, 403)
+    assert ("POST", "/login") in found
+
+
+async def test_no_page_accepts_a_form_without_its_csrf_token(app: FastAPI, visit: Client) -> None:
+    routes = [route for router in PAGES for route in iter_route_contexts(router.routes)]
+    forms = {("POST", str(route.path)) for route in routes if "POST" in (route.methods or ())}
+    assert len(forms) >= 10
+    async with visit(Accept="text/html", Origin=f"http://{LOCAL}") as client:
+        found = await ask(client, app, leave_out={*addresses(app)} - forms)
+
+    assert found == dict.fromkeys(forms, 403)
+
+
+async def test_no_route_is_open_to_remote_clients(app: FastAPI, visit: Client) -> None:
+    async with visit(address="203.0.113.9") as client:
+        found = await ask(client, app)
+
+    assert found == dict.fromkeys(found, 401)

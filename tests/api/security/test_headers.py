@@ -1,0 +1,182 @@
+"""Security headers of replies, and the limits of requests."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from fastapi import FastAPI, Request
+from starlette.responses import Response
+from structlog.testing import capture_logs
+
+from api import problems
+from api.app import make_app
+from api.context import ApiContext
+from api.security.headers import CONTENT_SECURITY_POLICY, HEADERS
+from schemas.settings.process import ProcessSettings
+from tests.api.security.conftest import Client, MakeToken
+
+
+@pytest.fixture
+def several(app: FastAPI) -> None:
+    """Addresses that fail, that take a body, and that set a policy of their own."""
+
+    @app.get("/broken")
+    async def broken() -> None:
+        raise ValueError("what a participant said")
+
+    @app.post("/size")
+    async def size(request: Request) -> int:
+        return len(await request.body())
+
+    @app.post("/sum")
+    async def total(numbers: list[int]) -> int:
+        return sum(numbers)
+
+    @app.get("/plot/{name}")
+    async def plot(name: str) -> Response:
+        return Response("<svg/>", media_type="image/svg+xml", headers={"Content-Security-Policy": "sandbox"})
+
+
+async def test_every_reply_has_the_security_headers(several: None, visit: Client) -> None:
+    expected = {"/guarded": 200, "/nowhere": 404, "/broken": 500, "/static/style.css": 200, "/login": 200}
+    async with visit() as client:
+        for path, status in expected.items():
+            reply = await client.get(path)
+
+            assert reply.status_code == status
+            assert {name: reply.headers.get(name) for name in HEADERS} == HEADERS
+            assert reply.headers["cache-control"] == ("no-cache" if path.startswith("/static") else "no-store")
+
+
+async def test_refused_requests_have_them_too(visit: Client, make_token: MakeToken) -> None:
+    await make_token()
+    async with visit() as client, visit(name="evil.example") as misled:
+        for reply in (await client.get("/guarded"), await misled.get("/guarded")):
+            assert reply.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+
+
+def test_no_site_may_frame_a_page() -> None:
+    assert HEADERS["X-Frame-Options"] == "DENY"
+    assert "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
+
+
+def test_no_script_and_no_style_may_stand_in_a_page() -> None:
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+    assert CONTENT_SECURITY_POLICY.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+
+
+async def test_a_reply_may_set_a_policy_of_its_own(several: None, visit: Client) -> None:
+    async with visit() as client:
+        assert (await client.get("/plot/x")).headers["content-security-policy"] == "sandbox"
+
+
+async def test_no_page_of_documentation_comes_from_elsewhere(visit: Client) -> None:
+    async with visit() as client:
+        assert [(await client.get(path)).status_code for path in ("/docs", "/redoc")] == [404, 404]
+        assert (await client.get("/openapi.json")).status_code == 200
+
+
+async def test_the_server_answers_to_addresses_and_localhost(visit: Client, make_token: MakeToken) -> None:
+    names = ["127.0.0.1:8420", "localhost:8420", "LOCALHOST", "[::1]:8420", "10.0.0.5"]
+    async with visit(await make_token()) as client:
+        found = {name: (await client.get("/guarded", headers={"Host": name})).status_code for name in names}
+
+    assert found == dict.fromkeys(names, 200)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/html"])
+async def test_it_refuses_names_that_another_site_could_rebind(visit: Client, accept: str) -> None:
+    misled = ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8420"]
+    broken = ["", "a b", "me@127.0.0.1", "127.0.0.1/x", "[::1"]
+    async with visit(Accept=accept) as client:
+        replies = {name: await client.get("/guarded", headers={"Host": name}) for name in (*misled, *broken)}
+
+    assert {name: reply.status_code for name, reply in replies.items()} == {
+        **dict.fromkeys(misled, 421),
+        **dict.fromkeys(broken, 400),
+    }
+    assert [name for name, reply in replies.items() if name and name in reply.text] == []
+
+
+async def test_names_of_its_own_are_listed(ctx: ApiContext) -> None:
+    named = ApiContext(
+        settings=ProcessSettings(ragq_api_allowed_hosts="ragq.lan", ragq_api_host="box.lan"),
+        database=ctx.database,
+        broker=ctx.broker,
+    )
+    transport = httpx.ASGITransport(make_app(named))
+    async with httpx.AsyncClient(transport=transport, base_url="http://RAGQ.lan") as client:
+        for host in ("RAGQ.lan:8420", "box.lan"):
+            assert (await client.get("/static/style.css", headers={"Host": host})).status_code == 200
+
+
+async def in_pieces(count: int) -> AsyncIterator[bytes]:
+    for _ in range(count):
+        yield b"x" * 1024
+
+
+async def test_a_body_that_is_too_large_is_refused_however_it_comes(several: None, visit: Client) -> None:
+    async with visit() as client:
+        whole = await client.post("/size", content=b"x" * (2048 * 1024 + 1))
+        piecemeal = await client.post("/size", content=in_pieces(2049))
+        parsed = await client.post("/sum", content=in_pieces(2049), headers={"Content-Type": "application/json"})
+        fits = await client.post("/size", content=in_pieces(2048))
+
+    for reply in (whole, piecemeal, parsed):
+        assert reply.status_code == 413
+        assert reply.headers["content-type"] == problems.MEDIA_TYPE
+        assert "RAGQ_API_MAX_BODY_KB" in reply.json()["detail"]
+    assert fits.json() == 2048 * 1024
+
+
+async def test_other_origins_may_call_only_when_they_are_listed(ctx: ApiContext, visit: Client) -> None:
+    preflight = {"Origin": "https://notes.example", "Access-Control-Request-Method": "POST"}
+    async with visit() as client:
+        refused = await client.options("/guarded", headers=preflight)
+        assert "access-control-allow-origin" not in refused.headers
+
+    with_cors = make_app(
+        ApiContext(
+            settings=ProcessSettings(ragq_api_cors_origins="https://notes.example"),
+            database=ctx.database,
+            broker=ctx.broker,
+        )
+    )
+
+    @with_cors.post("/guarded")
+    async def change() -> None: ...
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(with_cors), base_url="http://127.0.0.1") as client:
+        assert (await client.options("/guarded", headers=preflight)).status_code == 200
+        sent = await client.post("/guarded", headers={"Origin": "https://notes.example"})
+        assert (sent.status_code, sent.headers["access-control-allow-origin"]) == (200, "https://notes.example")
+        assert "access-control-allow-credentials" not in sent.headers
+        assert (
+            await client.options("/guarded", headers=preflight | {"Origin": "https://evil.example"})
+        ).status_code == 400
+        assert (await client.post("/guarded", headers={"Origin": "https://evil.example"})).status_code == 403
+
+
+async def test_a_log_line_names_the_route_and_nothing_that_was_sent(
+    several: None, visit: Client, make_token: MakeToken
+) -> None:
+    token = await make_token()
+    async with visit(token) as client:
+        with capture_logs() as lines:
+            await client.get("/plot/secret-name?q=secret-words")
+            await client.get("/jobs/999999999?q=secret-words")
+            await client.get("/secret-path")
+            await client.get("/broken")
+
+    assert [(line["event"], line["route"], line["status"]) for line in lines if line["event"] == "request_served"] == [
+        ("request_served", "/plot/{name}", 200),
+        ("request_served", "/jobs/{job_id}", 404),
+        ("request_served", None, 404),
+        ("request_served", "/broken", 500),
+    ]
+    assert "secret" not in str([line for line in lines if line["event"] == "request_served"])
+    [failed] = [line for line in lines if line["event"] == "request_failed"]
+    assert (failed["error_type"], failed["route"]) == ("ValueError", "/broken")
+    assert failed["place"].startswith(__file__)
+    assert token not in str(lines)
+    assert "participant" not in str(lines)

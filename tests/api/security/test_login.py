@@ -1,0 +1,136 @@
+"""Login and logout of browsers."""
+
+import re
+
+import httpx
+import pytest
+
+from api.context import ApiContext
+from api.security.authentication import SESSION_COOKIE
+from store.access.api_tokens import Scope, hashed
+from tests.api.security.conftest import Client, MakeToken
+
+HTML = {"Accept": "text/html"}
+
+
+def csrf_token_in(page: httpx.Response) -> str:
+    found = re.search(r'name="csrf_token" value="([^"]+)"', page.text)
+    assert found is not None
+    return found[1]
+
+
+async def log_in(client: httpx.AsyncClient, token: str, **fields: str) -> httpx.Response:
+    csrf_token = csrf_token_in(await client.get("/login"))
+    return await client.post("/login", data={"csrf_token": csrf_token, "token": token, **fields})
+
+
+async def test_a_token_opens_a_session(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
+    token = await make_token()
+    async with visit(**HTML) as client:
+        reply = await log_in(client, token, next="/runs/7")
+
+        assert (reply.status_code, reply.headers["location"]) == (303, "/runs/7")
+        assert (await client.get("/guarded")).status_code == 200
+        async with ctx.database.connection() as connection:
+            kept = await connection.fetchval("SELECT session_hash FROM api_session")
+        assert kept == hashed(client.cookies[SESSION_COOKIE])
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_the_cookie_is_out_of_reach_of_scripts_and_sites(
+    visit: Client, make_token: MakeToken, scheme: str
+) -> None:
+    async with visit(scheme=scheme, **HTML) as client:
+        reply = await log_in(client, await make_token())
+
+    _, *attributes = reply.headers["set-cookie"].split("; ")
+    expected = ["HttpOnly", "Max-Age=43200", "Path=/", "SameSite=strict", *(["Secure"] if scheme == "https" else [])]
+    assert attributes == expected
+
+
+async def test_an_invalid_token_opens_no_session(visit: Client, make_token: MakeToken) -> None:
+    await make_token()
+    async with visit(**HTML) as client:
+        reply = await log_in(client, "ragq_guess")
+
+        assert reply.status_code == 401
+        assert "This token is not valid." in reply.text
+        assert "ragq_guess" not in reply.text
+        assert SESSION_COOKIE not in client.cookies
+
+
+async def test_a_session_of_a_read_only_token_reads_and_logs_out(visit: Client, make_token: MakeToken) -> None:
+    async with visit(**HTML) as client:
+        await log_in(client, await make_token(scope=Scope.READ))
+
+        assert (await client.get("/guarded")).status_code == 200
+        assert (await client.post("/guarded")).status_code == 403
+        assert (await client.post("/logout")).status_code == 403
+
+
+async def test_logout_ends_the_session_on_the_server_too(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
+    async with visit(**HTML) as client:
+        await log_in(client, await make_token())
+        session = client.cookies[SESSION_COOKIE]
+
+        page = await client.get("/login?next=/rag")
+        wrong = await client.post("/logout", data={"csrf_token": csrf_token_in(page)})
+        assert wrong.status_code == 403, "the login's form is bound to another cookie than the session"
+        left = await client.post("/logout", data={"csrf_token": csrf_token_in(await client.get("/runs"))})
+
+        assert (left.status_code, left.headers["location"]) == (303, "/login")
+        assert SESSION_COOKIE not in client.cookies
+        client.cookies.set(SESSION_COOKIE, session)
+        assert (await client.get("/guarded")).status_code == 303
+    async with ctx.database.connection() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM api_session") == 0
+
+
+async def test_without_a_session_no_logout_is_shown(visit: Client) -> None:
+    async with visit(**HTML) as client:
+        assert "/logout" not in (await client.get("/runs")).text
+
+
+async def test_a_revoked_token_takes_its_sessions_along(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
+    from store.access import api_tokens
+
+    await make_token("kept")
+    async with visit(**HTML) as client:
+        await log_in(client, await make_token("laptop"))
+        async with ctx.database.connection() as connection:
+            await api_tokens.revoke(connection, "laptop")
+
+        assert (await client.get("/guarded")).status_code == 303
+
+
+async def test_a_login_redirects_to_no_other_site(visit: Client, make_token: MakeToken) -> None:
+    token = await make_token()
+    elsewhere = (
+        "https://evil.example/",
+        "//evil.example",
+        "/\\evil.example",
+        "\\/evil.example",
+        "/\t/evil.example",
+        "",
+    )
+    for path in elsewhere:
+        async with visit(**HTML) as client:
+            assert 'name="next" value="/rag"' in (await client.get("/login", params={"next": path})).text
+            assert (await log_in(client, token, next=path)).headers["location"] == "/rag", path
+
+
+async def test_a_login_needs_its_own_form(visit: Client, make_token: MakeToken) -> None:
+    async with visit(**HTML) as client:
+        assert (await client.post("/login", data={"token": await make_token()})).status_code == 403
+
+
+async def test_login_attempts_are_limited(visit: Client, make_token: MakeToken) -> None:
+    token = await make_token()
+    async with visit() as client, visit(address="10.0.0.9") as elsewhere:
+        tries = [(await log_in(client, "ragq_guess")).status_code for _ in range(10)]
+        refused = await log_in(client, token)
+
+        assert tries == [401] * 10
+        assert (refused.status_code, refused.json()["type"]) == (429, "urn:ragq:problem:too-many-requests")
+        assert 1 <= int(refused.headers["retry-after"]) <= 60
+        assert (await log_in(elsewhere, token)).status_code == 303

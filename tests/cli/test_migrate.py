@@ -1,0 +1,36 @@
+"""`ragq migrate` with nothing but a database."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import cli
+from schemas.settings.process import KNOWN_NAMES
+from store import migrate
+from store.database import Database
+from store.revision import is_newest
+
+
+def test_a_database_is_migrated_without_a_broker(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    migrate.downgrade(database_url, "0001")
+    named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "RAGQ_HOME": str(tmp_path)}
+
+    result = CliRunner(env=named).invoke(cli, ["migrate"])
+
+    assert (result.exit_code, result.stderr) == (0, "The database is up to date.\n")
+    assert asyncio.run(newest(database_url))
+
+
+async def newest(database_url: str) -> bool:
+    """Whether a database has the newest revision."""
+    database = Database(database_url, pool_size=1)
+    try:
+        async with database.connection() as connection:
+            return await is_newest(connection)
+    finally:
+        await database.close()

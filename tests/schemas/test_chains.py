@@ -1,0 +1,65 @@
+"""The chains, and what has to agree with them."""
+
+from collections import Counter
+
+import pytest
+
+from schemas.chains import CHAINS, STAGES, Stage, in_order, output_of, stage_that_stores, stages_of
+from schemas.errors import LLMResponseParseError, LLMTimeoutError
+from services.questions.steps import STAGES as STEPS
+from stages.failures import FailureCategory, categorise
+
+EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
+
+
+def test_stages_of_both_modes_stand_in_the_order_of_the_chain_that_has_them_all() -> None:
+    met = ["assemble", "extract", "score", "validate", "embed"]
+
+    assert in_order("participant", met) == ["extract", "embed", "validate", "assemble", "score"]
+
+
+@pytest.mark.parametrize(("kind", "mode"), CHAINS)
+def test_a_whole_chain_is_in_order(kind: str, mode: str) -> None:
+    assert in_order(kind, set(stages_of(kind, mode))) == list(stages_of(kind, mode))
+
+
+def test_no_stages_are_none() -> None:
+    assert in_order("query", ()) == []
+
+
+@pytest.mark.parametrize(("kind", "mode"), CHAINS)
+def test_no_two_stages_of_a_chain_have_one_name_or_store_the_same(kind: str, mode: str) -> None:
+    chain = CHAINS[kind, mode]
+    assert len({stage.name for stage in chain}) == len({stage.output for stage in chain}) == len(chain)
+
+
+@pytest.mark.parametrize(("kind", "mode", "stage"), EVERY_STAGE)
+def test_a_stage_is_found_by_what_it_stores(kind: str, mode: str, stage: Stage) -> None:
+    assert stage_that_stores(kind, mode, stage.output) == stage.name
+    assert output_of(kind, mode, stage.name) is stage.output
+
+
+def test_nothing_is_known_of_a_stage_that_no_chain_lists() -> None:
+    assert (output_of("query", "answer", "dance"), output_of("dance", "answer", "embed")) == (None, None)
+
+
+def test_a_stage_has_one_group_of_workers_whatever_the_chain() -> None:
+    groups = {(stage.name, stage.group) for _, _, stage in EVERY_STAGE}
+    assert Counter(name for name, _ in groups) == Counter(STAGES)
+
+
+def test_the_group_of_a_stage_waits_for_a_language_model_where_a_chain_asks_one() -> None:
+    asking = {stage.name for _, _, stage in EVERY_STAGE if stage.asks_llm}
+    assert asking == {stage.name for _, _, stage in EVERY_STAGE if stage.group == "llm"}
+
+
+@pytest.mark.parametrize("name", sorted({stage.name for _, _, stage in EVERY_STAGE if stage.asks_llm}))
+def test_a_stage_that_asks_a_language_model_has_failures_of_its_own(name: str) -> None:
+    categories = [categorise(error, name) for error in (LLMResponseParseError("", "no JSON"), LLMTimeoutError(1.0))]
+    assert FailureCategory.LLM_ERROR not in categories
+
+
+def test_the_steps_of_a_question_are_its_chain_in_parts() -> None:
+    chain = stages_of("query", "answer")
+    parts = [chain[chain.index(first) : chain.index(last) + 1] for first, last in STEPS.values()]
+    assert sum(parts, ()) == chain

@@ -1,0 +1,186 @@
+"""Questions that are asked without any worker, and stages of them carried out with outputs of the real shapes."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from schemas.settings.resolve import EffectiveSettings, resolve
+from schemas.values.queries import (
+    AugmentedPrompt,
+    ConsolidatedContext,
+    ContextGroup,
+    ContextSource,
+    EmbeddedQuery,
+    Expansion,
+    FusedHit,
+    Hit,
+    Intent,
+    Leg,
+    Origin,
+    QueryText,
+    RankedList,
+    RerankedChunk,
+    RerankedChunks,
+    RetrievedChunks,
+    Source,
+    ValidatedChunks,
+)
+from services.questions.ask import ask, single_query
+from services.questions.lookup import get_query
+from services.questions.submission import QueryRequest
+from store.database import Connection
+from store.questions.queries import StoredQuery
+from store.runs import attempts, stages
+from tests.store.small_corpora import SearchableChunk, store_corpus
+
+NOTHING_SET: Final[Mapping[str, str]] = MappingProxyType({})
+WHOLE = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
+
+EXPANSION = Expansion(
+    origin=Origin.MODEL,
+    queries=("tea leaf oxidation", "catechins turn brown"),
+    hyde_answer="Oxygen darkens it.",
+    intent=Intent.MECHANISM,
+    entities=("tea",),
+)
+EMBEDDED = EmbeddedQuery(
+    model="tiny", model_digest="", dimension=2, texts=(QueryText.ORIGINAL, QueryText.MQE, QueryText.MQE, QueryText.HYDE)
+)
+CONTEXT = ConsolidatedContext(
+    original_count=3,
+    consolidated_count=3,
+    groups=tuple(
+        ContextGroup(
+            chunk_ids=(place,),
+            parent_id=None,
+            work_id=1,
+            content=f"passage {place}",
+            start_line=place,
+            end_line=place,
+            score=1 / place,
+            heading_chain=(),
+        )
+        for place in (1, 2, 3)
+    ),
+)
+FOUND = RetrievedChunks(
+    corpus_id=1,
+    fusion="zscore",
+    lexical="bm25",
+    lists=(
+        RankedList(
+            leg=Leg.DENSE, text=QueryText.ORIGINAL, hits=tuple(Hit(chunk_id=n, score=1 / n) for n in (1, 2, 3, 4))
+        ),
+        RankedList(leg=Leg.DENSE, text=QueryText.HYDE, hits=(Hit(chunk_id=2, score=0.5),)),
+        RankedList(leg=Leg.LEXICAL, text=QueryText.ORIGINAL, hits=(Hit(chunk_id=3, score=2.5),)),
+    ),
+    fused=tuple(FusedHit(chunk_id=n, fused_score=1 / n, dense_rank=n, lexical_rank=None) for n in (1, 2, 3, 4)),
+)
+VALIDATED = ValidatedChunks(
+    validator=None,
+    chunks=tuple(
+        RerankedChunk(
+            chunk_id=n,
+            work_id=1,
+            parent_id=None,
+            level="H1-chunk",
+            heading_breadcrumbs="A work",
+            start_line=n,
+            end_line=n,
+            content=f"passage {n}",
+            enriched_content=f"passage {n} and what stands around it",
+            fused_score=1 / n,
+            dense_rank=n,
+            lexical_rank=None,
+            rerank_score=1 / n,
+            entity_boost=0.05,
+            intent_boost=0.0,
+            final_score=1 / n + 0.05,
+        )
+        for n in (1, 2, 3)
+    ),
+    verdicts=(),
+)
+RERANKED = RerankedChunks(
+    ranker="score-fusion", chunks=VALIDATED.chunks, ranking=(1, 2, 3, 4), dropped={"min_chars": 1}, work_hashes={1: "h"}
+)
+PROMPT = AugmentedPrompt(
+    prompt="Answer from sources.",
+    template_version=1,
+    context_source=ContextSource.CONSOLIDATED,
+    available=3,
+    top_n=2,
+    sources=(Source(label="S1", work_id=1, title="A work", chunk_ids=(1,), start_line=1, end_line=1),),
+)
+OUTPUTS: dict[str, dict[str, Any]] = {
+    "expand": EXPANSION.model_dump(mode="json"),
+    "embed": EMBEDDED.model_dump(mode="json"),
+    "retrieve": FOUND.model_dump(mode="json"),
+    "rerank": RERANKED.model_dump(mode="json"),
+    "validate": VALIDATED.model_dump(mode="json"),
+    "consolidate": CONTEXT.model_dump(mode="json"),
+    "augment": PROMPT.model_dump(mode="json"),
+}
+VECTORS = np.array([[1, 0], [0, 1], [1, 1], [1, 2]], dtype=np.float32)
+
+
+def settings(environment: Mapping[str, str] = NOTHING_SET) -> EffectiveSettings:
+    """The settings of a new run."""
+    return resolve(profile="demo", environment=environment)
+
+
+def request(text: str = "Why is tea dark?", **wanted: Any) -> QueryRequest:
+    """A question to the corpus of these tests."""
+    return QueryRequest(queries=single_query(text), corpus="small", **wanted)
+
+
+async def store_small_corpus(connection: Connection) -> None:
+    """The corpus of these tests."""
+    await store_corpus(connection, [SearchableChunk(1, "tea", np.ones(2, dtype=np.float32))])
+
+
+async def a_question(
+    connection: Connection,
+    *done: str,
+    text: str = "Why is tea dark?",
+    environment: Mapping[str, str] = NOTHING_SET,
+    **wanted: Any,
+) -> StoredQuery:
+    """A question, asked, with these stages carried out."""
+    await store_small_corpus(connection)
+    asked = await ask(connection, request(text, **wanted), settings(environment), key=None)
+    await complete_stages(connection, asked.job_id, *done)
+    return await get_query(connection, asked.query_id)
+
+
+async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:
+    """Do stages of a job as a worker does."""
+    for name in names:
+        claim = await stages.claim(connection, job_id, name, "worker", 60)
+        assert claim is not None, name
+        output = OUTPUTS.get(name, {"by": name, "attempt": claim.attempt})
+        vectors = VECTORS if name == "embed" else None
+        committed = await stages.commit(connection, claim, inputs={}, output=output, vectors=vectors)
+        assert committed is not None, name
+
+
+async def chain(connection: Connection, job_id: int) -> dict[str, str]:
+    """Where each stage of a job stands, in order."""
+    rows = await connection.fetch("SELECT stage, status FROM stage_run WHERE job_id = $1 ORDER BY position", job_id)
+    return {row["stage"]: row["status"] for row in rows}
+
+
+async def job_status(connection: Connection, job_id: int) -> str:
+    """Where a job stands."""
+    status: str = await connection.fetchval("SELECT status FROM job WHERE id = $1", job_id)
+    return status
+
+
+async def flaws(connection: Connection) -> list[attempts.Flaw]:
+    """What an audit of every run finds."""
+    found: list[attempts.Flaw] = []
+    for row in await connection.fetch("SELECT id FROM run ORDER BY id"):
+        found += (await attempts.audit(connection, row["id"])).flaws
+    return found

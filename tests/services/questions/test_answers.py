@@ -1,0 +1,114 @@
+"""The prompt of a question, seen before a job makes it, and stored for a pasted answer."""
+
+import pytest
+
+from schemas.errors import PresetMissingError, StageRunningError, StepNotReadyError
+from schemas.settings.preset import Preset
+from schemas.values.queries import AugmentedPrompt, ContextSource
+from services.questions.answers import answer, preview
+from stages.queries.templates import TemplateTag, default_template
+from store.database import Database
+from store.questions import presets, queries, templates
+from store.runs import attempts, stages
+from tests.services.questions.questions import PROMPT, WHOLE, a_question, chain, flaws, job_status
+
+TO_VALIDATE = WHOLE[:5]
+TO_CONSOLIDATE = WHOLE[:6]
+TO_AUGMENT = WHOLE[:7]
+
+
+async def test_it_shows_the_passages_in_their_order_and_as_many_as_are_asked_for(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_CONSOLIDATE)
+
+        whole = await preview(connection, query)
+        short = await preview(connection, query, top_n=2)
+
+    assert (whole.context_source, whole.available, whole.top_n, len(whole.sources)) == ("consolidated", 3, 5, 3)
+    assert [source.title for source in short.sources] == ["A work", "A work"]
+    assert "passage 2" in short.prompt and "passage 3" not in short.prompt
+    assert "Why is tea dark?" in short.prompt and "MECHANISM" in short.prompt
+
+
+async def test_before_consolidation_it_falls_back_to_the_retrieved_chunks_and_says_so(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_VALIDATE)
+
+        augmented = await preview(connection, query)
+
+    assert (augmented.context_source, augmented.available) == (ContextSource.RETRIEVED, 3)
+
+
+@pytest.mark.parametrize("done", [(), ("expand", "embed"), WHOLE[:4]])
+async def test_without_a_search_there_is_none(database: Database, done: tuple[str, ...]) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *done)
+        with pytest.raises(StepNotReadyError, match="step 'retrieve' comes first"):
+            await preview(connection, query)
+
+
+async def test_another_preset_brings_its_number_of_sources_and_the_template_that_is_active_now(
+    database: Database,
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_CONSOLIDATE)
+        few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
+        await presets.create(connection, "Few", few)
+        text = f"Newer. {default_template(TemplateTag.RAG_AUGMENTATION)}"
+        added = await templates.add(connection, TemplateTag.RAG_AUGMENTATION, text, title="newer")
+        await templates.activate(connection, TemplateTag.RAG_AUGMENTATION, added.version)
+
+        own = await preview(connection, query, preset="default")
+        other = await preview(connection, query, preset="few")
+        with pytest.raises(PresetMissingError):
+            await preview(connection, query, preset="none of this name")
+
+    assert (own.template_version, own.top_n, own.prompt.startswith("Newer.")) == (1, 5, False)
+    assert (other.template_version, other.top_n, other.prompt.startswith("Newer.")) == (added.version, 1, True)
+
+
+async def test_a_pasted_answer_stores_the_prompt_that_it_answers(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_CONSOLIDATE, until="consolidate")
+
+        given = await answer(connection, query, "By oxygen [S1][S3].", top_n=2, key=None)
+
+        stored = await attempts.output(connection, query.job_id, "augment")
+        assert stored is not None
+        augmented = AugmentedPrompt.model_validate(stored.value)
+        assert (augmented.top_n, len(augmented.sources)) == (2, 2)
+        (result,) = await queries.results(connection, query.id)
+        assert (result.id, result.unknown_citations, len(result.sources)) == (given.result_id, ["S3"], 2)
+        assert await chain(connection, query.job_id) == dict.fromkeys(TO_AUGMENT, "done")
+        assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
+
+
+async def test_a_prompt_that_is_stored_already_is_taken_as_it_is(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_AUGMENT)
+        before = await chain(connection, query.job_id)
+
+        await answer(connection, query, "By oxygen [S1].", key=None)
+        await answer(connection, query, "By air [S1].", top_n=PROMPT.top_n, key=None)
+
+        assert await chain(connection, query.job_id) == before
+        assert len(await attempts.history(connection, query.job_id, "augment")) == 1
+        assert len(await queries.results(connection, query.id)) == 2
+
+
+async def test_an_answer_to_nothing_is_not_taken(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_VALIDATE)
+        with pytest.raises(StepNotReadyError, match="step 'consolidate' comes first"):
+            await answer(connection, query, "By oxygen.", key=None)
+        assert await queries.results(connection, query.id) == []
+
+
+async def test_a_prompt_is_not_replaced_while_the_model_answers_it(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_AUGMENT)
+        assert await stages.claim(connection, query.job_id, "generate", "worker", 60) is not None
+
+        await answer(connection, query, "By oxygen.", key=None)
+        with pytest.raises(StageRunningError):
+            await answer(connection, query, "By oxygen.", top_n=1, key=None)

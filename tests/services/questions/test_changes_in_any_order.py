@@ -1,0 +1,104 @@
+"""Whatever people and workers do to a question, in whatever order: its chain stays whole and its history true."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schemas.errors import Refused
+from schemas.values.failures import AttemptError
+from services.questions.ask import ask
+from services.questions.edits import QueryEdit, edit
+from services.questions.lookup import get_query
+from services.questions.steps import Step, run_stages, take_step
+from store.database import Connection, Database
+from store.questions import presets
+from store.questions.queries import StoredQuery
+from store.runs import stages
+from tests.services.questions.questions import (
+    WHOLE,
+    chain,
+    complete_stages,
+    flaws,
+    job_status,
+    request,
+    store_small_corpus,
+)
+from tests.services.questions.questions import settings as run_settings
+
+Change = Callable[[Connection, StoredQuery], Awaitable[object]]
+
+
+async def due(connection: Connection, query: StoredQuery) -> str | None:
+    of_stage = await chain(connection, query.job_id)
+    return next((stage for stage, status in of_stage.items() if status == "ready"), None)
+
+
+async def complete_a_stage(connection: Connection, query: StoredQuery) -> None:
+    if (stage := await due(connection, query)) is not None:
+        await complete_stages(connection, query.job_id, stage)
+
+
+async def fail_a_stage(connection: Connection, query: StoredQuery) -> None:
+    if (stage := await due(connection, query)) is not None:
+        claim = await stages.claim(connection, query.job_id, stage, "worker", 60)
+        assert claim is not None
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
+
+
+async def lose_a_stage(connection: Connection, query: StoredQuery) -> None:
+    if (stage := await due(connection, query)) is not None:
+        await stages.claim(connection, query.job_id, stage, "worker", 0)
+        await stages.expire(connection, max_interruptions=100)
+
+
+def taking(step: Step) -> Change:
+    return lambda connection, query: take_step(connection, query, step)
+
+
+async def change_the_preset(connection: Connection, _query: StoredQuery) -> None:
+    limit = (await presets.default(connection)).preset.retrieval.dense_limit
+    await presets.change(connection, "Default", {"retrieval.dense_limit": limit % 100 + 1}, origin="test")
+
+
+CHANGES: Final[dict[str, Change]] = {
+    **{f"step {step}": taking(step) for step in Step},
+    "search again by the preset as it is now": lambda c, q: take_step(c, q, Step.RETRIEVE, preset="Default", top_n=2),
+    "change the preset": change_the_preset,
+    "run": run_stages,
+    "edit the intent": lambda c, q: edit(c, q, QueryEdit(intent="CRITIQUE"), run=False),
+    "empty the intent": lambda c, q: edit(c, q, QueryEdit(intent=None), run=False),
+    "edit the intent and run": lambda c, q: edit(c, q, QueryEdit(intent="COMPARISON"), run=True),
+    "choose passages and run": lambda c, q: edit(c, q, QueryEdit(context=[3, 1]), run=True),
+    "choose passages": lambda c, q: edit(c, q, QueryEdit(context=[2, 1]), run=False),
+    "complete a stage": complete_a_stage,
+    "complete another stage": complete_a_stage,
+    "fail a stage": fail_a_stage,
+    "lose a stage": lose_a_stage,
+}
+
+
+@given(changes=st.lists(st.sampled_from(sorted(CHANGES)), min_size=1, max_size=25), done=st.integers(0, len(WHOLE)))
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_a_chain_is_done_up_to_somewhere_and_its_job_knows(
+    database: Database, changes: list[str], done: int
+) -> None:
+    async with database.connection() as connection:
+        if not await connection.fetchval("SELECT count(*) FROM corpus"):
+            await store_small_corpus(connection)
+        asked = await ask(connection, request(), run_settings(), key=None)
+        await complete_stages(connection, asked.job_id, *WHOLE[:done])
+        for change in changes:
+            try:
+                await CHANGES[change](connection, await get_query(connection, asked.query_id))
+            except Refused:
+                continue
+            query = await get_query(connection, asked.query_id)
+            where = await chain(connection, query.job_id)
+            is_done = [status == "done" for status in where.values()]
+            assert tuple(where) == WHOLE[: len(where)]
+            assert is_done == sorted(is_done, reverse=True)
+            assert list(where.values()).count("waiting") == max(is_done.count(False) - 1, 0)
+            assert (await job_status(connection, query.job_id) == "succeeded") is all(is_done)
+        assert await flaws(connection) == []

@@ -1,0 +1,253 @@
+"""A query edited: what the change made stale leaves the chain, or runs again."""
+
+from typing import Any
+
+import pytest
+
+from schemas.errors import (
+    LLMResponseParseError,
+    QueryMissingError,
+    QueryValueError,
+    StageRunningError,
+    StepNotReadyError,
+)
+from schemas.values.queries import Expansion, Intent, Origin
+from services.questions.edits import QueryEdit, edit
+from services.questions.lookup import get_query
+from store.database import Connection, Database
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import attempts, pending_chains, stages
+from tests.services.questions.questions import EXPANSION, WHOLE, a_question, chain, complete_stages, flaws, job_status
+
+TO_CONSOLIDATE = WHOLE[:6]
+
+
+async def expansion(connection: Connection, query: StoredQuery) -> Expansion:
+    stored = await attempts.output(connection, query.job_id, "expand")
+    assert stored is not None
+    return Expansion.model_validate(stored.value)
+
+
+async def places(connection: Connection, query: StoredQuery) -> list[int]:
+    stored = await attempts.output(connection, query.job_id, "consolidate")
+    assert stored is not None
+    return [group["chunk_ids"][0] for group in stored.value["groups"]]
+
+
+async def needs(connection: Connection, query: StoredQuery) -> str:
+    (line,) = await queries.lines(connection, query_id=query.id)
+    return line.status
+
+
+@pytest.mark.parametrize(
+    ("change", "new"),
+    [
+        ({"expanded_queries": [" tannin ", "tea"]}, {"queries": ("tannin", "tea")}),
+        ({"expanded_queries": None}, {"queries": ()}),
+        ({"hyde_answer": "Because."}, {"hyde_answer": "Because."}),
+        ({"hyde_answer": None}, {"hyde_answer": ""}),
+        ({"intent": "definition"}, {"intent": Intent.DEFINITION}),
+        ({"intent": ""}, {"intent": None}),
+        ({"intent": None}, {"intent": None}),
+        ({"entities": ["leaf"], "intent": "CRITIQUE"}, {"entities": ("leaf",), "intent": Intent.CRITIQUE}),
+        ({"entities": []}, {"entities": ()}),
+    ],
+)
+async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
+    database: Database, change: dict[str, Any], new: dict[str, Any]
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await edit(connection, query, QueryEdit(**change), run=False)
+
+        assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
+        assert await chain(connection, query.job_id) == {"expand": "done"}
+        assert (await job_status(connection, query.job_id), await needs(connection, query)) == (
+            "succeeded",
+            "needs_embeddings",
+        )
+        assert await pending_chains.pending_chains(connection, [query.job_id]) == []
+        assert await flaws(connection) == []
+
+
+@pytest.mark.parametrize("done", [(), ("expand",), WHOLE])
+async def test_another_text_keeps_the_expansion_there_is_and_needs_vectors(
+    database: Database, done: tuple[str, ...]
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *done)
+
+        await edit(
+            connection, query, QueryEdit(original_query=" Why is tea brown? ", hyde_answer="Because."), run=False
+        )
+
+        assert (await get_query(connection, query.id)).original_query == "Why is tea brown?"
+        old = EXPANSION if done else Expansion(origin=Origin.NONE)
+        assert await expansion(connection, query) == old.model_copy(
+            update={"origin": Origin.EDITED, "hyde_answer": "Because."}
+        )
+        assert await chain(connection, query.job_id) == {"expand": "done"}
+        assert await needs(connection, query) == "needs_embeddings"
+
+
+async def test_chosen_passages_are_kept_in_their_order_and_wait_for_a_prompt(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await edit(connection, query, QueryEdit(context=[3, 1]), run=False)
+
+        assert await places(connection, query) == [3, 1]
+        assert list(await chain(connection, query.job_id)) == list(TO_CONSOLIDATE)
+        assert (await job_status(connection, query.job_id), await needs(connection, query)) == ("succeeded", "ready")
+        assert await flaws(connection) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"original_query": " Why is tea dark?"},
+        {"intent": "mechanism", "entities": ["tea"], "hyde_answer": EXPANSION.hyde_answer, "context": [1, 2, 3]},
+        {"expanded_queries": list(EXPANSION.queries)},
+    ],
+)
+async def test_values_that_are_there_already_change_nothing(database: Database, change: dict[str, Any]) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+        before = await attempts.history(connection, query.job_id)
+
+        await edit(connection, query, QueryEdit(**change), run=False)
+
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
+        assert len(await attempts.history(connection, query.job_id)) == len(before)
+        assert await get_query(connection, query.id) == query
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"original_query": " "}, "original_query is blank"),
+        ({"original_query": "a" * 2001}, "at most 2000"),
+        ({"original_query": "a\x00"}, "cannot be stored"),
+        ({"intent": "GUESS"}, "intent is none of DEFINITION"),
+        ({"hyde_answer": "a" * 10_001}, "hyde_answer has 10001 characters"),
+        ({"hyde_answer": "\ud83d"}, "cannot be stored"),
+        ({"entities": ["tea", " "]}, "entities, entry 2 is blank"),
+        ({"entities": ["tea"] * 51}, "has 51 entries"),
+        ({"expanded_queries": ["a" * 501]}, "expanded_queries, entry 1 has 501"),
+        ({"context": [1, 1]}, "3 passages"),
+        ({"context": [4]}, "3 passages"),
+        ({"context": []}, "3 passages"),
+        ({"context": [2, 1], "intent": "CRITIQUE"}, "as it was"),
+    ],
+)
+async def test_a_value_that_cannot_be_taken_changes_nothing_at_all(
+    database: Database, change: dict[str, Any], problem: str
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+        also: dict[str, Any] = {} if "context" in change else {"original_query": "Another?"}
+
+        with pytest.raises(QueryValueError, match=problem):
+            await edit(connection, query, QueryEdit(**also | change), run=False)
+
+        assert await get_query(connection, query.id) == query
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
+
+
+async def test_an_edit_of_what_runs_or_is_not_there_is_refused(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand")
+        with pytest.raises(StepNotReadyError, match="step 'consolidate' comes first"):
+            await edit(connection, query, QueryEdit(context=[1]), run=False)
+        await stages.claim(connection, query.job_id, "embed", "worker", 60)
+        with pytest.raises(StageRunningError):
+            await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
+        await connection.execute("DELETE FROM queries")
+        with pytest.raises(QueryMissingError):
+            await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
+
+
+PASTED = '{"queries": ["tannin"], "hyde_answer": "Air.", "intent": "CRITIQUE", "entities": ["leaf"]}'
+
+
+async def test_a_pasted_reply_replaces_the_expansion_and_parts_given_with_it_replace_its_own(
+    database: Database,
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await edit(connection, query, QueryEdit(expansion_reply=PASTED), run=False)
+        pasted = await expansion(connection, query)
+        await edit(connection, query, QueryEdit(expansion_reply=PASTED, hyde_answer="Light."), run=False)
+
+        expected = Expansion(
+            origin=Origin.PASTED, queries=("tannin",), hyde_answer="Air.", intent=Intent.CRITIQUE, entities=("leaf",)
+        )
+        assert pasted == expected
+        assert await expansion(connection, query) == expected.model_copy(
+            update={"origin": Origin.EDITED, "hyde_answer": "Light."}
+        )
+
+
+async def test_a_pasted_reply_that_cannot_be_used_changes_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        with pytest.raises(LLMResponseParseError):
+            await edit(connection, query, QueryEdit(original_query="Another?", expansion_reply="Gladly!"), run=True)
+
+        assert await get_query(connection, query.id) == query
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
+
+
+@pytest.mark.parametrize(
+    ("changes", "stale_from"),
+    [
+        (QueryEdit(original_query="Why is tea brown?"), 1),
+        (QueryEdit(intent="CRITIQUE"), 1),
+        (QueryEdit(expansion_reply=PASTED), 1),
+        (QueryEdit(context=[2, 1]), 6),
+    ],
+)
+@pytest.mark.parametrize("last", [7, 8])
+async def test_with_run_what_is_stale_runs_again_up_to_the_end_of_the_chain(
+    database: Database, changes: QueryEdit, stale_from: int, last: int
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:last], until=WHOLE[last - 1])
+
+        assert await edit(connection, query, changes, run=True)
+
+        states = ["done"] * stale_from + ["ready"] + ["waiting"] * (last - stale_from - 1)
+        assert list((await chain(connection, query.job_id)).values()) == states
+        assert await job_status(connection, query.job_id) == "waiting"
+        await complete_stages(connection, query.job_id, *WHOLE[stale_from:last])
+        assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
+
+
+@pytest.mark.parametrize("changes", [QueryEdit(), QueryEdit(intent="MECHANISM"), QueryEdit(context=[1, 2, 3])])
+@pytest.mark.parametrize("run", [False, True])
+async def test_nothing_is_due_after_an_edit_that_changes_nothing(
+    database: Database, changes: QueryEdit, run: bool
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        assert not await edit(connection, query, changes, run=run)
+
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
+
+
+async def test_nothing_is_due_where_the_chain_ends_with_the_edit(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand", until="expand")
+
+        assert not await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=True)
+
+        assert (await job_status(connection, query.job_id), await needs(connection, query)) == (
+            "succeeded",
+            "needs_embeddings",
+        )

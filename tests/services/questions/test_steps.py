@@ -1,0 +1,416 @@
+"""A question, taken through its chain step by step."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from schemas.errors import (
+    NothingToDoError,
+    PresetMissingError,
+    QueryMissingError,
+    QuerySetPresetError,
+    QueryValueError,
+    Refused,
+    StageRunningError,
+    StepNotReadyError,
+)
+from schemas.settings.preset import Preset
+from schemas.values.failures import AttemptError
+from schemas.values.query_sets import QuerySet, SubmittedQuery
+from services.new_runs import store_run
+from services.questions.answers import answer
+from services.questions.steps import Step, run_stages, take_step
+from services.questions.submission import QueryRequest, plan_queries
+from store.database import Connection, Database
+from store.questions import presets, queries
+from store.questions.queries import StoredQuery
+from store.runs import attempts, jobs, pending_chains, runs, stages
+from tests.services.questions.questions import (
+    PROMPT,
+    WHOLE,
+    a_question,
+    chain,
+    complete_stages,
+    flaws,
+    job_status,
+    settings,
+    store_small_corpus,
+)
+
+TO_VALIDATE = WHOLE[:5]
+TO_CONSOLIDATE = WHOLE[:6]
+TO_AUGMENT = WHOLE[:7]
+
+
+async def sources_asked_for(connection: Connection, query: StoredQuery) -> object:
+    job = await jobs.job(connection, query.job_id)
+    assert job is not None
+    return job.inputs.get("top_n")
+
+
+async def is_light_model_asked_for(connection: Connection, query: StoredQuery) -> bool:
+    job = await jobs.job(connection, query.job_id)
+    assert job is not None
+    return "light_model" in job.inputs
+
+
+async def preset_wide(connection: Connection) -> None:
+    wide = Preset().changed({"retrieval.dense_limit": 30}, origin="test")
+    await presets.create(connection, "Broad", wide)
+
+
+@pytest.mark.parametrize(
+    ("step", "done", "runs_now"),
+    [
+        (Step.EXPAND, (), ("expand",)),
+        (Step.EMBED, ("expand",), ("embed",)),
+        (Step.RETRIEVE, ("expand", "embed"), ("retrieve", "rerank", "validate")),
+        (Step.CONSOLIDATE, TO_VALIDATE, ("consolidate",)),
+        (Step.ANSWER, TO_CONSOLIDATE, ("augment", "generate")),
+    ],
+)
+@pytest.mark.parametrize("ran_to_its_end", [False, True])
+@pytest.mark.parametrize("until", ["expand", None])
+async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
+    database: Database,
+    step: Step,
+    done: tuple[str, ...],
+    runs_now: tuple[str, ...],
+    ran_to_its_end: bool,
+    until: str | None,
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, until=until)
+        already = WHOLE if ran_to_its_end else done
+        if until is not None and len(already) > 1:
+            await complete_stages(connection, query.job_id, "expand")
+            await run_stages(connection, query)
+            already = already[1:]
+        await complete_stages(connection, query.job_id, *already)
+
+        assert (await take_step(connection, query, step)).job_id == query.job_id
+
+        assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
+        assert await job_status(connection, query.job_id) == "waiting"
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
+        assert tuple(stage.stage for stage in pending.stages) == runs_now
+        await complete_stages(connection, query.job_id, *runs_now)
+        assert await job_status(connection, query.job_id) == "succeeded"
+        assert await flaws(connection) == []
+
+
+async def test_several_steps_run_one_after_the_other(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await take_step(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
+
+        assert list(await chain(connection, query.job_id)) == list(TO_CONSOLIDATE)
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
+        assert tuple(stage.stage for stage in pending.stages) == TO_CONSOLIDATE[2:]
+
+
+@pytest.mark.parametrize(
+    ("step", "done", "needed"),
+    [
+        (Step.EMBED, (), "expand"),
+        (Step.RETRIEVE, ("expand",), "embed"),
+        (Step.CONSOLIDATE, ("expand", "embed", "retrieve"), "retrieve"),
+        (Step.ANSWER, ("expand", "embed"), "retrieve"),
+        (Step.ANSWER, TO_VALIDATE, "consolidate"),
+    ],
+)
+async def test_a_step_says_which_one_comes_first(
+    database: Database, step: Step, done: tuple[str, ...], needed: str
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *done)
+        before = await chain(connection, query.job_id)
+
+        with pytest.raises(StepNotReadyError, match=f"step '{step}': step '{needed}' comes first") as refused:
+            await take_step(connection, query, step)
+
+        assert refused.value.needed == needed
+        assert await chain(connection, query.job_id) == before
+
+
+async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await take_step(connection, query, Step.EMBED)
+        await complete_stages(connection, query.job_id, "embed")
+        await run_stages(connection, query)
+        await complete_stages(connection, query.job_id, *WHOLE[2:])
+
+        numbers = [(tried.stage, tried.number) for tried in await attempts.history(connection, query.job_id)]
+        assert numbers == [(stage, 1) for stage in WHOLE] + [(stage, 2) for stage in WHOLE[1:]]
+        assert await flaws(connection) == []
+
+
+async def test_a_running_stage_stands_in_the_way(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand")
+        await stages.claim(connection, query.job_id, "embed", "worker", 60)
+
+        for change in (take_step(connection, query, Step.EXPAND), run_stages(connection, query)):
+            with pytest.raises(StageRunningError):
+                await change
+
+
+async def test_a_question_that_is_gone_takes_no_step(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection)
+        await connection.execute("DELETE FROM queries")
+
+        for change in (take_step(connection, query, Step.EXPAND), run_stages(connection, query)):
+            with pytest.raises(QueryMissingError):
+                await change
+
+
+async def test_the_rest_runs_from_the_first_stage_that_is_not_done(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, until="expand")
+        await complete_stages(connection, query.job_id, "expand")
+
+        await run_stages(connection, query)
+
+        assert await chain(connection, query.job_id) == {
+            "expand": "done",
+            "embed": "ready",
+            **dict.fromkeys(WHOLE[2:], "waiting"),
+        }
+
+
+async def test_the_rest_takes_up_a_failed_stage(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand")
+        claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
+        assert claim is not None
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
+
+        await run_stages(connection, query)
+
+        await complete_stages(connection, query.job_id, *WHOLE[1:])
+        assert await job_status(connection, query.job_id) == "succeeded"
+
+
+async def test_the_rest_of_a_whole_chain_is_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        with pytest.raises(NothingToDoError, match="every stage"):
+            await run_stages(connection, query)
+
+        assert await job_status(connection, query.job_id) == "succeeded"
+
+
+async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_CONSOLIDATE)
+
+        await take_step(connection, query, Step.ANSWER, top_n=3)
+        assert await sources_asked_for(connection, query) == 3
+
+        await take_step(connection, query, Step.ANSWER)
+        assert await sources_asked_for(connection, query) is None
+
+
+@pytest.mark.parametrize(
+    "next_step",
+    [
+        lambda connection, query: take_step(connection, query, Step.ANSWER),
+        run_stages,
+        lambda connection, query: run_stages(connection, query, first="generate"),
+    ],
+)
+async def test_the_light_model_is_asked_for_until_the_next_step(
+    database: Database, next_step: Callable[[Connection, StoredQuery], Awaitable[object]]
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_CONSOLIDATE)
+
+        await take_step(connection, query, Step.ANSWER, use_light_model=True)
+        await complete_stages(connection, query.job_id, "augment")
+        assert await is_light_model_asked_for(connection, query)
+
+        await next_step(connection, query)
+        assert not await is_light_model_asked_for(connection, query)
+
+
+async def test_an_answer_again_can_be_by_the_light_model(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await run_stages(connection, query, first="generate", use_light_model=True)
+
+        assert await is_light_model_asked_for(connection, query)
+
+
+async def test_a_move_to_another_preset_takes_the_light_model_along(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_CONSOLIDATE)
+        await preset_wide(connection)
+
+        moved = await take_step(connection, query, Step.ANSWER, preset="Broad", use_light_model=True)
+
+        assert await is_light_model_asked_for(connection, moved)
+        assert not await is_light_model_asked_for(connection, query)
+
+
+@pytest.mark.parametrize("top_n", [0, 21])
+async def test_a_number_of_sources_that_no_prompt_has_is_refused(database: Database, top_n: int) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_CONSOLIDATE)
+
+        with pytest.raises(QueryValueError, match="top_n"):
+            await take_step(connection, query, Step.ANSWER, top_n=top_n)
+
+
+@pytest.mark.parametrize(("before", "after", "first"), [(None, 3, "augment"), (3, None, "augment"), (3, 3, "generate")])
+async def test_the_prompt_is_made_again_for_another_number_of_sources(
+    database: Database, before: int | None, after: int | None, first: str
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_CONSOLIDATE)
+        await run_stages(connection, query, top_n=before)
+        await complete_stages(connection, query.job_id, "augment")
+
+        await run_stages(connection, query, top_n=after)
+
+        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
+        assert pending.stages[0].stage == first
+
+
+async def test_the_preset_that_a_run_has_is_no_move(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_VALIDATE)
+
+        again = await take_step(connection, query, Step.RETRIEVE, preset="default")
+
+        assert again == query
+
+
+@pytest.mark.parametrize("changed", ["name", "values"])
+async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: Database, changed: str) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_AUGMENT)
+        await answer(connection, query, "It is [S1].", key=None)
+        if changed == "name":
+            await preset_wide(connection)
+        else:
+            await presets.change(connection, "Default", {"retrieval.dense_limit": 30}, origin="test")
+
+        moved = await take_step(
+            connection, query, Step.RETRIEVE, preset="broad" if changed == "name" else "Default", top_n=2
+        )
+
+        assert (moved.id, moved.job_id != query.job_id, moved.run_id != query.run_id) == (query.id, True, True)
+        assert await chain(connection, moved.job_id) == {
+            "expand": "done",
+            "embed": "done",
+            "retrieve": "ready",
+            "rerank": "waiting",
+            "validate": "waiting",
+        }
+        assert (await runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
+        assert (await runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 19
+        assert await queries.preset_name(connection, moved.run_id) == ("Broad" if changed == "name" else "Default")
+        old, new = [await attempts.output(connection, job_id, "embed") for job_id in (query.job_id, moved.job_id)]
+        assert old is not None and new is not None and old[1:] == new[1:]
+        vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
+        assert vectors[0] == vectors[1] != []
+        (carried,) = await attempts.history(connection, moved.job_id, "embed")
+        assert carried.worker_id == "manual"
+        assert carried.inputs == {"by": "manual", "from": {"job": query.job_id, "attempt": 1}}
+        assert await sources_asked_for(connection, moved) == 2
+        assert len(await queries.results(connection, query.id)) == 1
+        assert await job_status(connection, query.job_id) == "cancelled"
+        await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
+        assert await job_status(connection, moved.job_id) == "succeeded"
+        assert await flaws(connection) == []
+
+
+async def test_the_rest_of_the_chain_can_run_by_another_preset(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_AUGMENT)
+        await preset_wide(connection)
+
+        moved = await run_stages(connection, query, preset="Broad")
+
+        assert list((await chain(connection, moved.job_id)).values()) == ["done"] * 6 + ["ready", "waiting"]
+        context = await attempts.output(connection, moved.job_id, "consolidate")
+        assert context is not None and len(context.value["groups"]) == PROMPT.available
+
+
+async def test_a_move_that_is_refused_changes_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_VALIDATE)
+        await presets.create(
+            connection, "Late", Preset().changed({"reranking.ranker": "late-interaction"}, origin="test")
+        )
+        before = await chain(connection, query.job_id)
+
+        with pytest.raises(PresetMissingError):
+            await take_step(connection, query, Step.RETRIEVE, preset="Nowhere")
+        with pytest.raises(Refused, match="no vectors of tokens"):
+            await take_step(connection, query, Step.RETRIEVE, preset="Late")
+
+        assert await chain(connection, query.job_id) == before
+        assert await connection.fetchval("SELECT count(*) FROM run") == 1
+
+
+async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Database) -> None:
+    texts = ("Why is tea dark?", "What is a bridge?")
+    asked = QuerySet(queries=tuple(SubmittedQuery(external_id=f"q{n}", text=text) for n, text in enumerate(texts, 1)))
+    async with database.connection() as connection:
+        await store_small_corpus(connection)
+        planned = await plan_queries(connection, QueryRequest(queries=asked, corpus="small"), settings())
+        stored = await store_run(connection, planned)
+        await preset_wide(connection)
+        query = await queries.of_job(connection, stored.job_ids[0])
+        assert query is not None
+
+        with pytest.raises(QuerySetPresetError, match="one of 2"):
+            await take_step(connection, query, Step.EXPAND, preset="Broad")
+
+
+async def test_chosen_stages_run_and_the_chain_ends_after_the_last(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await run_stages(connection, query, first="rerank", last="consolidate")
+
+        assert list((await chain(connection, query.job_id)).values()) == ["done"] * 3 + ["ready", "waiting", "waiting"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "problem"),
+    [
+        ("dance", None, "'dance' is not one of those up to 'generate'"),
+        ("generate", "retrieve", "'generate' is not one of those up to 'retrieve'"),
+        (None, "dance", "has no stage 'dance'"),
+        ("rerank", None, "not ready for step 'rerank': step 'retrieve' comes first"),
+    ],
+)
+async def test_stages_that_cannot_run_are_refused(
+    database: Database, first: str | None, last: str | None, problem: str
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand", "embed")
+        before = await chain(connection, query.job_id)
+
+        with pytest.raises(Refused, match=problem):
+            await run_stages(connection, query, first=first, last=last)
+
+        assert await chain(connection, query.job_id) == before
+
+
+async def test_a_part_of_the_chain_that_is_done_has_nothing_to_run(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        with pytest.raises(NothingToDoError):
+            await run_stages(connection, query, last="retrieve")
+
+        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")

@@ -1,0 +1,128 @@
+"""Messages are built from rows, and carry ids."""
+
+import base64
+import json
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery
+
+from services import dispatch
+from services.dispatch import Enqueued, enqueue, is_broker_available
+from stack.ports import free_port
+from stack.valkey import ValkeyServer
+from store.database import Database
+from store.runs import pending_chains, stages
+from store.runs.runs import StoredRun
+from workers.app import KEY_PREFIX, make_app
+from workers.messages import send
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+
+
+@pytest.fixture(autouse=True)
+def _empty(valkey: ValkeyServer) -> None:
+    """Nothing waits that another test has sent."""
+    with redis.Redis.from_url(valkey.url) as client:
+        client.flushdb()
+
+
+def messages(valkey: ValkeyServer, queue: str) -> list[dict[str, Any]]:
+    """The messages that wait in a queue, first one first."""
+    with redis.Redis.from_url(valkey.url) as client:
+        held = client.lrange(f"{KEY_PREFIX}{queue}", 0, -1)
+    found = [json.loads(message) for message in reversed(held)]
+    return [message | {"body": json.loads(base64.b64decode(message["body"]))} for message in found]
+
+
+async def chains(database: Database, stored: StoredRun) -> list[pending_chains.PendingChain]:
+    async with database.connection() as connection:
+        return await pending_chains.pending_chains(connection, stored.job_ids)
+
+
+async def test_a_message_names_its_run_job_and_subject_and_nothing_else(
+    database: Database, store_run: StoreRun, valkey: ValkeyServer
+) -> None:
+    stored = await store_run("316")
+    (job_id,) = stored.job_ids
+
+    assert send(make_app(valkey.url), await chains(database, stored)) == 1
+
+    (message,) = messages(valkey, "extract")
+    arguments, named, embedded = message["body"]
+    assert (arguments, named) == ([], {"run": stored.run_id, "job": job_id, "subject": "316"})
+    assert (message["headers"]["id"], message["headers"]["root_id"]) == (f"j{job_id}:extract:1", f"r{stored.run_id}")
+    assert [stage["options"]["task_id"] for stage in reversed(embedded["chain"])] == [
+        f"j{job_id}:embed:1",
+        f"j{job_id}:assemble:1",
+    ]
+    assert [stage["kwargs"] for stage in embedded["chain"]] == [named, named]
+
+
+async def test_a_chain_starts_at_the_first_stage_that_is_not_done(
+    database: Database, store_run: StoreRun, valkey: ValkeyServer
+) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={}, output={})
+
+    send(make_app(valkey.url), await chains(database, stored))
+
+    (message,) = messages(valkey, "embed")
+    assert message["headers"]["id"] == f"j{stored.job_ids[0]}:embed:1"
+    assert [stage["task"] for stage in message["body"][2]["chain"]] == ["ragq.assemble"]
+
+
+async def test_an_unavailable_broker_gets_nothing(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("316", "319")
+    nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
+
+    assert send(nowhere, await chains(database, stored)) == 0
+
+
+async def test_what_is_left_of_a_job_is_sent(database: Database, store_run: StoreRun, valkey: ValkeyServer) -> None:
+    stored = await store_run()
+
+    assert await enqueue(make_app(valkey.url), database, stored.job_ids) == Enqueued(1, 1)
+
+    (message,) = messages(valkey, "extract")
+    assert message["body"][1]["job"] == stored.job_ids[0]
+
+
+async def test_jobs_that_an_unavailable_broker_does_not_get_stay_due(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("316", "319")
+
+    enqueued = await enqueue(make_app(f"redis://127.0.0.1:{free_port()}/0"), database, stored.job_ids)
+
+    assert (enqueued, enqueued.is_complete) == (Enqueued(2, 0), False)
+    assert len(await chains(database, stored)) == 2
+
+
+async def test_sending_leaves_the_event_loop_free(
+    database: Database, store_run: StoreRun, valkey: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = await store_run()
+    sent_on: list[int] = []
+
+    def send_on_a_thread(app: Celery, due: Sequence[pending_chains.PendingChain]) -> int:
+        sent_on.append(threading.get_ident())
+        return send(app, due)
+
+    monkeypatch.setattr(dispatch, "send", send_on_a_thread)
+
+    await enqueue(make_app(valkey.url), database, stored.job_ids)
+
+    (thread,) = sent_on
+    assert thread != threading.get_ident()
+
+
+async def test_the_broker_is_available_when_it_accepts_a_connection(valkey: ValkeyServer) -> None:
+    nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
+
+    assert await is_broker_available(make_app(valkey.url), timeout_s=5)
+    assert not await is_broker_available(nowhere, timeout_s=5)

@@ -1,0 +1,222 @@
+"""Reference indexes into the database and out of it again."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from schemas.errors import EmbeddingArtifactMismatchError, Refused
+from schemas.values.phq8 import PHQ8Item
+from services.index_files import Imported, export_artifact, import_artifact, training_splits
+from stages.participants.artifacts.names import ArtifactFile
+from stages.participants.artifacts.rules import LoadRules
+from store.database import Connection, Database
+from store.references import interviews, references
+from store.references.interviews import NewParticipant, NewSplit
+from store.references.references import PostgresReferenceSearch, StoredIndex
+from tests.stages.participants.artifacts.builders import META, VECTORS, artifact_files, as_json, npz, rules
+
+EVERYTHING = rules(with_tags=True, with_chunk_scores=True)
+WEIGHTS = "The files do not name the weights of the model: runs compare its name alone."
+
+
+async def imported(
+    connection: Connection,
+    files: Mapping[ArtifactFile, bytes],
+    *,
+    name: str = "small",
+    loaded_by: LoadRules = EVERYTHING,
+) -> Imported:
+    return await import_artifact(connection, files, file_name="small", index_name=name, rules=loaded_by)
+
+
+async def current(connection: Connection) -> dict[str, StoredIndex]:
+    return {index.name: index for index in await references.current(connection)}
+
+
+async def store_labels(connection: Connection) -> None:
+    """Participant 303 with item scores, 304 without, both in the split for training."""
+    people = [
+        NewParticipant(
+            id=participant_id,
+            transcript="text",
+            transcript_hash="h",
+            utterances=[],
+            gender=None,
+            phq8_binary=None,
+            phq8_score=None,
+            items=items,
+        )
+        for participant_id, items in ((303, dict.fromkeys(PHQ8Item, 2)), (304, None))
+    ]
+    split = NewSplit(name="paper-train", csv_hash="c" * 12, ids_hash="1" * 12, participant_ids=[303, 304])
+    await interviews.keep(connection, people, [split])
+
+
+async def test_an_import_is_the_current_index_of_its_name(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await imported(connection, artifact_files())
+
+        assert await current(connection) == {"small": stored}
+        assert (stored.run_id, stored.participants, stored.chunks) == (None, 2, 3)
+        assert (stored.model, stored.split, stored.split_csv_hash, stored.split_ids_hash) == (
+            "Qwen/Qwen3-Embedding-8B",
+            "paper-train",
+            "c" * 12,
+            "1" * 12,
+        )
+        assert (stored.artifact_meta, stored.model_digest, stored.partial) == (META, None, None)
+
+
+async def test_export_gives_the_files_that_were_imported_to_the_last_bit(database: Database) -> None:
+    async with database.connection() as connection:
+        await imported(connection, artifact_files())
+        once = await export_artifact(connection, "small", file_name="small")
+        await imported(connection, once, name="again")
+        twice = await export_artifact(connection, "again", file_name="small")
+
+    assert once[ArtifactFile.VECTORS] == artifact_files()[ArtifactFile.VECTORS]
+    assert twice == once
+    assert once.keys() == set(ArtifactFile) - {ArtifactFile.PARTIAL}
+
+
+async def test_vectors_of_a_real_size_survive_bit_by_bit(database: Database) -> None:
+    rows = np.random.default_rng(7).normal(size=(3, 1536)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    files = artifact_files(VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)
+    async with database.connection() as connection:
+        await imported(connection, files, loaded_by=rules(dimension=1536))
+
+        exported = await export_artifact(connection, "small", file_name="small")
+
+    assert exported[ArtifactFile.VECTORS] == files[ArtifactFile.VECTORS]
+
+
+async def test_a_newer_import_replaces_the_older_one_of_its_name(database: Database) -> None:
+    async with database.connection() as connection:
+        first, _ = await imported(connection, artifact_files())
+        second, _ = await imported(connection, artifact_files())
+        other, _ = await imported(connection, artifact_files(), name="other")
+
+        assert await current(connection) == {"other": other, "small": second}
+        replaced = "SELECT replaced_at IS NOT NULL FROM reference_index WHERE id = $1"
+        assert await connection.fetchval(replaced, first.id)
+
+
+async def test_of_imports_at_the_same_moment_one_becomes_the_current_one(database: Database) -> None:
+    async def import_alone() -> StoredIndex:
+        async with database.connection() as connection:
+            return (await imported(connection, artifact_files())).stored
+
+    await asyncio.gather(*(import_alone() for _ in range(4)))
+
+    async with database.connection() as connection:
+        assert list(await current(connection)) == ["small"]
+        assert await connection.fetchval("SELECT count(*) FROM reference_index WHERE replaced_at IS NOT NULL") == 3
+
+
+async def test_what_is_refused_leaves_nothing_behind(database: Database) -> None:
+    async with database.connection() as connection:
+        first, _ = await imported(connection, artifact_files())
+
+        with pytest.raises(EmbeddingArtifactMismatchError):
+            await imported(connection, artifact_files(TAGS=None))
+
+        assert await current(connection) == {"small": first}
+        assert await connection.fetchval("SELECT count(*) FROM reference_index") == 1
+
+
+async def test_a_failure_half_way_leaves_nothing_behind(database: Database) -> None:
+    async with database.connection() as connection:
+        await connection.execute("ALTER TABLE reference_vector ADD CONSTRAINT never CHECK (ordinal < 1)")
+
+        with pytest.raises(Exception, match="never"):
+            await imported(connection, artifact_files())
+
+        counts = "SELECT (SELECT count(*) FROM reference_index) + (SELECT count(*) FROM reference_chunk)"
+        assert await connection.fetchval(counts) == 0
+
+
+async def test_references_carry_the_item_scores_of_their_participants(database: Database) -> None:
+    async with database.connection() as connection:
+        await store_labels(connection)
+        stored, warnings = await imported(connection, artifact_files())
+
+    (found,) = await PostgresReferenceSearch(database).nearest(
+        stored.id, [(PHQ8Item.SLEEP, VECTORS[303][1])], limit=5, exclude_participant=0
+    )
+
+    assert [(reference.participant_id, reference.ordinal, reference.score) for reference in found] == [
+        (303, 1, 2),
+        (303, 0, 2),
+        (304, 0, None),
+    ]
+    assert warnings == (
+        WEIGHTS,
+        "No item scores are stored for 1 of 2 participants: their chunks take places among the references and are not "
+        "shown. `ragq import participants DIR` first, then import the index again.",
+    )
+
+
+async def test_the_split_of_today_is_compared(database: Database) -> None:
+    async with database.connection() as connection:
+        await store_labels(connection)
+        today = replace(EVERYTHING, splits=await training_splits(connection))
+        await imported(connection, artifact_files(), loaded_by=today)
+
+        with pytest.raises(
+            EmbeddingArtifactMismatchError, match="built on participants 222222222222, now 111111111111"
+        ):
+            other = as_json(META | {"split_ids_hash": "2" * 12})
+            await imported(connection, artifact_files(META=other), loaded_by=today)
+
+
+async def test_the_weights_that_are_named_are_kept(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, warnings = await imported(connection, artifact_files(META=as_json(META | {"model_digest": "ab"})))
+
+    assert (stored.model_digest, WEIGHTS in warnings) == ("ab", False)
+
+
+async def test_an_index_without_tags_and_scores_is_exported_without_their_files(database: Database) -> None:
+    async with database.connection() as connection:
+        await imported(connection, artifact_files(), loaded_by=rules())
+        files = await export_artifact(connection, "small", file_name="small")
+
+    assert files.keys() == {ArtifactFile.VECTORS, ArtifactFile.TEXTS, ArtifactFile.META}
+
+
+async def test_a_participant_without_chunks_keeps_their_place(database: Database) -> None:
+    texts = as_json({"303": ["a", "b"], "304": ["c"], "305": []})
+    arrays = npz({**VECTORS, 305: np.empty((0, 4), dtype=np.float32)})
+    files = artifact_files(TEXTS=texts, VECTORS=arrays)
+    async with database.connection() as connection:
+        await imported(connection, files, loaded_by=rules())
+        exported = await export_artifact(connection, "small", file_name="small")
+
+    assert exported[ArtifactFile.VECTORS] == files[ArtifactFile.VECTORS]
+    assert exported[ArtifactFile.TEXTS].decode() == '{"303": ["a", "b"], "304": ["c"], "305": []}\n'
+
+
+async def test_what_was_left_out_is_known_to_the_index_and_its_files(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await imported(connection, artifact_files(VECTORS=npz({303: VECTORS[303]})), loaded_by=rules())
+        exported = await export_artifact(connection, "small", file_name="small")
+
+    assert stored.partial == {
+        "skipped_participants": [304],
+        "skipped_participant_count": 1,
+        "skipped_chunks": 1,
+        "chunk_skip_reason_counts": {},
+    }
+    assert ArtifactFile.PARTIAL in exported
+
+
+async def test_an_index_that_is_not_there_is_refused_with_those_that_are(database: Database) -> None:
+    async with database.connection() as connection:
+        await imported(connection, artifact_files())
+
+        with pytest.raises(Refused, match=r"no reference index 'other'\. There are: small\."):
+            await export_artifact(connection, "other", file_name="other")

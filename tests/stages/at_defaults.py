@@ -1,0 +1,187 @@
+"""The stages with what a run takes from its settings filled in: the settings' defaults, which arguments override."""
+
+from functools import partial
+
+from schemas.settings.preset import Preset
+from schemas.settings.run import RunSettings
+from stages.participants.assemble import assemble_prompt as _assemble_prompt
+from stages.participants.chunking import chunk_transcript as _chunk_transcript
+from stages.participants.consistency import score_by_consistency as _score_by_consistency
+from stages.participants.embed import embed_evidence as _embed_evidence
+from stages.participants.extract import extract_evidence as _extract_evidence
+from stages.participants.extract import extraction_call as _extraction_call
+from stages.participants.extract import given_evidence as _given_evidence
+from stages.participants.extract_by_similarity import extract_by_similarity as _extract_by_similarity
+from stages.participants.grounding import GroundingCheck
+from stages.participants.rerank import rank_references as _rank_references
+from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder as _rerank_by_cross_encoder
+from stages.participants.retrieve import retrieve_references as _retrieve_references
+from stages.participants.score import ScoringPlan
+from stages.participants.validate import validate_references as _validate_references
+from stages.participants.validate import verdict_call as _reference_verdict_call
+from stages.queries.augment import augment_prompt as _augment_prompt
+from stages.queries.consolidate import consolidate_chunks as _consolidate_chunks
+from stages.queries.enrich import enriched_content as _enriched_content
+from stages.queries.expand import expand_query as _expand_query
+from stages.queries.expand import expansion_call as _expansion_call
+from stages.queries.filters import drop_short as _drop_short
+from stages.queries.fusion import FusionSettings
+from stages.queries.generate import answer_call as _answer_call
+from stages.queries.generate import generate_answer as _generate_answer
+from stages.queries.mmr import select_diverse as _select_diverse
+from stages.queries.rankers.cross_encoder import CrossEncoderRanker
+from stages.queries.rerank import rerank_chunks as _rerank_chunks
+from stages.queries.retrieve import retrieve_chunks as _retrieve_chunks
+from stages.queries.validate import keep_all as _keep_all
+from stages.queries.validate import validate_chunks as _validate_chunks
+from stages.queries.validate import verdict_call as _verdict_call
+from stages.tags.rerank import rank_tags as _rank_tags
+
+_RUN = RunSettings()
+_PRESET = Preset()
+
+SHOWN_CHARS = _RUN.ragq.validation_max_chars
+
+chunk_transcript = partial(
+    _chunk_transcript,
+    size=_RUN.embedding.chunk_size,
+    step=_RUN.embedding.chunk_step,
+    min_chars=_RUN.embedding.min_evidence_chars,
+)
+GROUNDING = GroundingCheck(
+    enabled=_RUN.quantitative.evidence_quote_validation_enabled,
+    mode=_RUN.quantitative.evidence_quote_validation_mode,
+    fuzzy_threshold=_RUN.quantitative.evidence_quote_fuzzy_threshold,
+    fail_on_all_rejected=_RUN.quantitative.evidence_quote_fail_on_all_rejected,
+)
+extract_evidence = partial(_extract_evidence, temperature=_RUN.model.temperature, grounding=GROUNDING)
+extraction_call = partial(_extraction_call, temperature=_RUN.model.temperature)
+given_evidence = partial(_given_evidence, grounding=GROUNDING)
+extract_by_similarity = partial(
+    _extract_by_similarity,
+    threshold=_RUN.quantitative.similarity_threshold,
+    max_quotes=_RUN.quantitative.similarity_max_quotes,
+)
+embed_evidence = partial(
+    _embed_evidence,
+    min_evidence_chars=_RUN.embedding.min_evidence_chars,
+    batch=_RUN.embedding.enable_batch_query_embedding,
+)
+retrieve_references = partial(
+    _retrieve_references,
+    tagged_only=_RUN.embedding.enable_item_tag_filter,
+    score_source=_RUN.embedding.reference_score_source,
+)
+rank_references = partial(
+    _rank_references,
+    min_similarity=_RUN.embedding.min_reference_similarity,
+    top_k=_RUN.embedding.top_k_references,
+    max_chars=_RUN.embedding.max_reference_chars_per_item,
+)
+rerank_by_cross_encoder = partial(
+    _rerank_by_cross_encoder,
+    batch_size=_RUN.ragq.reranker_batch_size,
+    max_tokens=_RUN.ragq.reranker_max_tokens,
+    min_similarity=_RUN.embedding.min_reference_similarity,
+    top_k=_RUN.embedding.top_k_references,
+    max_chars=_RUN.embedding.max_reference_chars_per_item,
+)
+validate_references = partial(
+    _validate_references, max_refs=_RUN.embedding.validation_max_refs_per_item, max_chars=SHOWN_CHARS
+)
+reference_verdict_call = partial(_reference_verdict_call, max_chars=SHOWN_CHARS)
+assemble_prompt = partial(_assemble_prompt, severity_mode=_RUN.quantitative.severity_inference_mode)
+scoring_plan = partial(
+    ScoringPlan,
+    temperature=_RUN.model.temperature,
+    retries=_RUN.pydantic_ai.retries,
+    hold_to_schema=_RUN.ragq.score_schema,
+    max_text_chars=_RUN.ragq.score_text_chars or None,
+    severity_mode=_RUN.quantitative.severity_inference_mode,
+    track_na_reasons=_RUN.quantitative.track_na_reasons,
+    token_signals=_RUN.ragq.token_signals,
+)
+score_by_consistency = partial(
+    _score_by_consistency, samples=_RUN.consistency.n_samples, temperature=_RUN.consistency.temperature
+)
+
+expand_query = partial(
+    _expand_query,
+    n=_PRESET.expansion.n,
+    temperature=_RUN.ragq.query_temperature,
+    max_tokens=_RUN.ragq.query_max_tokens or None,
+)
+expansion_call = partial(
+    _expansion_call, temperature=_RUN.ragq.query_temperature, max_tokens=_RUN.ragq.query_max_tokens or None
+)
+fusion_settings = partial(
+    FusionSettings,
+    rrf_k=_PRESET.retrieval.rrf_k,
+    dense_weight=_PRESET.retrieval.dense_weight,
+    lexical_limit=_PRESET.retrieval.lexical_limit,
+)
+retrieve_chunks = partial(
+    _retrieve_chunks,
+    dense_limit=_PRESET.retrieval.dense_limit,
+    lexical_limit=_PRESET.retrieval.lexical_limit,
+    lexical=_PRESET.retrieval.lexical,
+    fusion=_PRESET.retrieval.fusion,
+    rrf_k=_PRESET.retrieval.rrf_k,
+    dense_weight=_PRESET.retrieval.dense_weight,
+    top_k=_PRESET.retrieval.top_k_rrf,
+)
+drop_short = partial(
+    _drop_short, min_chars=_PRESET.retrieval.min_char_count, min_words=_PRESET.retrieval.min_word_count
+)
+enriched_content = partial(
+    _enriched_content,
+    min_content_length=_PRESET.retrieval.min_content_length,
+    lines_above=_PRESET.retrieval.enrich_lines_above,
+    lines_below=_PRESET.retrieval.enrich_lines_below,
+)
+select_diverse = partial(_select_diverse, mmr_lambda=_PRESET.retrieval.mmr_lambda)
+cross_encoder_ranker = partial(
+    CrossEncoderRanker,
+    batch_size=_PRESET.retrieval.reranker_batch_size,
+    max_tokens=_PRESET.retrieval.reranker_max_length,
+)
+rerank_chunks = partial(
+    _rerank_chunks,
+    min_chars=_PRESET.retrieval.min_char_count,
+    min_words=_PRESET.retrieval.min_word_count,
+    min_content_length=_PRESET.retrieval.min_content_length,
+    lines_above=_PRESET.retrieval.enrich_lines_above,
+    lines_below=_PRESET.retrieval.enrich_lines_below,
+    boost_per_entity=_PRESET.retrieval.entity_boost,
+    mmr_lambda=_PRESET.retrieval.mmr_lambda,
+    top_n=_PRESET.retrieval.top_n_final,
+)
+keep_all = partial(_keep_all, allow_empty=_PRESET.validation.allow_empty)
+validate_chunks = partial(
+    _validate_chunks,
+    max_chunks=_PRESET.validation.max_chunks,
+    max_chars=SHOWN_CHARS,
+    allow_empty=_PRESET.validation.allow_empty,
+)
+verdict_call = partial(_verdict_call, max_chars=SHOWN_CHARS)
+consolidate_chunks = partial(
+    _consolidate_chunks,
+    coverage_threshold=_PRESET.consolidation.coverage_threshold,
+    line_gap=_PRESET.consolidation.line_gap,
+    min_content_length=_PRESET.consolidation.min_content_length,
+    enrich_from_md=_PRESET.consolidation.enrich_from_md,
+)
+augment_prompt = partial(_augment_prompt, top_n=_PRESET.augmentation.top_n_contexts)
+generate_answer = partial(
+    _generate_answer, temperature=_RUN.ragq.query_temperature, max_tokens=_RUN.ragq.query_max_tokens or None
+)
+answer_call = partial(
+    _answer_call, temperature=_RUN.ragq.query_temperature, max_tokens=_RUN.ragq.query_max_tokens or None
+)
+
+rank_tags = partial(
+    _rank_tags,
+    context_weight=_RUN.psq.context_weight,
+    per_phrase_final_k=_RUN.psq.retrieval_per_phrase_final_k,
+    global_k=_RUN.psq.retrieval_global_k,
+)

@@ -1,0 +1,111 @@
+"""A request that is sent twice makes one thing."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from schemas.errors import IdempotencyKeyReusedError
+from store.access.idempotency import Once, RequestKey, once
+from store.database import Connection, Database
+
+KEY = RequestKey(principal="token:7", key="first try", request_hash="a" * 64)
+Make = Callable[[Connection], Awaitable[Mapping[str, Any]]]
+
+
+def another(**changes: str) -> RequestKey:
+    return RequestKey(**{"principal": KEY.principal, "key": KEY.key, "request_hash": KEY.request_hash} | changes)
+
+
+def corpora() -> Make:
+    """Makes a corpus at each call."""
+    names = iter("abcdefgh")
+
+    async def make(connection: Connection) -> Mapping[str, Any]:
+        corpus_id = await connection.fetchval(
+            "INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)"
+            " VALUES ($1, 'huggingface', 'tiny', 2, true, 0, 0) RETURNING id",
+            next(names),
+        )
+        return {"corpus": corpus_id}
+
+    return make
+
+
+async def count(database: Database, table: str) -> int:
+    async with database.connection() as connection:
+        counted: int = await connection.fetchval(f"SELECT count(*) FROM {table}")
+    return counted
+
+
+async def test_the_same_request_makes_nothing_new(database: Database) -> None:
+    make = corpora()
+    async with database.connection() as connection:
+        first = await once(connection, KEY, make)
+        second = await once(connection, KEY, make)
+
+    assert (first.is_new, second) == (True, Once(first.made, False))
+    assert await count(database, "corpus") == 1
+
+
+async def test_another_key_another_sender_and_no_key_make_anew(database: Database) -> None:
+    make = corpora()
+    async with database.connection() as connection:
+        for key in (KEY, another(key="second try"), another(principal="open"), None, None):
+            assert (await once(connection, key, make)).is_new
+
+    assert await count(database, "corpus") == 5
+
+
+async def test_a_key_stands_for_one_request(database: Database) -> None:
+    async with database.connection() as connection:
+        await once(connection, KEY, corpora())
+
+        with pytest.raises(IdempotencyKeyReusedError, match="another request"):
+            await once(connection, another(request_hash="b" * 64), corpora())
+
+
+async def test_the_key_is_free_again_when_nothing_was_made(database: Database) -> None:
+    async def fail(_connection: Connection) -> Mapping[str, Any]:
+        raise ValueError
+
+    async with database.connection() as connection:
+        with pytest.raises(ValueError):
+            await once(connection, KEY, fail)
+
+        assert (await once(connection, KEY, corpora())).is_new
+
+
+async def test_of_requests_at_the_same_time_one_makes_and_the_others_wait_for_it(database: Database) -> None:
+    make = corpora()
+
+    async def ask() -> Once:
+        async with database.connection() as connection:
+            return await once(connection, KEY, make)
+
+    made = await asyncio.gather(*(ask() for _ in range(4)))
+
+    assert sorted(of.is_new for of in made) == [False, False, False, True]
+    assert len({of.made["corpus"] for of in made}) == 1
+
+
+async def test_after_a_day_a_key_is_forgotten_and_may_stand_for_something_else(database: Database) -> None:
+    make = corpora()
+    async with database.connection() as connection:
+        for key in ("a", "b"):
+            await once(connection, another(key=key), make)
+        await connection.execute("UPDATE idempotency_key SET created_at = now() - interval '25 hours'")
+
+        assert (await once(connection, another(key="b", request_hash="b" * 64), make)).is_new
+
+    assert await count(database, "idempotency_key") == 1
+
+
+async def test_the_key_itself_is_kept_nowhere(database: Database) -> None:
+    async with database.connection() as connection:
+        await once(connection, KEY, corpora())
+
+        row = await connection.fetchrow("SELECT * FROM idempotency_key")
+
+    assert KEY.key not in str(dict(row)) + repr(KEY)

@@ -1,0 +1,180 @@
+"""What the search does inside Postgres: BM25 to the last digit, covered by its index; a vector index that finds."""
+
+import json
+from collections import Counter
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schemas.values.queries import Hit
+from store.corpora.chunk_search import BM25, PostgresChunkSearch
+from store.corpora.searchable import withdraw
+from store.corpora.vector_index import build_index, drop_index, find_index
+from store.database import Connection, Database
+from tests.store.small_corpora import SearchableChunk, store_corpus
+
+EAST = np.array([1, 0], dtype=np.float32)
+WORDS = [f"{first}{last}" for first in ("tea", "bri", "sto", "wal", "gin") for last in ("bo", "ka", "lu", "mi", "ra")]
+
+
+def texts(count: int, seed: int = 3) -> list[SearchableChunk]:
+    """Texts of 1 to 60 words; the first words of WORDS are common, the last ones rare."""
+    numbers = np.random.default_rng(seed)
+    odds = 1 / np.arange(1, len(WORDS) + 1)
+    return [
+        SearchableChunk(n, " ".join(numbers.choice(WORDS, size=numbers.integers(1, 61), p=odds / odds.sum())), EAST)
+        for n in range(1, count + 1)
+    ]
+
+
+def bm25(chunks: dict[int, Counter[str]], asked: Counter[str], *, k1: float, b: float) -> dict[int, float]:
+    """The formula, term by term."""
+    lengths = {chunk_id: counts.total() for chunk_id, counts in chunks.items()}
+    mean = sum(lengths.values()) / len(chunks)
+    scores = {}
+    for chunk_id, counts in chunks.items():
+        score = 0.0
+        for term, times in asked.items():
+            holding = sum(term in other for other in chunks.values())
+            idf = log(1 + (len(chunks) - holding + 0.5) / (holding + 0.5))
+            tf = counts[term] / (counts[term] + k1 * (1 - b + b * lengths[chunk_id] / mean))
+            score += times * idf * tf
+        if score:
+            scores[chunk_id] = score
+    return scores
+
+
+async def lexemes(connection: Connection, text: str) -> Counter[str]:
+    statement = "SELECT lexeme, cardinality(positions) AS times FROM unnest(to_tsvector('english', $1))"
+    return Counter({row["lexeme"]: row["times"] for row in await connection.fetch(statement, text)})
+
+
+@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.5, 0.75), (1.2, 0.0)])
+async def test_bm25_is_the_formula_to_the_last_digit(database: Database, k1: float, b: float) -> None:
+    chunks = texts(300)
+    asked = ["teabo ginra", "stolu stolu walmi", "brika " * 3 + "gingin ginmi", "unknown"]
+    async with database.connection() as connection:
+        corpus = await store_corpus(connection, chunks)
+        counted = {chunk.id: await lexemes(connection, chunk.content) for chunk in chunks}
+        wanted = [bm25(counted, await lexemes(connection, text), k1=k1, b=b) for text in asked]
+
+    found = await PostgresChunkSearch(database, k1=k1, b=b).lexical(corpus, asked, limit=1000, scorer="bm25")
+
+    for hits, scores in zip(found, wanted, strict=True):
+        assert {hit.chunk_id: pytest.approx(hit.score, abs=1e-9) for hit in hits} == scores
+        assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+
+
+async def test_a_withdrawn_work_leaves_the_statistics_of_the_others(database: Database) -> None:
+    kept, gone = texts(40), [SearchableChunk(1000 + chunk.id, chunk.content, EAST) for chunk in texts(40, seed=4)]
+    asked = [" ".join(WORDS)]
+    async with database.connection() as connection:
+        alone = await store_corpus(connection, [SearchableChunk(2000 + c.id, c.content, EAST) for c in kept])
+        corpus = await store_corpus(connection, kept, name="both")
+        other = await store_corpus(connection, gone, name="other")
+        await connection.execute("UPDATE works SET corpus_id = $1 WHERE corpus_id = $2", corpus, other)
+        for table in ("chunk_vector", "chunk_term"):
+            await connection.execute(f"UPDATE {table} SET corpus_id = $1 WHERE corpus_id = $2", corpus, other)
+        await connection.execute(
+            "UPDATE corpus AS c SET searchable_chunks = c.searchable_chunks + o.searchable_chunks, "
+            "searchable_terms = c.searchable_terms + o.searchable_terms FROM corpus AS o WHERE c.id = $1 AND o.id = $2",
+            corpus,
+            other,
+        )
+        async with connection.transaction():
+            await withdraw(connection, await connection.fetchval("SELECT work_id FROM chunks WHERE id = 1001"))
+    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
+
+    (expected,) = await search.lexical(alone, asked, limit=100, scorer="bm25")
+    (found,) = await search.lexical(corpus, asked, limit=100, scorer="bm25")
+
+    assert found == [Hit(chunk_id=hit.chunk_id - 2000, score=hit.score) for hit in expected]
+
+
+async def test_bm25_reads_the_postings_from_their_index_alone(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await store_corpus(connection, texts(3000))
+        await connection.execute("VACUUM ANALYZE chunk_term")
+        plan = json.loads(
+            await connection.fetchval(f"EXPLAIN (FORMAT JSON) {BM25}", corpus, ["ginra ginmi"], 10, None, 0.9, 0.4)
+        )
+
+    scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "chunk_term"]
+    assert [(scan["Node Type"], scan["Index Name"]) for scan in scans] == [
+        ("Index Only Scan", "ix_chunk_term_posting")
+    ] * 2
+
+
+@pytest.mark.parametrize("scorer", ["bm25", "websearch", "cover_density"])
+async def test_the_scores_of_chosen_chunks_are_those_of_the_search(database: Database, scorer: str) -> None:
+    async with database.connection() as connection:
+        corpus = await store_corpus(connection, texts(200))
+    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
+    (hits,) = await search.lexical(corpus, ["stolu walmi"], limit=200, scorer=scorer)
+    chosen = {hit.chunk_id: hit.score for hit in hits[1::2]}
+    unmatched = next(number for number in range(1, 201) if number not in {hit.chunk_id for hit in hits})
+
+    scores = await search.lexical_scores(corpus, "stolu walmi", [*chosen, unmatched, 999], scorer=scorer)
+
+    assert scores == chosen
+    assert await search.lexical_scores(corpus, "stolu walmi", [], scorer=scorer) == {}
+
+
+def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [plan, *(node for child in plan.get("Plans", []) for node in nodes(child))]
+
+
+@pytest.mark.parametrize("limit", [19, 100])
+async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Database, limit: int) -> None:
+    numbers = np.random.default_rng(5)
+    centres = numbers.normal(size=(50, 64))
+    rows = (centres[numbers.integers(50, size=4000)] + 0.7 * numbers.normal(size=(4000, 64))).astype(np.float32)
+    queries = (centres[:20] + 0.7 * numbers.normal(size=(20, 64))).astype(np.float32)
+    async with database.connection() as connection:
+        corpus = await store_corpus(connection, [SearchableChunk(n, "tea", row) for n, row in enumerate(rows, start=1)])
+        search = PostgresChunkSearch(database, k1=0.9, b=0.4)
+        exact = await search.dense(corpus, queries, limit=limit)
+
+        built = await build_index(connection, corpus)
+        found = await search.dense(corpus, queries, limit=limit)
+
+        assert built
+        assert await find_index(connection, corpus) == (64, True)
+    common = [
+        len({a.chunk_id for a in left} & {b.chunk_id for b in right}) for left, right in zip(exact, found, strict=True)
+    ]
+    assert sum(common) / (limit * len(queries)) >= 0.99
+    scores = {hit.chunk_id: hit.score for hit in exact[0]}
+    assert all(hit.score == pytest.approx(scores[hit.chunk_id]) for hit in found[0] if hit.chunk_id in scores)
+
+
+async def test_a_vector_index_is_built_once_and_left_out_when_it_broke_off(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await store_corpus(connection, texts(5))
+        assert [await build_index(connection, corpus) for _ in range(2)] == [True, False]
+
+        await connection.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass", f"chunk_vector_hnsw_{corpus}"
+        )
+        assert await find_index(connection, corpus) == (2, False)
+        assert await build_index(connection, corpus)
+
+        await drop_index(connection, corpus)
+        assert await find_index(connection, corpus) == (2, False)
+        assert not await build_index(connection, 404)
+
+
+async def test_the_vector_index_of_one_corpus_serves_no_other(database: Database) -> None:
+    async with database.connection() as connection:
+        first = await store_corpus(connection, texts(5))
+        second = await store_corpus(
+            connection, [SearchableChunk(100, "tea", np.array([1, 0, 0], dtype=np.float32))], name="second"
+        )
+        await build_index(connection, first)
+        await build_index(connection, second)
+    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
+
+    assert [[hit.chunk_id for hit in hits] for hits in await search.dense(first, EAST[None], limit=2)] == [[1, 2]]
+    assert [len(hits) for hits in await search.dense(second, np.ones((1, 3), dtype=np.float32), limit=5)] == [1]

@@ -1,0 +1,88 @@
+"""Corpora: made once, counted, and embedded by one model."""
+
+import numpy as np
+import pytest
+
+from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
+from store.corpora import corpora, works
+from store.corpora.corpora import CorpusContent
+from store.database import Connection, Database
+from store.runs import runs
+from store.runs.runs import NewJob, NewRun
+from tests.store.embedded import embed_and_publish
+from tests.store.kept_works import new_work, small_corpus
+
+
+async def store_batch(connection: Connection, corpus_id: int, chunk_ids: list[int], status: str) -> None:
+    """A job that is about these chunks."""
+    job = NewJob(
+        mode="corpus", subject="1", inputs={"corpus_id": corpus_id, "chunk_ids": chunk_ids}, stages=("embed", "publish")
+    )
+    run = NewRun(kind="index", profile="demo", settings={}, settings_hash="s" * 64, request={}, version="0", jobs=[job])
+    stored = await runs.store(connection, run, always_new=True)
+    await connection.execute("UPDATE job SET status = $2 WHERE run_id = $1", stored.run_id, status)
+
+
+async def test_a_corpus_is_made_once_and_found_by_its_name(database: Database) -> None:
+    async with database.connection() as connection:
+        made = await small_corpus(connection)
+        again = await corpora.make(
+            connection, "small", backend="ollama", model="other", dimension=3, embeds_headings=False
+        )
+
+        assert again == made
+        assert await corpora.find(connection, "none") is None
+        assert await corpora.all_corpora(connection) == [made]
+
+
+async def test_what_is_in_a_corpus_is_counted(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        await works.keep(connection, corpus.id, new_work())
+        first, second = await corpora.waiting(connection, corpus.id)
+        await embed_and_publish(connection, corpus.id, [first], np.ones((1, 2), dtype=np.float32))
+        await store_batch(connection, corpus.id, [first, second], "failed")
+
+        assert await corpora.content(connection, corpus.id) == CorpusContent(
+            works=1, sections=2, searchable=1, waiting=1, failed=1, tables=1, figures=0
+        )
+
+
+@pytest.mark.parametrize(
+    ("status", "is_due"),
+    [("waiting", False), ("running", False), ("paused", False), ("failed", True), ("cancelled", True)],
+)
+async def test_chunks_that_a_job_is_on_its_way_to_are_not_due(database: Database, status: str, is_due: bool) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        await works.keep(connection, corpus.id, new_work())
+        first, second = await corpora.waiting(connection, corpus.id)
+        await store_batch(connection, corpus.id, [first], status)
+        due = await corpora.waiting(connection, corpus.id)
+
+    assert due == ([first, second] if is_due else [second])
+
+
+async def test_all_batches_come_from_the_weights_of_the_first(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        await corpora.pin_model_digest(connection, corpus.id, "a" * 64)
+        await corpora.pin_model_digest(connection, corpus.id, "a" * 64)
+        with pytest.raises(EmbeddingArtifactMismatchError, match="aaaaaaaaaaaa, and this batch by bbbbbbbbbbbb"):
+            await corpora.pin_model_digest(connection, corpus.id, "b" * 64)
+
+        assert (await corpora.corpus(connection, corpus.id)).model_digest == "a" * 64
+
+
+async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        await works.keep(connection, corpus.id, new_work())
+        waiting = await corpora.waiting(connection, corpus.id)
+        await embed_and_publish(connection, corpus.id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
+        await corpora.delete(connection, corpus.id)
+
+        for table in ("works", "chunks", "chunk_vector", "chunk_term"):
+            assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 0
+        with pytest.raises(CorpusMissingError):
+            await corpora.pin_model_digest(connection, corpus.id, "a")

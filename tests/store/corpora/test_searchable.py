@@ -1,0 +1,110 @@
+"""Vectors, postings and counts of a corpus, always together."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from store.corpora.searchable import vectors, withdraw
+from store.database import Connection, Database
+from tests.store.embedded import embed_and_publish
+from tests.store.small_corpora import SearchableChunk, store_corpus, store_waiting
+
+EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
+CHUNKS = [
+    SearchableChunk(1, "Tea and more tea in the teapot", EAST, "Drinks"),
+    SearchableChunk(2, "Bridges of stone", NORTH),
+    SearchableChunk(3, "and of the", NORTH),
+]
+
+
+async def counts(connection: Connection, corpus_id: int) -> tuple[int, int]:
+    statement = "SELECT searchable_chunks, searchable_terms FROM corpus WHERE id = $1"
+    return tuple(await connection.fetchrow(statement, corpus_id))
+
+
+async def postings(connection: Connection) -> list[tuple[Any, ...]]:
+    rows = await connection.fetch("SELECT chunk_id, term, frequency, length FROM chunk_term ORDER BY chunk_id, term")
+    return [tuple(row) for row in rows]
+
+
+async def test_a_searchable_chunk_has_a_vector_postings_and_a_place_in_the_counts(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus_id = await store_corpus(connection, CHUNKS)
+
+        assert await postings(connection) == [
+            (1, "drink", 1, 4),
+            (1, "tea", 2, 4),
+            (1, "teapot", 1, 4),
+            (2, "bridg", 1, 2),
+            (2, "stone", 1, 2),
+        ]
+        assert await counts(connection, corpus_id) == (3, 6)
+        assert await connection.fetchval("SELECT count(*) FROM chunk_vector WHERE corpus_id = $1", corpus_id) == 3
+        assert await connection.fetchval("SELECT array_agg(DISTINCT vector_status) FROM chunks") == ["vec"]
+
+
+async def test_the_same_batch_again_changes_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus_id = await store_corpus(connection, CHUNKS)
+        before = await postings(connection), await counts(connection, corpus_id)
+
+        new = await embed_and_publish(connection, corpus_id, [1, 2], np.stack([NORTH, NORTH]))
+
+        assert new == 0
+        assert (await postings(connection), await counts(connection, corpus_id)) == before
+        vector = await connection.fetchval("SELECT vector FROM chunk_vector WHERE chunk_id = 1")
+        assert vector.to_list() == [1.0, 0.0]
+
+
+async def test_chunks_that_are_gone_or_of_another_corpus_are_passed_over(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus_id = await store_waiting(connection, CHUNKS[:1])
+        await store_waiting(connection, CHUNKS[1:2], name="other")
+
+        new = await embed_and_publish(connection, corpus_id, [1, 2, 99], np.stack([EAST, EAST, EAST]))
+
+        assert new == 1
+        assert await counts(connection, corpus_id) == (1, 4)
+
+
+async def test_a_vector_too_few_is_an_error(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus_id = await store_waiting(connection, CHUNKS)
+
+        with pytest.raises(ValueError, match="3 chunks came with 2 vectors"):
+            await embed_and_publish(connection, corpus_id, [1, 2, 3], np.stack([EAST, NORTH]))
+
+
+async def test_a_withdrawn_work_cannot_be_found_and_does_not_count(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus_id = await store_corpus(connection, CHUNKS)
+        work_id = await connection.fetchval("SELECT id FROM works")
+
+        async with connection.transaction():
+            withdrawn = await withdraw(connection, work_id)
+
+        assert withdrawn == 3
+        assert await counts(connection, corpus_id) == (0, 0)
+        assert await postings(connection) == []
+        assert await connection.fetchval("SELECT array_agg(DISTINCT vector_status) FROM chunks") == ["to_vec"]
+
+
+async def test_a_withdrawn_work_can_be_made_searchable_again(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus_id = await store_corpus(connection, CHUNKS)
+        async with connection.transaction():
+            await withdraw(connection, await connection.fetchval("SELECT id FROM works"))
+
+        await embed_and_publish(connection, corpus_id, [1, 2, 3], np.stack([EAST, NORTH, NORTH]))
+
+        assert await counts(connection, corpus_id) == (3, 6)
+
+
+async def test_vectors_come_by_chunk_and_chunks_without_one_are_absent(database: Database) -> None:
+    async with database.connection() as connection:
+        await store_corpus(connection, CHUNKS)
+
+        found = await vectors(connection, [2, 1, 999])
+
+        assert {chunk_id: vector.tolist() for chunk_id, vector in found.items()} == {1: [1, 0], 2: [0, 1]}

@@ -1,0 +1,153 @@
+"""Works: stored once, replaced whole, and read by the line only while they are what they were."""
+
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+from schemas.errors import DuplicateWorkError, WorkChangedError
+from schemas.statuses import VectorStatus
+from store.corpora import chunks, corpora, works
+from store.corpora.works import ImportOutcome
+from store.database import Connection, Database
+from tests.store.embedded import embed_and_publish
+from tests.store.kept_works import TEA, new_work, small_corpus
+
+OTHER = TEA.replace("Green", "Black")
+
+
+async def embed_all(connection: Connection, corpus_id: int) -> None:
+    waiting = await corpora.waiting(connection, corpus_id)
+    await embed_and_publish(connection, corpus_id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
+
+
+async def counts(connection: Connection, corpus_id: int) -> tuple[int, ...]:
+    """Chunks, vectors and postings of the database, and what the corpus says of itself."""
+    stored = await corpora.corpus(connection, corpus_id)
+    tables = [await connection.fetchval(f"SELECT count(*) FROM {name}") for name in ("chunks", "chunk_vector")]
+    return (*tables, stored.searchable_chunks, stored.searchable_terms)
+
+
+async def test_a_work_is_stored_with_its_chunks_and_their_parents(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        kept = await works.keep(connection, corpus.id, new_work())
+        stored = await chunks.of_work(connection, kept.work_id)
+
+    assert kept.outcome is ImportOutcome.NEW
+    ids = [chunk.id for chunk, _ in stored]
+    assert [(chunk.level, status, chunk.parent_id, chunk.start_line, chunk.end_line) for chunk, status in stored] == [
+        ("H1", VectorStatus.NO_VEC, None, 1, 11),
+        ("H1-chunk", VectorStatus.TO_VEC, ids[0], 3, 3),
+        ("H2", VectorStatus.NO_VEC, ids[0], 5, 11),
+        ("H2-chunk", VectorStatus.TO_VEC, ids[2], 7, 7),
+        ("H2-chunk", VectorStatus.TABLE, ids[2], 9, 11),
+    ]
+    assert [chunk.heading_breadcrumbs for chunk, _ in stored] == ["Tea", "Tea"] + ["Tea > Leaves"] * 3
+
+
+async def test_importing_again_changes_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        first = await works.keep(connection, corpus.id, new_work())
+        await embed_all(connection, corpus.id)
+        before = await counts(connection, corpus.id)
+        again = await works.keep(connection, corpus.id, new_work())
+
+        assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.UNCHANGED)
+        assert await counts(connection, corpus.id) == before
+        assert await corpora.waiting(connection, corpus.id) == []
+
+
+@pytest.mark.parametrize("source_path", ["/works/tea.md", None])
+async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk(
+    database: Database, source_path: str | None
+) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        first = await works.keep(connection, corpus.id, new_work(source_path=source_path))
+        old = {chunk.id for chunk, _ in await chunks.of_work(connection, first.work_id)}
+        await embed_all(connection, corpus.id)
+        again = await works.keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
+        new = {chunk.id for chunk, _ in await chunks.of_work(connection, again.work_id)}
+
+        assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.REPLACED)
+        assert not old & new
+        assert await counts(connection, corpus.id) == (5, 0, 0, 0)
+        assert await connection.fetchval("SELECT count(*) FROM chunk_term") == 0
+        assert set(await corpora.waiting(connection, corpus.id)) < new
+
+
+async def test_a_work_that_says_other_things_about_itself_is_replaced(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        await works.keep(connection, corpus.id, new_work())
+        again = await works.keep(connection, corpus.id, new_work(authors="A. Leaf"))
+        (listed,) = await works.listed(connection, corpus.id)
+
+    assert (again.outcome, listed.authors) == (ImportOutcome.REPLACED, "A. Leaf")
+
+
+async def test_the_same_text_from_elsewhere_is_refused_and_the_work_that_has_it_named(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        first = await works.keep(connection, corpus.id, new_work())
+        with pytest.raises(DuplicateWorkError) as refused:
+            await works.keep(connection, corpus.id, new_work(title="Copy", source_path="/works/copy.md"))
+        other = await small_corpus(connection, "other")
+        kept = await works.keep(connection, other.id, new_work())
+
+    assert (refused.value.work_id, refused.value.title) == (first.work_id, "Tea")
+    assert "Tea" not in str(refused.value)
+    assert kept.outcome is ImportOutcome.NEW
+
+
+async def test_a_work_that_cannot_be_stored_whole_is_not_stored(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        work = new_work()
+        broken = [*work.chunks[:-1], work.chunks[-1].model_copy(update={"content": None})]
+        with pytest.raises(Exception, match="null value"):
+            await works.keep(connection, corpus.id, replace(work, chunks=broken))
+
+        assert await works.listed(connection, corpus.id) == []
+
+
+async def test_lines_are_read_while_the_work_is_what_it_was(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        kept = await works.keep(connection, corpus.id, new_work())
+        expected = (await works.hashes(connection, [kept.work_id]))[kept.work_id]
+
+        assert expected == sha256(TEA.encode()).hexdigest()
+        assert await works.lines(connection, kept.work_id, 5, 7, expected_hash=expected) == "## Leaves\n\nGreen leaves."
+
+
+async def test_a_changed_work_gives_no_lines(database: Database) -> None:
+    """Row B 4 of what users check first: another text, an edited row, and a work that is gone."""
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        kept = await works.keep(connection, corpus.id, new_work())
+        expected = (await works.hashes(connection, [kept.work_id]))[kept.work_id]
+
+        await connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", kept.work_id)
+        with pytest.raises(WorkChangedError):
+            await works.lines(connection, kept.work_id, 1, 1, expected_hash=expected)
+        await works.keep(connection, corpus.id, new_work(OTHER))
+        with pytest.raises(WorkChangedError) as changed:
+            await works.lines(connection, kept.work_id, 1, 1, expected_hash=expected)
+        await connection.execute("DELETE FROM works")
+        with pytest.raises(WorkChangedError):
+            await works.lines(connection, kept.work_id, 1, 1, expected_hash=expected)
+
+    assert str(kept.work_id) in str(changed.value)
+
+
+async def test_a_book_of_many_megabytes_is_stored(database: Database) -> None:
+    words = " ".join(f"word{number:x}" for number in range(250_000))
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        kept = await works.keep(connection, corpus.id, new_work(f"# Long\n\n{words}\n"))
+
+        assert len(await chunks.of_work(connection, kept.work_id)) > 800

@@ -1,0 +1,28 @@
+"""Vectors as a stage `embed` leaves them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from schemas.chains import stages_of
+from stages.ports import Vectors
+from store.corpora.searchable import make_searchable
+from store.database import Connection
+from store.runs import runs, stages
+from store.runs.runs import NewJob, NewRun
+
+
+async def embedded(connection: Connection, vectors: Vectors) -> int:
+    """The attempt that stored these vectors."""
+    job = NewJob(mode="corpus", subject="1", inputs={}, stages=stages_of("index", "corpus"))
+    run = NewRun(kind="index", profile="demo", settings={}, settings_hash="s", request={}, version="0", jobs=[job])
+    (job_id,) = (await runs.store(connection, run, always_new=True)).job_ids
+    claim = await stages.claim(connection, job_id, "embed", "worker", 60)
+    assert claim is not None
+    await stages.commit(connection, claim, inputs={}, output={}, vectors=np.asarray(vectors, dtype=np.float32))
+    return claim.attempt_id
+
+
+async def embed_and_publish(connection: Connection, corpus_id: int, chunk_ids: Sequence[int], vectors: Vectors) -> int:
+    """Let chunks be found by these vectors, as the stages of a corpus do. How many are new."""
+    return await make_searchable(connection, corpus_id, chunk_ids, await embedded(connection, vectors))

@@ -1,0 +1,199 @@
+"""What is deleted is gone, every text of it, and everything else stays."""
+
+import json
+
+import pytest
+
+from schemas.errors import QueryMissingError, ResultMissingError, StageRunningError
+from schemas.settings.preset import Preset
+from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.values.failures import AttemptError
+from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
+from services.new_runs import store_run
+from services.questions.answers import answer
+from services.questions.ask import ask
+from services.questions.edits import QueryEdit, edit
+from services.questions.lookup import get_query
+from services.questions.steps import Step, take_step
+from services.questions.submission import QueryRequest, plan_queries
+from store.database import Connection, Database
+from store.questions import deletions, presets, queries
+from store.questions.queries import StoredQuery
+from store.runs import attempts, ledger, overviews, stages
+from tests.services.questions.questions import (
+    OUTPUTS,
+    WHOLE,
+    a_question,
+    complete_stages,
+    flaws,
+    request,
+    settings,
+    store_small_corpus,
+)
+
+MARK = "quetzal"
+COLUMNS = """
+SELECT table_name, column_name FROM information_schema.columns
+WHERE table_schema = 'public' AND data_type IN ('text', 'character varying', 'jsonb', 'json', 'ARRAY')
+"""
+
+
+async def marked(connection: Connection) -> list[str]:
+    """The columns of the whole database in which the mark stands."""
+    return [
+        f"{table}.{column}"
+        for table, column in await connection.fetch(COLUMNS)
+        if await connection.fetchval(
+            f'SELECT EXISTS (SELECT FROM "{table}" WHERE "{column}"::text LIKE $1)', f"%{MARK}%"
+        )
+    ]
+
+
+async def counted(connection: Connection, *tables: str) -> list[int]:
+    return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in tables]
+
+
+async def call_a_model(connection: Connection, job_id: int, stage: str, said: str) -> None:
+    """Carry out a stage that asks a model; an equal call is answered from the ledger."""
+    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+    assert claim is not None
+    call = ChatCall(model="m", messages=(Message(role="user", content=said),), timeout_s=1, purpose="expand")
+    key = ledger.call_key(call, "d")
+    kept = await ledger.find(connection, key)
+    if kept is None:
+        reply = ChatReply(text=f"reply to {said}", model="m", digest="d", stop_reason="stop", seconds=0.1)
+        kept = await ledger.keep(connection, key, call, reply)
+    await ledger.use(connection, claim.attempt_id, kept.call_id, "expand", is_reused=False)
+    await stages.commit(connection, claim, inputs={}, output=OUTPUTS["expand"] | {"hyde_answer": said})
+
+
+async def a_marked_question(connection: Connection) -> StoredQuery:
+    """A question that left its mark wherever one can."""
+    reply = json.dumps({"queries": [f"{MARK} feathers"], "hyde_answer": MARK})
+    await store_small_corpus(connection)
+    asked = await ask(
+        connection,
+        request(f"What is a {MARK}?", expansion_reply=reply, response=f"A {MARK} [S1]."),
+        settings(),
+        key=None,
+    )
+    query = await get_query(connection, asked.query_id)
+    await take_step(connection, query, Step.EXPAND, through=Step.ANSWER)
+    await call_a_model(connection, asked.job_id, "expand", f"What is a {MARK}?")
+    await complete_stages(connection, asked.job_id, *WHOLE[1:])
+    await answer(connection, query, f"A {MARK}, said by hand.", key=None)
+    await edit(connection, query, QueryEdit(hyde_answer=f"The {MARK} is a bird."), run=False)
+    await take_step(connection, query, Step.EMBED)
+    claim = await stages.claim(connection, asked.job_id, "embed", "worker", 60)
+    assert claim is not None
+    failure = AttemptError("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
+    await stages.fail(connection, claim, failure, inputs={})
+    await connection.execute("INSERT INTO query_judgement VALUES ($1, $2, 1)", query.id, f"{MARK}.md")
+    return query
+
+
+async def test_no_text_of_a_deleted_question_is_left_anywhere(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_marked_question(connection)
+        assert len(await marked(connection)) >= 8
+
+        await deletions.delete_query(connection, query)
+
+        assert await marked(connection) == []
+        tables = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use", "queries")
+        assert await counted(connection, *tables, "results", "query_judgement") == [0] * 10
+        with pytest.raises(QueryMissingError):
+            await deletions.delete_query(connection, query)
+
+
+async def test_the_runs_that_a_question_moved_away_from_go_with_it(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_marked_question(connection)
+        for name in ("Broad", "Broader"):
+            await presets.create(connection, name, Preset())
+            query = await take_step(connection, query, Step.EXPAND, preset=name)
+            await complete_stages(connection, query.job_id, "expand")
+        assert await counted(connection, "run", "job") == [3, 3]
+
+        await deletions.delete_query(connection, query)
+
+        assert (await marked(connection), await counted(connection, "run", "job")) == ([], [0, 0])
+
+
+async def test_a_call_that_another_job_used_too_stays(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_marked_question(connection)
+        other = await ask(connection, request("What is another?"), settings(), key=None)
+        await call_a_model(connection, other.job_id, "expand", f"What is a {MARK}?")
+
+        await deletions.delete_query(connection, query)
+
+        assert await counted(connection, "llm_call", "llm_call_use", "queries", "run") == [1, 1, 1, 1]
+        await deletions.delete_query(connection, await get_query(connection, other.query_id))
+        assert await counted(connection, "llm_call") == [0]
+
+
+async def test_single_query_of_a_set_can_go_and_the_set_is_asked_whole_again(database: Database) -> None:
+    texts = {"q1": f"What is a {MARK}?", "q2": "What is a bridge?"}
+    asked = QueryRequest(
+        queries=QuerySet(
+            queries=tuple(SubmittedQuery(external_id=name, text=text) for name, text in texts.items()),
+            judgements=(RelevanceJudgement(query_id="q1", document="tea", relevance=1),),
+        ),
+        corpus="small",
+    )
+    async with database.connection() as connection:
+        await store_small_corpus(connection)
+        planned = await plan_queries(connection, asked, settings())
+        stored = await store_run(connection, planned)
+        for job_id in stored.job_ids:
+            await complete_stages(connection, job_id, "expand", "embed")
+        assert (await store_run(connection, planned)).is_new is False
+        query = await queries.of_job(connection, stored.job_ids[0])
+        assert query is not None
+
+        await deletions.delete_query(connection, query)
+
+        assert await marked(connection) == []
+        overview = await overviews.overview(connection, stored.run_id)
+        assert overview is not None and overview.jobs == 1
+        assert (await attempts.audit(connection, stored.run_id)) == (2, [])
+        again = await store_run(connection, planned)
+        assert (again.is_new, len(again.job_ids)) == (True, 2)
+
+
+async def test_a_question_whose_stage_runs_stays(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection)
+        await stages.claim(connection, query.job_id, "expand", "worker", 60)
+
+        with pytest.raises(StageRunningError):
+            await deletions.delete_query(connection, query)
+
+        assert await get_query(connection, query.id) == query
+
+
+async def test_a_worker_that_lost_its_question_stores_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection)
+        lost = await stages.claim(connection, query.job_id, "expand", "worker", 0)
+        assert lost is not None
+        await stages.expire(connection, max_interruptions=3)
+
+        await deletions.delete_query(connection, query)
+
+        assert await stages.commit(connection, lost, inputs={}, output={}) is None
+        assert await stages.claim(connection, query.job_id, "expand", "worker", 60) is None
+
+
+async def test_one_answer_can_go_and_the_others_stay(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:-1])
+        kept, gone = [(await answer(connection, query, text, key=None)).result_id for text in ("One.", "Two.")]
+
+        await deletions.delete_result(connection, query, gone)
+
+        assert [result.id for result in await queries.results(connection, query.id)] == [kept]
+        assert await flaws(connection) == []
+        with pytest.raises(ResultMissingError, match=f"has no answer {gone}"):
+            await deletions.delete_result(connection, query, gone)

@@ -1,0 +1,188 @@
+"""Questions and answers as rows."""
+
+import json
+
+import pytest
+
+from schemas.errors import ResultMissingError
+from schemas.statuses import QueryStatus
+from schemas.values.failures import AttemptError
+from schemas.values.queries import Answer, Origin, Source
+from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from store.database import Connection, Database
+from store.questions import queries
+from store.runs import attempts, edits, job_control, runs, stages
+from store.runs.runs import NewJob, NewRun, StoredRun
+
+CHAIN = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
+SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
+
+ANSWER = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text="By steeping [S9].", cited=(), unknown=("S9",))
+
+
+async def corpus(connection: Connection) -> int:
+    corpus_id: int = await connection.fetchval(
+        "INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms) "
+        "VALUES ('small', 'huggingface', 'tiny', 2, true, 0, 0) RETURNING id"
+    )
+    return corpus_id
+
+
+async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
+    corpus_id = await corpus(connection)
+    asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
+    jobs = [NewJob(mode="answer", subject=query.external_id, inputs={}, stages=CHAIN) for query in asked]
+    run = NewRun(kind="query", profile="demo", settings={}, settings_hash="s" * 64, request={}, version="0", jobs=jobs)
+    stored = await runs.store(connection, run, always_new=True)
+    judgements = [RelevanceJudgement(query_id="q1", document="tea", relevance=2)]
+    await queries.keep(connection, stored.run_id, corpus_id, asked, judgements)
+    return stored, corpus_id
+
+
+async def carry_out(connection: Connection, job_id: int, name: str, **output: object) -> None:
+    claim = await stages.claim(connection, job_id, name, "worker", 60)
+    assert claim is not None, name
+    assert await stages.commit(connection, claim, inputs={}, output=output) is not None
+
+
+async def test_every_job_has_its_question_and_its_judgements(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, corpus_id = await kept(connection, "How is tea made?", "What is a bridge?")
+
+        found = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
+
+        assert [(query.external_id, query.original_query, query.corpus_id) for query in found if query] == [
+            ("q1", "How is tea made?", corpus_id),
+            ("q2", "What is a bridge?", corpus_id),
+        ]
+        first = found[0]
+        assert first is not None and await queries.by_id(connection, first.id) == first
+        assert await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", first.id)
+        assert await queries.by_id(connection, 999) is None
+
+
+@pytest.mark.parametrize(
+    ("done", "status"),
+    [
+        ((), "needs_embeddings"),
+        (("expand",), "needs_embeddings"),
+        (("expand", "embed"), "needs_retrieval"),
+        (("expand", "embed", "retrieve"), "needs_retrieval"),
+        (("expand", "embed", "retrieve", "rerank"), "needs_retrieval"),
+        (("expand", "embed", "retrieve", "rerank", "validate"), "needs_consolidation"),
+        (("expand", "embed", "retrieve", "rerank", "validate", "consolidate"), "ready"),
+    ],
+)
+async def test_the_status_says_what_a_question_needs_next(
+    database: Database, done: tuple[str, ...], status: str
+) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        for stage in done:
+            await carry_out(connection, stored.job_ids[0], stage)
+
+        (line,) = await queries.lines(connection)
+
+        assert line.status == status
+        assert (line.has_retrieved_context, line.has_clean_context) == ("validate" in done, "consolidate" in done)
+        assert await queries.counts(connection) == {status: 1}
+
+
+@pytest.mark.parametrize(("done", "status"), [((), "no_vec"), (("expand",), "to_vec"), (("expand", "embed"), "vec")])
+async def test_the_status_of_its_vectors_is_told_too(database: Database, done: tuple[str, ...], status: str) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        for stage in done:
+            await carry_out(connection, stored.job_ids[0], stage)
+
+        (line,) = await queries.lines(connection)
+
+        assert line.vector_status == status
+
+
+async def test_lines_come_by_pages_and_by_status(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "first", "second", "third", "fourth")
+        for stage in ("expand", "embed"):
+            await carry_out(connection, stored.job_ids[1], stage)
+
+        page = await queries.lines(connection, limit=2)
+        rest = await queries.lines(connection, limit=2, before=page[-1].id)
+        assert [line.original_query for line in (*page, *rest)] == ["fourth", "third", "second", "first"]
+        assert await queries.lines(connection, before=rest[-1].id) == []
+
+        waiting = await queries.lines(connection, statuses=[QueryStatus.NEEDS_EMBEDDINGS], limit=2)
+        assert [line.original_query for line in waiting] == ["fourth", "third"]
+        (found,) = await queries.lines(connection, statuses=[QueryStatus.NEEDS_RETRIEVAL, QueryStatus.READY])
+        assert found.original_query == "second"
+
+        await connection.execute("DELETE FROM queries WHERE original_query = 'third'")
+        assert await queries.lines(connection, limit=2, before=page[-1].id) == rest
+
+
+async def test_a_failed_embedding_shows_as_vec_err_and_goes_away_with_a_retry(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        await carry_out(connection, stored.job_ids[0], "expand")
+        claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
+        assert claim is not None
+        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
+        (line,) = await queries.lines(connection)
+        assert (line.status, line.vector_status) == ("vec_err", "vec_err")
+
+        await job_control.retry(connection, run_id=stored.run_id)
+
+        assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
+
+
+async def test_a_line_counts_entities_and_answers_and_forgets_stale_ones(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        job_id = stored.job_ids[0]
+        await carry_out(connection, job_id, "expand", intent="MECHANISM", entities=["tea", "leaf"])
+        (line,) = await queries.lines(connection)
+        assert (line.intent, line.entities, line.results) == ("MECHANISM", 2, 0)
+
+        await edits.redo(connection, job_id, "expand")
+
+        (line,) = await queries.lines(connection, query_id=line.id)
+        assert (line.intent, line.entities) == (None, 0)
+        assert await attempts.output(connection, job_id, "expand") is None
+
+
+async def test_a_question_has_several_answers_newest_first(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        query = await queries.of_job(connection, stored.job_ids[0])
+        assert query is not None
+        for text in ("By steeping [S1].", "With water [S9]."):
+            answer = ANSWER.model_copy(update={"text": text})
+            await queries.add_result(connection, query.id, answer, [SOURCE], attempt_id=None, preset="Default")
+
+        found = await queries.results(connection, query.id)
+
+        assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
+        assert (found[0].unknown_citations, found[0].preset) == (["S9"], "Default")
+        assert json.loads(json.dumps(found[0].sources)) == [SOURCE.model_dump(mode="json")]
+
+
+async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?", "Why?")
+        query, other = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
+        assert query is not None and other is not None
+        assert await queries.newest_result(connection, query.id) == 0
+        pasted = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=None, preset=None)
+        for stage in CHAIN:
+            await carry_out(connection, query.job_id, stage)
+        attempt_id = await connection.fetchval("SELECT max(id) FROM stage_attempt")
+        made = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=attempt_id, preset=None)
+
+        assert (await queries.result(connection, query.id, pasted)).response_text == ANSWER.text
+        assert await queries.newest_result(connection, query.id) == made
+        assert await queries.made_result(connection, query.id, job_id=query.job_id, after=0) == made
+        assert await queries.made_result(connection, query.id, job_id=query.job_id, after=made) is None
+        assert await queries.made_result(connection, query.id, job_id=other.job_id, after=0) is None
+        assert await queries.total(connection) == 2
+        with pytest.raises(ResultMissingError):
+            await queries.result(connection, other.id, made)

@@ -1,0 +1,65 @@
+"""A question with everything that holds for it now."""
+
+from schemas.values.failures import AttemptError
+from store.database import Database
+from store.questions.query_view import query_view
+from store.runs import edits, stages
+from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOUND, VALIDATED, WHOLE, a_question
+
+BROKEN = AttemptError("schemas.errors.WorkChangedError", "Work 7 changed.", "work_changed", {"words": "private"})
+
+
+async def test_a_new_question_has_nothing_yet(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection)
+
+        view = await query_view(connection, query.id)
+
+    assert view is not None
+    assert (view.corpus, view.preset, view.line.status) == ("small", "Default", "needs_embeddings")
+    assert (view.expansion, view.embedded, view.found, view.retrieved, view.consolidated) == (None,) * 5
+    assert (view.available, view.error) == (0, None)
+
+
+async def test_what_was_stored_is_there_and_what_became_stale_is_not(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        view = await query_view(connection, query.id)
+
+        assert view is not None
+        outputs = (view.expansion, view.embedded, view.found, view.retrieved, view.consolidated)
+        assert outputs == (EXPANSION, EMBEDDED, FOUND, VALIDATED, CONTEXT)
+        assert view.available == len(CONTEXT.groups)
+
+        none_left = CONTEXT.model_copy(update={"groups": ()}).model_dump(mode="json")
+        await edits.set_output(connection, query.job_id, "consolidate", none_left)
+        view = await query_view(connection, query.id)
+
+        assert view is not None
+        assert view.available == len(VALIDATED.chunks)
+
+        await edits.redo(connection, query.job_id, "validate")
+        view = await query_view(connection, query.id)
+
+        assert view is not None
+        assert (view.found, view.retrieved, view.consolidated, view.available) == (FOUND, None, None, 0)
+
+
+async def test_the_error_of_a_failed_job_is_told_without_its_private_details(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand")
+        claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
+        assert claim is not None
+        await stages.fail(connection, claim, BROKEN, inputs={})
+
+        view = await query_view(connection, query.id)
+
+    assert view is not None and view.error is not None
+    assert (view.error.stage, view.error.type, view.error.message) == ("embed", BROKEN.type, BROKEN.message)
+    assert "private" not in repr(view.error)
+
+
+async def test_a_question_that_is_not_there_is_none(database: Database) -> None:
+    async with database.connection() as connection:
+        assert await query_view(connection, 99) is None

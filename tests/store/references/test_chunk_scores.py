@@ -1,0 +1,171 @@
+"""Chunk scores: none are seen until every chunk has its own, and never those of another index."""
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from schemas.errors import EmbeddingArtifactMismatchError, ReferenceIndexMissingError, ReferenceIndexReplacedError
+from schemas.values.artifacts import ChunkScoresMeta
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import ChunkScores
+from stages.texts.hashes import short_hash
+from store.database import Connection, Database
+from store.references import chunk_scores, references
+from store.references.chunk_scores import ChunkIdentity, ChunkScoring
+from store.runs import runs, stages
+from store.runs.runs import NewJob, NewRun
+from store.runs.stages import Claim
+from tests.fakes.references import IndexedChunk
+from tests.store.reference_indexes import store_index
+
+INDEX = 7
+EAST = np.array([1, 0], dtype=np.float32)
+CHUNKS = [IndexedChunk(1, 304, 0, "first", EAST), IndexedChunk(2, 304, 1, "second", EAST)]
+META = ChunkScoresMeta(prompt_hash="p", scorer_model="scorer")
+NO_SCORES = "UPDATE reference_chunk SET scores = NULL"
+
+
+async def submitted(connection: Connection, *chunk_ids: int) -> tuple[int, list[int]]:
+    """An index of two chunks without scores, and a run that scores some of them. The run and its jobs."""
+    if not await references.current(connection):
+        await store_index(connection, INDEX, CHUNKS)
+        await connection.execute(NO_SCORES)
+    jobs = [
+        NewJob(mode="chunk_scores", subject=str(chunk_id), inputs={}, stages=("score", "publish"))
+        for chunk_id in chunk_ids
+    ]
+    run = NewRun(kind="index", profile="demo", settings={}, settings_hash="s" * 64, request={}, version="0", jobs=jobs)
+    stored = await runs.store(connection, run, always_new=True)
+    return stored.run_id, stored.job_ids
+
+
+async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
+    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+    assert claim is not None
+    return claim
+
+
+async def scored(connection: Connection, job_id: int, score: int, *, digest: str = "w") -> Claim:
+    """A job whose chunk has been scored for Sleep; the claim on its `publish`."""
+    output = ChunkScores(
+        model="scorer",
+        model_digest=digest,
+        prompt_hash="p",
+        scores=dict.fromkeys(PHQ8Item) | {PHQ8Item.SLEEP: score},
+    ).model_dump(mode="json")
+    await stages.commit(connection, await claimed(connection, job_id, "score"), inputs={}, output=output)
+    return await claimed(connection, job_id, "publish")
+
+
+async def publish(connection: Connection, run_id: int, claim: Claim) -> list[ChunkScoring]:
+    """Commit a `publish` as its stage does. What became of it."""
+    done: list[ChunkScoring] = []
+
+    async def effect(connection: Connection) -> None:
+        done.append(await chunk_scores.store_when_complete(connection, run_id, INDEX, META))
+
+    await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
+    return done
+
+
+async def sleep_scores(connection: Connection) -> Sequence[int | None]:
+    rows = await connection.fetch("SELECT scores ->> 'PHQ8_Sleep' AS score FROM reference_chunk ORDER BY id")
+    return [None if row["score"] is None else int(row["score"]) for row in rows]
+
+
+async def test_scores_are_seen_when_the_last_chunk_has_its_own_and_not_before(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, jobs = await submitted(connection, 1, 2)
+        first, second = [await scored(connection, job_id, score) for job_id, score in zip(jobs, (3, 0), strict=True)]
+
+        assert await publish(connection, run_id, first) == [ChunkScoring(False, 1)]
+        assert await sleep_scores(connection) == [None, None]
+        assert await publish(connection, run_id, second) == [ChunkScoring(True, 0)]
+
+        assert await sleep_scores(connection) == [3, 0]
+        assert (await references.sidecars(connection, INDEX)).has_scores
+        stored = await connection.fetchval("SELECT scores FROM reference_chunk WHERE id = 1")
+        assert stored == dict.fromkeys((item.evidence_key for item in PHQ8Item), None) | {"PHQ8_Sleep": 3}
+
+
+async def test_who_scored_is_told_with_time_count_and_file(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, jobs = await submitted(connection, 1, 2)
+        before = await chunk_scores.scored_by(connection, INDEX)
+        for claim in [await scored(connection, job_id, 1) for job_id in jobs]:
+            await publish(connection, run_id, claim)
+
+        (index,) = await references.current(connection)
+        assert index.chunk_scores_meta is not None
+        meta = ChunkScoresMeta.from_document(index.chunk_scores_meta)
+        assert meta == META.model_copy(
+            update={"source_embeddings": "small.npz", "total_chunks": 2, "generated_at": meta.generated_at}
+        )
+        assert (meta.generated_at or "").endswith("+00:00")
+        assert await chunk_scores.scored_by(connection, INDEX) != before
+
+
+async def test_jobs_that_end_at_the_same_moment_store_the_scores_once(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, jobs = await submitted(connection, 1, 2)
+        claims = [await scored(connection, job_id, 2) for job_id in jobs]
+
+    async def publish_alone(claim: Claim) -> list[ChunkScoring]:
+        async with database.connection() as connection:
+            return await publish(connection, run_id, claim)
+
+    done = await asyncio.gather(*map(publish_alone, claims))
+
+    assert sorted(done) == [[ChunkScoring(False, 1)], [ChunkScoring(True, 0)]]
+
+
+async def test_a_run_that_left_a_chunk_out_stores_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, (job_id,) = await submitted(connection, 1)
+        claim = await scored(connection, job_id, 1)
+
+        with pytest.raises(EmbeddingArtifactMismatchError, match="scored 1 of 2 chunks"):
+            await publish(connection, run_id, claim)
+
+        assert await sleep_scores(connection) == [None, None]
+
+
+async def test_scores_by_different_weights_are_not_stored(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, jobs = await submitted(connection, 1, 2)
+        await publish(connection, run_id, await scored(connection, jobs[0], 1, digest="old"))
+        last = await scored(connection, jobs[1], 1, digest="new")
+
+        with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights or prompts"):
+            await publish(connection, run_id, last)
+
+        assert await sleep_scores(connection) == [None, None]
+
+
+async def test_an_index_that_was_replaced_meanwhile_gets_no_scores(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, jobs = await submitted(connection, 1, 2)
+        claims = [await scored(connection, job_id, 1) for job_id in jobs]
+        await publish(connection, run_id, claims[0])
+        await connection.execute("UPDATE reference_index SET replaced_at = now()")
+
+        with pytest.raises(ReferenceIndexReplacedError, match="Reference index 7 was replaced"):
+            await publish(connection, run_id, claims[1])
+
+        assert await sleep_scores(connection) == [None, None]
+
+
+async def test_the_text_of_a_chunk_is_given_while_its_index_is_the_current_one(database: Database) -> None:
+    async with database.connection() as connection:
+        await submitted(connection)
+        first, _ = await chunk_scores.chunks(connection, INDEX)
+
+        assert first == ChunkIdentity(1, short_hash("first"))
+        assert await chunk_scores.text_to_score(connection, INDEX, first) == "first"
+        with pytest.raises(ReferenceIndexMissingError):
+            await chunk_scores.text_to_score(connection, INDEX, ChunkIdentity(1, "another"))
+        await connection.execute("UPDATE reference_index SET replaced_at = now()")
+        with pytest.raises(ReferenceIndexReplacedError):
+            await chunk_scores.text_to_score(connection, INDEX, first)

@@ -1,0 +1,231 @@
+"""Indexes that may lack participants: published when every job has come to rest, fuller after a retry."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.statuses import JobStatus
+from schemas.values.failures import AttemptError
+from store.database import Connection, Database
+from store.references import index_runs, references
+from store.references.index_runs import Published
+from store.references.references import StoredIndex
+from store.runs import job_control, overviews, runs, stages
+from store.runs.overviews import RunOverview
+from store.runs.stages import Claim
+from store.views.run_state import run_state
+from tests.store.reference_indexes import PLAN, index_run
+
+CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
+VECTORS = np.eye(2, dtype=np.float32)
+NAN = AttemptError("schemas.errors.EmbeddingValidationError", "it is NaN", "embedding_nan", {})
+
+
+async def planned(connection: Connection, *participants: int, may_be_partial: bool = True) -> tuple[int, list[int]]:
+    """A stored index run and its jobs."""
+    stored = await runs.store(connection, index_run(*participants), always_new=True)
+    await references.plan(connection, stored.run_id, PLAN)
+    if may_be_partial:
+        await index_runs.allow_partial(connection, stored.run_id)
+    return stored.run_id, stored.job_ids
+
+
+async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
+    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+    assert claim is not None
+    return claim
+
+
+async def publish(connection: Connection, run_id: int, job_id: int) -> Published:
+    """Do a job's `publish` as its stage does."""
+    done: list[Published] = []
+
+    async def effect(connection: Connection) -> None:
+        done.append(await index_runs.publish_when_complete(connection, run_id))
+
+    await stages.commit(connection, await claimed(connection, job_id, "publish"), inputs={}, output={}, effect=effect)
+    return done[0]
+
+
+async def succeed(connection: Connection, run_id: int, job_id: int, *, digest: str = "w") -> Published:
+    """Take a job through all of its stages."""
+    claim = await claimed(connection, job_id, "chunk")
+    await stages.commit(connection, claim, inputs={}, output=CHUNKS)
+    return await embed_and_publish(connection, run_id, job_id, digest=digest)
+
+
+async def embed_and_publish(connection: Connection, run_id: int, job_id: int, *, digest: str = "w") -> Published:
+    output = {"model": "tiny", "model_digest": digest}
+    claim = await claimed(connection, job_id, "embed")
+    await stages.commit(connection, claim, inputs={}, output=output, vectors=VECTORS)
+    return await publish(connection, run_id, job_id)
+
+
+async def fail(connection: Connection, job_id: int) -> None:
+    """Let a job fail when its two windows are embedded."""
+    claim = await claimed(connection, job_id, "chunk")
+    await stages.commit(connection, claim, inputs={}, output=CHUNKS)
+    await stages.fail(connection, await claimed(connection, job_id, "embed"), NAN, inputs={})
+
+
+async def the_index(connection: Connection) -> StoredIndex:
+    (index,) = await references.current(connection)
+    return index
+
+
+async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, (bad, good, other) = await planned(connection, 304, 313, 321)
+        await fail(connection, bad)
+        assert await succeed(connection, run_id, good) == Published(False, 2)
+        assert await references.current(connection) == []
+
+        assert await succeed(connection, run_id, other) == Published(True, 1)
+
+        index = await the_index(connection)
+        assert (index.participants, index.chunks) == (2, 4)
+        assert index.partial == {
+            "output_npz": "small.npz",
+            "skipped_participants": [304],
+            "skipped_participant_count": 1,
+            "skipped_chunks": 2,
+            "chunk_skip_reason_counts": {"embedding_nan": 2},
+        }
+        assert [person.participant_id for person in await references.content(connection, index.id)] == [313, 321]
+        assert not await index_runs.is_publication_due(connection, run_id)
+
+
+async def test_when_the_last_job_fails_another_does_its_publish_again(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, (good, bad) = await planned(connection, 304, 313)
+        await succeed(connection, run_id, good)
+        assert not await index_runs.is_publication_due(connection, run_id)
+        assert await index_runs.publish_again(connection) == []
+        await fail(connection, bad)
+        assert await index_runs.is_publication_due(connection, run_id)
+        assert await references.current(connection) == []
+
+        assert await index_runs.publish_again(connection) == [good]
+        assert await index_runs.publish_again(connection) == []
+        assert await stages.overdue(connection, grace_s=60, empty_queues=[], covered_queues=[]) == [good]
+        assert await publish(connection, run_id, good) == Published(True, 1)
+
+        index = await the_index(connection)
+        assert (index.participants, (index.partial or {})["skipped_participants"]) == (1, [313])
+        assert not await index_runs.is_publication_due(connection, run_id)
+
+
+async def test_without_permission_nothing_is_due(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=False)
+        await fail(connection, bad)
+        assert await succeed(connection, run_id, good) == Published(False, 1)
+
+        assert not await index_runs.is_publication_due(connection, run_id)
+        assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
+
+        await index_runs.allow_partial(connection, run_id)
+        assert await index_runs.publish_again(connection) == [good]
+
+
+async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_those_who_search_it(
+    database: Database,
+) -> None:
+    async with database.connection() as connection:
+        run_id, (good, bad, worse) = await planned(connection, 304, 313, 321)
+        await fail(connection, bad)
+        await fail(connection, worse)
+        await succeed(connection, run_id, good)
+        partial = await the_index(connection)
+        await job_control.retry(connection, run_id=run_id)
+
+        await embed_and_publish(connection, run_id, bad)
+        assert (await the_index(connection)).id == partial.id
+        await stages.fail(connection, await claimed(connection, worse, "embed"), NAN, inputs={})
+        (again,) = await index_runs.publish_again(connection)
+        await publish(connection, run_id, again)
+
+        fuller = await the_index(connection)
+        assert (fuller.participants, (fuller.partial or {})["skipped_participants"]) == (2, [321])
+        await job_control.retry(connection, run_id=run_id)
+        assert await embed_and_publish(connection, run_id, worse) == Published(True, 0)
+        whole = await the_index(connection)
+        assert (whole.participants, whole.partial, whole.run_id) == (3, None, run_id)
+        kept = await references.content(connection, partial.id)
+        assert [person.participant_id for person in kept] == [304]
+
+
+async def test_a_run_that_somebody_cancelled_publishes_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, (good, bad, cancelled) = await planned(connection, 304, 313, 321)
+        await succeed(connection, run_id, good)
+        await fail(connection, bad)
+        await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=cancelled)
+
+        assert not await index_runs.is_publication_due(connection, run_id)
+        assert await index_runs.publish_again(connection) == []
+
+
+async def test_a_run_whose_every_job_fails_publishes_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, (bad,) = await planned(connection, 304)
+        await fail(connection, bad)
+
+        assert not await index_runs.is_publication_due(connection, run_id)
+
+
+async def test_a_publish_that_fails_waits_for_a_person(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, (good, other, bad) = await planned(connection, 304, 313, 321)
+        await succeed(connection, run_id, good, digest="old")
+        await succeed(connection, run_id, other, digest="new")
+        await fail(connection, bad)
+        assert await index_runs.publish_again(connection) == [good]
+        claim = await claimed(connection, good, "publish")
+
+        async def effect(connection: Connection) -> None:
+            await index_runs.publish_when_complete(connection, run_id)
+
+        with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights"):
+            await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
+        await stages.fail(connection, claim, NAN, inputs={})
+
+        assert not await index_runs.is_publication_due(connection, run_id)
+        assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
+
+
+async def test_of_reapers_at_the_same_moment_one_starts_the_publication(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, (good, bad) = await planned(connection, 304, 313)
+        await succeed(connection, run_id, good)
+        await fail(connection, bad)
+
+    async def reap() -> list[int]:
+        async with database.connection() as connection:
+            return await index_runs.publish_again(connection)
+
+    assert sorted(await asyncio.gather(*(reap() for _ in range(4)))) == [[], [], [], [good]]
+
+
+async def test_a_run_that_is_only_to_be_published_rests_at_no_moment(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever watches reads jobs and publication together: a reaper may come between two statements."""
+    async with database.connection() as connection, database.connection() as reaper:
+        run_id, (good, bad) = await planned(connection, 304, 313)
+        await succeed(connection, run_id, good)
+        await fail(connection, bad)
+        overview = overviews.overview
+
+        async def overtaken(connection: Connection, run_id: int) -> RunOverview | None:
+            found = await overview(connection, run_id)
+            assert await index_runs.publish_again(reaper) == [good]
+            return found
+
+        monkeypatch.setattr(overviews, "overview", overtaken)
+        state = await run_state(connection, run_id)
+
+    assert state is not None
+    assert (state.states, state.is_idle) == ({JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}, False)

@@ -1,0 +1,174 @@
+"""Reference indexes: invisible until whole, published once, searched in one statement."""
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.values.failures import AttemptError
+from schemas.values.phq8 import PHQ8Item
+from store.database import Connection, Database
+from store.references import index_runs, references
+from store.references.index_runs import Published
+from store.references.references import PostgresReferenceSearch
+from store.runs import job_control, runs, stages
+from store.runs.stages import Claim
+from tests.fakes.references import IndexedChunk
+from tests.store.reference_indexes import PLAN, index_run, store_index
+
+EAST = np.array([1, 0], dtype=np.float32)
+CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
+VECTORS = np.eye(2, dtype=np.float32)
+BOOM = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
+
+
+async def planned(connection: Connection, *participants: int) -> tuple[int, list[int]]:
+    """A stored index run and its jobs."""
+    stored = await runs.store(connection, index_run(*participants), always_new=True)
+    await references.plan(connection, stored.run_id, PLAN)
+    return stored.run_id, stored.job_ids
+
+
+async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
+    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+    assert claim is not None
+    return claim
+
+
+async def embedded(connection: Connection, job_id: int, *, digest: str = "w") -> Claim:
+    """A job whose windows are embedded; the claim on its `publish`."""
+    await stages.commit(connection, await claimed(connection, job_id, "chunk"), inputs={}, output=CHUNKS)
+    output = {"model": "tiny", "model_digest": digest}
+    await stages.commit(
+        connection, await claimed(connection, job_id, "embed"), inputs={}, output=output, vectors=VECTORS
+    )
+    return await claimed(connection, job_id, "publish")
+
+
+async def publish(connection: Connection, run_id: int, claim: Claim) -> list[Published]:
+    """Commit a `publish` as its stage does. What became of it."""
+    done: list[Published] = []
+
+    async def effect(connection: Connection) -> None:
+        done.append(await index_runs.publish_when_complete(connection, run_id))
+
+    await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
+    return done
+
+
+async def test_an_index_is_listed_when_its_last_participant_is_done_and_not_before(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, jobs = await planned(connection, 304, 313)
+        first, second = [await embedded(connection, job_id) for job_id in jobs]
+
+        assert await publish(connection, run_id, first) == [Published(False, 1)]
+        assert await references.current(connection) == []
+        assert await publish(connection, run_id, second) == [Published(True, 0)]
+
+        (index,) = await references.current(connection)
+        assert (index.run_id, index.participants, index.chunks, index.model_digest) == (run_id, 2, 4, "w")
+
+
+async def test_jobs_that_end_at_the_same_moment_publish_exactly_once(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, jobs = await planned(connection, 304, 313, 321, 330)
+        claims = [await embedded(connection, job_id) for job_id in jobs]
+
+    async def publish_alone(claim: Claim) -> list[Published]:
+        async with database.connection() as connection:
+            return await publish(connection, run_id, claim)
+
+    done = await asyncio.gather(*map(publish_alone, claims))
+
+    assert sorted(done) == [[Published(False, 1)], [Published(False, 2)], [Published(False, 3)], [Published(True, 0)]]
+    async with database.connection() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM reference_chunk") == 8
+        assert await connection.fetchval("SELECT count(*) FROM reference_vector") == 8
+
+
+async def test_while_a_participant_fails_the_older_index_stays(database: Database) -> None:
+    async with database.connection() as connection:
+        old_run, (old_job,) = await planned(connection, 304)
+        await publish(connection, old_run, await embedded(connection, old_job))
+        new_run, (good, bad) = await planned(connection, 304, 313)
+        await publish(connection, new_run, await embedded(connection, good))
+        await stages.fail(connection, await claimed(connection, bad, "chunk"), BOOM, inputs={})
+
+        assert [index.run_id for index in await references.current(connection)] == [old_run]
+        await job_control.retry(connection, run_id=new_run)
+        await publish(connection, new_run, await embedded(connection, bad))
+
+        assert [index.run_id for index in await references.current(connection)] == [new_run]
+        old = await index_runs.by_run(connection, old_run)
+        assert old is not None
+        assert old.replaced_at is not None
+
+
+async def test_windows_embedded_by_different_weights_are_not_published(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, (one, other) = await planned(connection, 304, 313)
+        await publish(connection, run_id, await embedded(connection, one, digest="old weights"))
+        last = await embedded(connection, other, digest="new weights")
+
+        with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights"):
+            await publish(connection, run_id, last)
+
+        assert await references.current(connection) == []
+        assert await connection.fetchval("SELECT count(*) FROM reference_chunk") == 0
+
+
+async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id, (job_id,) = await planned(connection, 313)
+        await publish(connection, run_id, await embedded(connection, job_id))
+        index = await index_runs.by_run(connection, run_id)
+    assert index is not None
+
+    (found,) = await PostgresReferenceSearch(database).nearest(
+        index.id, [(PHQ8Item.SLEEP, EAST)], limit=5, exclude_participant=0
+    )
+
+    assert [(reference.ordinal, reference.similarity, reference.score) for reference in found] == [
+        (0, 1.0, 1),
+        (1, 0.5, 1),
+    ]
+    async with database.connection() as connection:
+        texts = await references.chunk_texts(connection, [reference.chunk_id for reference in found])
+    assert list(texts.values()) == ["first window", "second window"]
+
+
+@pytest.fixture
+async def statements(database: Database) -> list[str]:
+    """Every statement that reaches the database from now on, one connection at a time."""
+    seen: list[str] = []
+    async with database.connection() as connection:
+        connection.add_query_logger(lambda statement: seen.append(statement.query))
+    return seen
+
+
+async def test_all_items_are_searched_in_one_statement(database: Database, statements: list[str]) -> None:
+    async with database.connection() as connection:
+        await store_index(connection, 7, [IndexedChunk(1, 304, 0, "window", EAST)])
+    search = PostgresReferenceSearch(database)
+
+    async def sent_for(items: Sequence[PHQ8Item]) -> list[str]:
+        statements.clear()
+        await search.nearest(7, [(item, EAST) for item in items], limit=5, exclude_participant=0)
+        return list(statements)
+
+    await sent_for([PHQ8Item.SLEEP])  # The first time, the driver looks up the types.
+    sent = await sent_for(list(PHQ8Item))
+    assert sent == await sent_for([PHQ8Item.SLEEP])
+    assert sum("reference_vector" in statement for statement in sent) == 1
+
+
+async def test_no_query_sends_no_statement(database: Database, statements: Sequence[str]) -> None:
+    assert await PostgresReferenceSearch(database).nearest(7, [], limit=5, exclude_participant=0) == []
+    assert statements == []
+
+
+async def test_an_index_that_is_not_stored_is_named(database: Database) -> None:
+    with pytest.raises(EmbeddingArtifactMismatchError, match="Reference index 999 is not stored"):
+        await PostgresReferenceSearch(database).nearest(999, [(PHQ8Item.SLEEP, EAST)], limit=1, exclude_participant=316)

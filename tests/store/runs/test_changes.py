@@ -1,0 +1,178 @@
+"""Whoever waits is woken by what others commit."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import asyncpg
+import pytest
+
+from schemas.statuses import JobStatus
+from store.database import Connection, Database
+from store.runs import job_control, stages
+from store.runs.changes import CHANNEL, Change, Changes, Subscription
+from store.runs.runs import StoredRun
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+
+SOON_S = 20.0
+"""Far longer than anything here takes."""
+
+END = '{"run": 0, "job": null}'
+LAST_WORD = f"NOTIFY {CHANNEL}, '{END}'"
+
+
+@pytest.fixture
+async def changes(database_url: str) -> AsyncIterator[Changes]:
+    made = Changes(database_url)
+    yield made
+    await made.close()
+
+
+async def listening(subscription: Subscription) -> None:
+    """Wait for the word that comes when the connection is made."""
+    assert await subscription.next(SOON_S) == Change(frozenset(), True)
+
+
+async def claim(connection: Connection, job_id: int) -> stages.Claim:
+    claimed = await stages.claim(connection, job_id, "extract", "worker", 60)
+    assert claimed is not None
+    return claimed
+
+
+async def test_a_claim_a_commit_and_a_pause_are_told(database: Database, changes: Changes, store_run: StoreRun) -> None:
+    stored = await store_run()
+    this_run = Change(frozenset({stored.run_id}), False)
+    async with changes.subscribe() as subscription, database.connection() as connection:
+        await listening(subscription)
+
+        held = await claim(connection, stored.job_ids[0])
+        assert await subscription.next(SOON_S) == this_run
+        await stages.commit(connection, held, inputs={}, output={"quote": "up at three"})
+        assert await subscription.next(SOON_S) == this_run
+        await job_control.hold(connection, JobStatus.PAUSED, "later", job_id=stored.job_ids[0])
+        assert await subscription.next(SOON_S) == this_run
+        await store_run()
+        assert await subscription.next(SOON_S) == Change(frozenset({stored.run_id + 1}), False)
+
+
+async def test_a_renewed_lease_is_not_worth_telling(database: Database, changes: Changes, store_run: StoreRun) -> None:
+    stored = await store_run()
+    async with changes.subscribe() as subscription, database.connection() as connection:
+        held = await claim(connection, stored.job_ids[0])
+        await listening(subscription)
+        await stages.renew(connection, "worker", [held], 60)
+        await stages.commit(connection, held, inputs={}, output={})
+
+        assert await subscription.next(SOON_S) == Change(frozenset({stored.run_id}), False)
+        assert await subscription.next(0) is None
+
+
+async def test_a_run_and_a_job_can_be_waited_for_alone(
+    database: Database, changes: Changes, store_run: StoreRun
+) -> None:
+    first, second = await store_run("316", "319"), await store_run()
+    async with (
+        changes.subscribe(run_id=first.run_id) as run,
+        changes.subscribe(job_id=first.job_ids[1]) as job,
+        changes.subscribe() as everything,
+        database.connection() as connection,
+    ):
+        for subscription in (run, job, everything):
+            await listening(subscription)
+
+        await claim(connection, second.job_ids[0])
+        assert await everything.next(SOON_S) == Change(frozenset({second.run_id}), False)
+        await claim(connection, first.job_ids[0])
+        assert await run.next(SOON_S) == Change(frozenset({first.run_id}), False)
+        await claim(connection, first.job_ids[1])
+        assert await job.next(SOON_S) == Change(frozenset({first.run_id}), False)
+
+        assert [await run.next(SOON_S), await run.next(0)] == [Change(frozenset({first.run_id}), False), None]
+        assert [await everything.next(SOON_S), await everything.next(0)] == [
+            Change(frozenset({first.run_id}), False),
+            None,
+        ]
+
+
+async def test_many_changes_become_one_for_a_slow_subscriber(
+    database: Database, changes: Changes, store_run: StoreRun
+) -> None:
+    stored = [await store_run() for _ in range(3)]
+    async with changes.subscribe() as slow, changes.subscribe(run_id=stored[-1].run_id) as last:
+        await listening(slow)
+        await listening(last)
+        async with database.connection() as connection:
+            for one in stored:
+                held = await claim(connection, one.job_ids[0])
+                await stages.commit(connection, held, inputs={}, output={})
+        await last.next(SOON_S)
+
+        assert await slow.next(SOON_S) == Change(frozenset(one.run_id for one in stored), False)
+
+
+async def test_a_lost_connection_is_made_again_and_everybody_is_woken(
+    database: Database, changes: Changes, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    async with changes.subscribe() as subscription, database.connection() as connection:
+        await listening(subscription)
+        await connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'ragq changes' AND datname = current_database()"
+        )
+
+        await listening(subscription)
+        await claim(connection, stored.job_ids[0])
+        assert await subscription.next(SOON_S) == Change(frozenset({stored.run_id}), False)
+
+
+async def test_a_database_that_is_away_is_tried_again(database_url: str) -> None:
+    nowhere = Changes(database_url.rsplit("/", 1)[0] + "/nowhere")
+    async with nowhere.subscribe() as subscription:
+        assert await subscription.next(0.2) is None
+    await nowhere.close()
+
+
+async def test_a_notification_holds_ids_alone(
+    database_url: str, database: Database, changes: Changes, store_run: StoreRun
+) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    connection = await asyncpg.connect(database_url)
+    await connection.add_listener(CHANNEL, lambda *event: heard.put_nowait(event[3]))
+    async with changes.subscribe() as subscription, database.connection() as other:
+        await listening(subscription)
+        stored = await store_run("316", "319", "330")
+        await job_control.hold(other, JobStatus.CANCELLED, "told by nobody", run_id=stored.run_id)
+        await other.execute(LAST_WORD)
+        payloads = []
+        while (payload := await heard.get()) != END:
+            payloads.append(payload)
+    await connection.close()
+
+    of_run = f'{{"run" : {stored.run_id}, "job" : '
+    assert payloads[0] == f"{of_run}null}}"
+    assert sorted(payloads[1:]) == [f"{of_run}{job_id}}}" for job_id in stored.job_ids]
+
+
+async def test_nobody_is_notified_while_nobody_listens(database_url: str, store_run: StoreRun) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    connection = await asyncpg.connect(database_url)
+    await connection.add_listener(CHANNEL, lambda *event: heard.put_nowait(event[3]))
+
+    await store_run()
+    await connection.execute(LAST_WORD)
+
+    assert await heard.get() == END
+    await connection.close()
+
+
+async def test_one_connection_serves_all_subscriptions(database: Database, changes: Changes) -> None:
+    async with changes.subscribe() as first, changes.subscribe() as second:
+        await listening(first)
+        await listening(second)
+        async with database.connection() as connection:
+            counted = await connection.fetchval(
+                "SELECT count(*) FROM pg_stat_activity "
+                "WHERE application_name = 'ragq changes' AND datname = current_database()"
+            )
+    assert counted == 1

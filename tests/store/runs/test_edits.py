@@ -1,0 +1,254 @@
+"""A job changed by hand: what was computed from the old state comes again, and nothing is erased."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from schemas.errors import Refused, StageRunningError
+from schemas.statuses import JobStatus
+from store.database import Connection, Database
+from store.runs import attempts, edits, job_control, jobs, pending_chains, stages
+from store.runs.runs import StoredRun
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+
+
+async def carry_out(connection: Connection, job_id: int, *names: str) -> None:
+    for name in names:
+        claim = await stages.claim(connection, job_id, name, "worker", 60)
+        assert claim is not None, name
+        assert await stages.commit(connection, claim, inputs={}, output={"by": name}) is not None
+
+
+async def outputs(connection: Connection, job_id: int, *names: str) -> list[object]:
+    found = [await attempts.output(connection, job_id, name) for name in names]
+    return [None if output is None else output.value for output in found]
+
+
+async def status(connection: Connection, job_id: int) -> str:
+    job = await jobs.job(connection, job_id)
+    assert job is not None
+    return job.status
+
+
+async def test_a_given_output_takes_the_place_of_the_computed_one_and_later_stages_come_again(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract", "embed", "score"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await carry_out(connection, job_id, "extract", "embed", "score")
+        assert await status(connection, job_id) == JobStatus.SUCCEEDED
+
+        await edits.set_output(connection, job_id, "extract", {"by": "me"})
+
+        assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "me"}, None, None]
+        assert await status(connection, job_id) == JobStatus.WAITING
+        (chain,) = await pending_chains.pending_chains(connection, [job_id])
+        assert [stage.stage for stage in chain.stages] == ["embed", "score"]
+        await carry_out(connection, job_id, "embed", "score")
+        assert await status(connection, job_id) == JobStatus.SUCCEEDED
+        assert len(await attempts.history(connection, job_id, "extract")) == 2
+        assert (await attempts.audit(connection, stored.run_id)).flaws == []
+
+
+async def test_an_edit_with_a_note_pauses_the_job_until_it_is_resumed(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run(stages=("extract", "embed"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await carry_out(connection, job_id, "extract", "embed")
+
+        await edits.set_output(connection, job_id, "extract", {"by": "me"}, pause_note="edited")
+
+        assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
+        assert await job_control.resume(connection, job_id=job_id) == [job_id]
+        await carry_out(connection, job_id, "embed")
+
+
+async def test_giving_the_last_output_ends_the_job(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run(stages=("extract",))
+    async with database.connection() as connection:
+        await edits.set_output(connection, stored.job_ids[0], "extract", {"by": "me"})
+
+        assert await status(connection, stored.job_ids[0]) == JobStatus.SUCCEEDED
+
+
+async def test_a_stage_can_be_done_again(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run(stages=("extract", "embed"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await carry_out(connection, job_id, "extract", "embed")
+
+        await edits.redo(connection, job_id, "embed")
+
+        assert await outputs(connection, job_id, "extract", "embed") == [{"by": "extract"}, None]
+        await carry_out(connection, job_id, "embed")
+        assert [attempt.number for attempt in await attempts.history(connection, job_id, "embed")] == [1, 2]
+        with pytest.raises(Refused, match="has no stage 'dance'"):
+            await edits.redo(connection, job_id, "dance")
+
+
+async def test_a_running_stage_an_unknown_one_and_one_that_is_not_reached_are_refused(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract", "embed"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        with pytest.raises(Refused, match=r"'extract' of job .* comes before 'embed'"):
+            await edits.redo(connection, job_id, "embed")
+        assert await stages.claim(connection, job_id, "extract", "worker", 60) is not None
+        for change in (
+            edits.set_output(connection, job_id, "extract", {}),
+            edits.redo(connection, job_id, "extract"),
+            edits.append_stages(connection, job_id, ("extract", "embed", "score")),
+            edits.truncate_after(connection, job_id, "extract"),
+        ):
+            with pytest.raises(StageRunningError, match="'extract' of job j1 is running"):
+                await change
+
+
+async def test_a_chain_that_ended_early_goes_on_with_the_stages_it_lacked(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract",))
+    job_id = stored.job_ids[0]
+    whole = ("extract", "embed", "score")
+    async with database.connection() as connection:
+        await carry_out(connection, job_id, "extract")
+
+        assert await edits.append_stages(connection, job_id, whole) == ["embed", "score"]
+        assert await edits.append_stages(connection, job_id, whole) == []
+
+        await carry_out(connection, job_id, "embed", "score")
+        assert await status(connection, job_id) == JobStatus.SUCCEEDED
+
+
+async def test_a_chain_that_has_not_ended_takes_new_stages_behind_its_last_one(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract",))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        assert await edits.append_stages(connection, job_id, ("extract", "embed")) == ["embed"]
+
+        assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
+        await carry_out(connection, job_id, "extract", "embed")
+
+
+async def test_a_chain_can_end_after_any_of_its_stages_and_what_came_behind_it_stays_as_history(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract", "embed", "score"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await carry_out(connection, job_id, "extract", "embed", "score")
+
+        await edits.truncate_after(connection, job_id, "extract")
+
+        assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
+        assert await status(connection, job_id) == JobStatus.SUCCEEDED
+        assert await pending_chains.pending_chains(connection, [job_id]) == []
+        assert [attempt.stage for attempt in await attempts.history(connection, job_id)] == [
+            "extract",
+            "embed",
+            "score",
+        ]
+        assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
+        with pytest.raises(Refused, match="has no stage 'embed'"):
+            await edits.truncate_after(connection, job_id, "embed")
+
+
+async def test_a_chain_that_ends_earlier_still_has_to_get_there(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run(stages=("extract", "embed", "score"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await carry_out(connection, job_id, "extract")
+
+        await edits.truncate_after(connection, job_id, "embed")
+
+        assert await status(connection, job_id) == JobStatus.RUNNING
+        await carry_out(connection, job_id, "embed")
+        assert await status(connection, job_id) == JobStatus.SUCCEEDED
+
+
+async def test_a_stage_that_was_taken_away_comes_back_with_its_numbers_and_above_all_its_fences(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract", "embed"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await carry_out(connection, job_id, "extract")
+        lost = await stages.claim(connection, job_id, "embed", "worker", 0)
+        assert lost is not None
+        assert await stages.expire(connection, max_interruptions=3)
+        await edits.truncate_after(connection, job_id, "extract")
+
+        assert await edits.append_stages(connection, job_id, ("extract", "embed")) == ["embed"]
+
+        again = await stages.claim(connection, job_id, "embed", "worker", 60)
+        assert again is not None and (again.attempt, again.fence > lost.fence) == (2, True)
+        assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
+        assert await stages.commit(connection, again, inputs={}, output={"by": "again"}) is not None
+        assert await outputs(connection, job_id, "embed") == [{"by": "again"}]
+        assert (await attempts.audit(connection, stored.run_id)).flaws == []
+
+
+async def test_what_another_job_stored_is_carried_over_with_its_vectors(
+    database: Database, store_run: StoreRun
+) -> None:
+    old, new = await store_run(), await store_run()
+    vectors = np.array([[1, 0], [0, 1]], dtype=np.float32)
+    async with database.connection() as connection:
+        claim = await stages.claim(connection, old.job_ids[0], "extract", "worker", 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={}, output={"by": "old"}, vectors=vectors)
+
+        await edits.carry_over(connection, claim.attempt_id, new.job_ids[0])
+
+        copy = await attempts.output(connection, new.job_ids[0], "extract")
+        assert copy is not None and copy.value == {"by": "old"}
+        assert (await attempts.vectors(connection, copy.attempt_id)).tolist() == vectors.tolist()
+        (attempt,) = await attempts.history(connection, new.job_ids[0])
+        assert attempt.inputs == {"by": "manual", "from": {"job": old.job_ids[0], "attempt": 1}}
+        assert (await attempts.audit(connection, new.run_id)).flaws == []
+
+
+async def test_two_who_make_a_chain_longer_at_once_take_turns(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run(stages=("extract",))
+
+    async def lengthen() -> list[str]:
+        async with database.connection() as connection:
+            return await edits.append_stages(connection, stored.job_ids[0], ("extract", "embed"))
+
+    assert sorted(await asyncio.gather(*(lengthen() for _ in range(4)))) == [[], [], [], ["embed"]]
+
+
+async def test_editors_and_workers_never_wait_for_each_other_in_a_circle(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract", "embed", "score"))
+    job_id = stored.job_ids[0]
+
+    async def work() -> None:
+        for _ in range(30):
+            async with database.connection() as connection:
+                for stage in ("extract", "embed", "score"):
+                    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+                    if claim is not None:
+                        await stages.commit(connection, claim, inputs={}, output={})
+
+    async def edit() -> None:
+        for _ in range(30):
+            async with database.connection() as connection:
+                with suppress(Refused):
+                    await edits.truncate_after(connection, job_id, "embed")
+                    await edits.append_stages(connection, job_id, ("extract", "embed", "score"))
+                    await edits.redo(connection, job_id, "extract")
+
+    await asyncio.gather(work(), work(), edit(), edit())
+
+    async with database.connection() as connection:
+        assert (await attempts.audit(connection, stored.run_id)).flaws == []

@@ -1,0 +1,86 @@
+"""What went wrong in a run is found."""
+
+from typing import Any
+
+from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.failures import AttemptError
+from store.database import Database
+from store.runs import job_control, jobs, ledger, stages
+from store.runs.failures import run_failures
+from tests.stages.reports.builders import scores
+from tests.store.scored import TIMED_OUT, end, store_scored_run
+
+SUBJECT = ("zero_shot", 316)
+
+
+def facts(found: Any) -> list[tuple[Any, ...]]:
+    return [(one.stage, one.attempt, one.category, one.is_resolved, one.is_final) for one in found.failed]
+
+
+async def test_a_failed_attempt_is_final_until_it_is_retried_and_resolved_when_that_succeeds(
+    database: Database,
+) -> None:
+    async with database.connection() as connection:
+        run_id = await store_scored_run(connection, {SUBJECT: TIMED_OUT})
+        before = await run_failures(connection, run_id)
+        (job_id,) = await job_control.retry(connection, run_id=run_id)
+        waiting = await run_failures(connection, run_id)
+        await end(connection, job_id, scores("1"), first="score")
+
+        after = await run_failures(connection, run_id)
+
+    category = "scoring_llm_timeout"
+    assert facts(before) == [("score", 1, category, False, True)]
+    assert facts(waiting) == [("score", 1, category, False, False)]
+    assert facts(after) == [("score", 1, category, True, False)]
+
+
+async def test_a_lost_worker_is_a_failure(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id = await store_scored_run(connection, {SUBJECT: None})
+        (job_id,) = await jobs.in_order(connection, run_id, limit=2)
+        await stages.claim(connection, job_id, "extract", "worker", 0)
+        await stages.expire(connection, max_interruptions=3)
+
+        found = await run_failures(connection, run_id)
+
+    assert facts(found) == [("extract", 1, "worker_lost", False, False)]
+
+
+async def test_the_item_of_a_reply_that_could_not_be_used_is_known(database: Database) -> None:
+    call = ChatCall(model="m", messages=(), purpose="validate PHQ8_Sleep rank 1")
+    reply = ChatReply(text="yes", model="m", digest="d", stop_reason="stop", seconds=1)
+    failure = AttemptError("x", "not JSON", "validation_json_parse", {})
+    async with database.connection() as connection:
+        run_id = await store_scored_run(connection, {SUBJECT: None})
+        (job_id,) = await jobs.in_order(connection, run_id, limit=2)
+        claim = await stages.claim(connection, job_id, "extract", "worker", 60)
+        assert claim is not None
+        kept = await ledger.keep(connection, "key", call, reply)
+        await ledger.use(connection, claim.attempt_id, kept.call_id, call.purpose, is_reused=False)
+        await ledger.reject(connection, claim.attempt_id, reply.text)
+        await stages.fail(connection, claim, failure, inputs={})
+
+        found = await run_failures(connection, run_id)
+
+    assert found is not None
+    assert [one.evidence_key for one in found.failed] == ["PHQ8_Sleep"]
+
+
+async def test_an_extraction_that_made_everything_up_is_found_although_its_job_went_on(database: Database) -> None:
+    made_up = {"rejected": {"Sleep": 2, "Tired": 1}, "quotes": {"Sleep": [], "Tired": []}}
+    grounded = {"rejected": {"Sleep": 2}, "quotes": {"Sleep": [], "Tired": ["I am tired"]}}
+    async with database.connection() as connection:
+        run_id = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=made_up)
+        other = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=grounded)
+
+        found, nothing = await run_failures(connection, run_id), await run_failures(connection, other)
+
+    assert found is not None and nothing is not None
+    assert [(one.subject, one.rejected) for one in found.hallucinated] == [("316", 3)]
+    assert nothing.hallucinated == ()
+
+
+async def test_a_run_that_is_not_there_has_no_troubles(database: Database) -> None:
+    async with database.connection() as connection:
+        assert await run_failures(connection, 99) is None

@@ -1,0 +1,48 @@
+"""How far jobs are."""
+
+from collections.abc import Awaitable, Callable
+
+from schemas.statuses import StageStatus
+from schemas.values.failures import AttemptError
+from store.database import Database
+from store.runs import job_progress, stages
+from store.runs.runs import StoredRun
+
+
+async def test_every_job_tells_its_stages_in_the_order_of_the_chain(
+    database: Database, store_run: Callable[..., Awaitable[StoredRun]]
+) -> None:
+    stored = await store_run("316", "302")
+    first, second = stored.job_ids
+    async with database.connection() as connection:
+        claim = await stages.claim(connection, first, "extract", "worker", 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={}, output={})
+
+        found = await job_progress.progress(connection, stored.job_ids)
+
+    assert [(view.stage, view.status) for view in found[first].stages] == [
+        ("extract", StageStatus.DONE),
+        ("embed", StageStatus.READY),
+        ("assemble", StageStatus.WAITING),
+    ]
+    assert (found[first].done, found[first].current) == (1, "embed")
+    assert (found[second].done, found[second].current) == (0, "extract")
+    assert found[first].is_done("extract") and not found[first].is_done("embed") and not found[first].is_done("score")
+
+
+async def test_a_failed_job_tells_its_last_error_and_others_tell_none(
+    database: Database, store_run: Callable[..., Awaitable[StoredRun]]
+) -> None:
+    stored = await store_run("316", "302")
+    async with database.connection() as connection:
+        claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
+        assert claim is not None
+        await stages.fail(connection, claim, AttemptError("a.Broken", "broke", "unknown", {}), inputs={})
+
+        found = await job_progress.progress(connection, stored.job_ids)
+
+    error = found[stored.job_ids[0]].error
+    assert error is not None
+    assert (error.stage, error.attempt, error.type, error.message) == ("extract", 1, "a.Broken", "broke")
+    assert found[stored.job_ids[1]].error is None

@@ -1,0 +1,117 @@
+"""A scored run is read whole."""
+
+import pytest
+
+from schemas.errors import Refused
+from schemas.statuses import JobStatus
+from schemas.values.phq8 import AssessmentMode
+from schemas.values.reports import Measures
+from schemas.values.scored_runs import CallCount, ScoredJob, ScoredRun, SettingValue
+from stages.reports.report import build_report
+from store.database import Connection, Database
+from store.runs import job_control, runs, scored_runs
+from tests.stages.reports.builders import labels, scores
+from tests.store.conftest import new_run
+from tests.store.scored import TIMED_OUT, end, import_labels, store_scored_run
+
+ZERO_SHOT, FEW_SHOT = AssessmentMode
+
+
+async def read(connection: Connection, run_id: int) -> ScoredRun:
+    found = await scored_runs.scored_run(connection, run_id)
+    assert found is not None
+    return found
+
+
+async def test_each_job_comes_with_its_scores_and_labels(database: Database) -> None:
+    async with database.connection() as connection:
+        await import_labels(connection, {316: labels("10320102"), 319: None})
+        run_id = await store_scored_run(
+            connection,
+            {("zero_shot", 316): scores("1023"), ("zero_shot", 319): TIMED_OUT, ("few_shot", 330): None},
+            settings={"LLM_BACKEND": "ollama"},
+        )
+
+        found = await read(connection, run_id)
+
+    first = found.jobs[0].job_id
+    common = {"index_id": None, "embedding_digest": None, "ranker": None}
+    assert found.jobs == (
+        ScoredJob(
+            job_id=first,
+            mode=ZERO_SHOT,
+            participant_id=316,
+            status=JobStatus.SUCCEEDED,
+            scores=scores("1023"),
+            labels=labels("10320102"),
+            **common,
+        ),
+        ScoredJob(
+            job_id=first + 1,
+            mode=ZERO_SHOT,
+            participant_id=319,
+            status=JobStatus.FAILED,
+            scores=None,
+            labels=None,
+            **common,
+        ),
+        ScoredJob(
+            job_id=first + 2,
+            mode=FEW_SHOT,
+            participant_id=330,
+            status=JobStatus.WAITING,
+            scores=None,
+            labels=None,
+            **common,
+        ),
+    )
+    assert found.settings == {"LLM_BACKEND": SettingValue(value="ollama", source="option")}
+    assert [(attempt.job_id - first, attempt.stage) for attempt in found.attempts] == [
+        (0, "extract"),
+        (0, "score"),
+        (1, "extract"),
+        (1, "score"),
+    ]
+    assert found.calls == tuple[CallCount]()
+
+
+async def test_a_retried_run_reports_the_same_but_for_timings(database: Database) -> None:
+    outcomes = {("zero_shot", 316): scores("1023"), ("zero_shot", 319): scores("2")}
+    reports = []
+    async with database.connection() as connection:
+        await import_labels(connection, {316: labels("10320102"), 319: labels("0")})
+        straight = await store_scored_run(connection, outcomes)
+        crooked = await store_scored_run(connection, dict.fromkeys(outcomes))
+        job_ids = [job.job_id for job in (await read(connection, crooked)).jobs]
+        for job_id, outcome in zip(reversed(job_ids), reversed(outcomes.values()), strict=True):
+            await end(connection, job_id, TIMED_OUT)
+            await job_control.retry(connection, job_id=job_id)
+            await end(connection, job_id, outcome, first="score")
+        for run_id in (straight, crooked):
+            found = build_report(await read(connection, run_id), measures=Measures(bootstrap_resamples=20))
+            reports.append(found.model_dump_json(exclude={"timings": True, "run_metadata": {"run_id"}}))
+
+    assert reports[0] == reports[1]
+
+
+async def test_there_is_no_report_of_a_run_that_is_not_there(database: Database) -> None:
+    async with database.connection() as connection:
+        assert await scored_runs.scored_run(connection, 99) is None
+
+
+async def test_a_run_without_scores_is_refused(database: Database) -> None:
+    async with database.connection() as connection:
+        stored = await runs.store(connection, new_run())
+
+        with pytest.raises(Refused, match=f"No job of run r{stored.run_id} scores a participant"):
+            await scored_runs.scored_run(connection, stored.run_id)
+
+
+async def test_labels_are_read_of_scored_participants_alone(database: Database) -> None:
+    async with database.connection() as connection:
+        await import_labels(connection, {316: labels("1"), 319: None})
+        run_id = await store_scored_run(connection, {("zero_shot", 316): None, ("few_shot", 319): None})
+        unscored = await runs.store(connection, new_run())
+
+        assert await scored_runs.labels(connection, run_id) == {316: labels("1"), 319: None}
+        assert await scored_runs.labels(connection, unscored.run_id) == {}

@@ -1,0 +1,298 @@
+"""The statements that a chain survives by."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import pytest
+
+from schemas.statuses import JobStatus, StageStatus
+from schemas.values.failures import AttemptError
+from store.database import Connection, Database
+from store.runs import attempts, job_control, overviews, pending_chains, stages
+from store.runs.runs import StoredRun
+from store.runs.stages import Claim, Committed
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+
+FAILURE = AttemptError("builtins.RuntimeError", "it broke", "unknown", {"words": "private"})
+
+
+async def claimed(connection: Connection, job_id: int, stage: str = "extract", lease_s: float = 60) -> Claim:
+    claim = await stages.claim(connection, job_id, stage, "worker", lease_s)
+    assert claim is not None
+    return claim
+
+
+async def job_states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
+    overview = await overviews.overview(connection, run_id)
+    assert overview is not None
+    return overview.states
+
+
+async def test_of_many_copies_of_a_message_one_claims(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+
+    async def claim(worker: str) -> Claim | None:
+        async with database.connection() as connection:
+            return await stages.claim(connection, stored.job_ids[0], "extract", worker, 60)
+
+    found = await asyncio.gather(*(claim(f"worker {number}") for number in range(8)))
+
+    assert [claim.fence for claim in found if claim is not None] == [1]
+
+
+async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        claim = await claimed(connection, job_id)
+        vectors = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+        committed = await stages.commit(connection, claim, inputs={}, output={"a": 1}, vectors=vectors)
+
+        assert committed == Committed("embed")
+        output = await attempts.output(connection, job_id, "extract")
+        assert output is not None
+        assert (output.value, (await attempts.vectors(connection, output.attempt_id)).tolist()) == (
+            {"a": 1},
+            [[0, 1, 2], [3, 4, 5]],
+        )
+        assert [chain.stages[0] for chain in await pending_chains.pending_chains(connection, [job_id])] == [
+            pending_chains.PendingStage("embed", 1)
+        ]
+
+
+async def test_a_job_succeeds_with_its_last_stage(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        for stage in ("extract", "embed", "assemble"):
+            claim = await claimed(connection, stored.job_ids[0], stage)
+            await stages.commit(connection, claim, inputs={}, output={})
+
+        assert await job_states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1}
+        assert await pending_chains.pending_chains(connection, stored.job_ids) == []
+
+
+async def test_a_fenced_off_worker_commits_nothing(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        stale = await claimed(connection, job_id, lease_s=0)
+        await stages.expire(connection, max_interruptions=3)
+
+        assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
+        fresh = await claimed(connection, job_id)
+        assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
+        assert not await stages.fail(connection, stale, FAILURE, inputs={})
+        assert await stages.commit(connection, fresh, inputs={}, output={"who": "fresh"}) == Committed("embed")
+
+        history = await attempts.history(connection, job_id, "extract")
+        assert [(attempt.outcome, attempt.output) for attempt in history] == [
+            ("interrupted", None),
+            ("succeeded", {"who": "fresh"}),
+        ]
+
+
+async def test_a_commit_whose_answer_was_lost_counts_when_repeated(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        claim = await claimed(connection, stored.job_ids[0])
+        await stages.commit(connection, claim, inputs={}, output={})
+
+        assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
+        assert len(await attempts.history(connection, stored.job_ids[0])) == 1
+
+
+async def test_an_effect_that_raises_takes_the_output_back(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+
+    async def effect(connection: Connection) -> None:
+        raise RuntimeError("no")
+
+    async with database.connection() as connection:
+        claim = await claimed(connection, stored.job_ids[0])
+        with pytest.raises(RuntimeError):
+            await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
+
+        assert await attempts.output(connection, stored.job_ids[0], "extract") is None
+
+
+async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={"kept": True})
+        await stages.fail(connection, await claimed(connection, job_id, "embed"), FAILURE, inputs={})
+        assert await job_states(connection, stored.run_id) == {JobStatus.FAILED: 1}
+
+        assert await job_control.retry(connection, run_id=stored.run_id) == [job_id]
+
+        assert [chain.stages for chain in await pending_chains.pending_chains(connection, [job_id])] == [
+            [pending_chains.PendingStage("embed", 2), pending_chains.PendingStage("assemble", 1)]
+        ]
+        history = await attempts.history(connection, job_id)
+        assert [(attempt.stage, attempt.outcome, attempt.error_message) for attempt in history] == [
+            ("extract", "succeeded", None),
+            ("embed", "failed", "it broke"),
+        ]
+
+
+async def test_an_automatic_retry_waits_in_the_database(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await stages.fail(connection, await claimed(connection, job_id), FAILURE, inputs={}, retry_in_s=0.2)
+
+        assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
+        assert await overdue(connection) == []
+        await asyncio.sleep(0.25)
+        assert await overdue(connection) == [job_id]
+        assert (await claimed(connection, job_id)).retries == 1
+
+
+async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    seen: list[JobStatus] = []
+    async with database.connection() as connection:
+        for _ in range(3):
+            await claimed(connection, job_id, lease_s=0)
+            await stages.expire(connection, max_interruptions=3)
+            seen += (await job_states(connection, stored.run_id)).keys()
+
+        assert seen == [JobStatus.INTERRUPTED, JobStatus.INTERRUPTED, JobStatus.POISONED]
+        assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
+        assert await job_control.retry(connection, job_id=job_id) == [job_id]
+        assert (await claimed(connection, job_id)).attempt == 4
+
+
+async def test_a_renewed_lease_does_not_expire(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        claim = await claimed(connection, stored.job_ids[0], lease_s=0)
+        await stages.renew(connection, "worker", [claim], 60)
+
+        assert await stages.expire(connection, max_interruptions=3) == []
+
+
+async def test_a_lease_is_renewed_although_another_is_being_committed(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("316", "319")
+    async with database.connection() as connection, database.connection() as heart:
+        claims = [await claimed(connection, job_id, lease_s=0) for job_id in stored.job_ids]
+        async with connection.transaction():
+            await stages.commit(connection, claims[0], inputs={}, output={})
+
+            await asyncio.wait_for(stages.renew(heart, "worker", claims, 60), timeout=5)
+
+            assert await stages.expire(heart, max_interruptions=3) == []
+
+
+async def test_a_stage_that_was_interrupted_can_be_left_to_a_better_moment(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await claimed(connection, job_id, lease_s=0)
+        await stages.expire(connection, max_interruptions=3)
+
+        assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=1) is None
+        assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=2) is not None
+
+
+async def test_ready_rows_are_counted_where_a_message_is_due(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("316", "319", "330", "334")
+    _waiting, paused, retried, running = stored.job_ids
+    async with database.connection() as connection:
+        await job_control.hold(connection, JobStatus.PAUSED, None, job_id=paused)
+        await stages.fail(connection, await claimed(connection, retried), FAILURE, inputs={}, retry_in_s=60)
+        await stages.commit(connection, await claimed(connection, running), inputs={}, output={})
+
+        assert await stages.ready_counts(connection) == {"extract": 1, "embed": 1}
+
+
+async def test_a_done_stage_forwards_only_when_the_next_message_may_be_missing(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={})
+
+        assert await stages.forward(connection, job_id, "extract", redelivered=False, grace_s=60) is None
+        assert await stages.forward(connection, job_id, "extract", redelivered=True, grace_s=60) == "embed"
+        await asyncio.sleep(0.02)
+        assert await stages.forward(connection, job_id, "extract", redelivered=False, grace_s=0.01) == "embed"
+        await claimed(connection, job_id, "embed")
+        assert await stages.forward(connection, job_id, "extract", redelivered=True, grace_s=0) is None
+
+
+async def overdue(connection: Connection, grace_s: float = 60, **queues: list[str]) -> list[int]:
+    return await stages.overdue(
+        connection,
+        grace_s=grace_s,
+        empty_queues=queues.get("empty", []),
+        covered_queues=queues.get("covered", []),
+    )
+
+
+async def test_a_message_is_sent_again_after_waits_that_double(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        await asyncio.sleep(0.12)
+        assert await overdue(connection, grace_s=0.1) == stored.job_ids
+        await asyncio.sleep(0.12)
+        assert await overdue(connection, grace_s=0.1) == []
+        await asyncio.sleep(0.1)
+        assert await overdue(connection, grace_s=0.1) == stored.job_ids
+
+
+async def test_an_empty_queue_shortens_the_wait_and_a_covered_one_suspends_it(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        await asyncio.sleep(0.12)
+        assert await overdue(connection, grace_s=0.1, covered=["extract"]) == []
+        assert await overdue(connection, grace_s=0.1) == stored.job_ids
+        await asyncio.sleep(0.12)
+        assert await overdue(connection, grace_s=0.1, empty=["extract"]) == stored.job_ids
+
+
+@pytest.mark.parametrize("status", [JobStatus.PAUSED, JobStatus.CANCELLED])
+async def test_a_held_job_is_not_claimed_and_not_sent(
+    database: Database, store_run: StoreRun, status: JobStatus
+) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        await job_control.hold(connection, status, "why", run_id=stored.run_id)
+
+        assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60) is None
+        assert await overdue(connection, grace_s=0) == []
+        assert await job_states(connection, stored.run_id) == {status: 1}
+
+
+async def test_what_a_worker_computes_for_a_paused_job_is_stored(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        claim = await claimed(connection, stored.job_ids[0])
+        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
+
+        assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
+        assert await job_states(connection, stored.run_id) == {JobStatus.PAUSED: 1}
+        assert await job_control.resume(connection, run_id=stored.run_id) == stored.job_ids
+        assert (await claimed(connection, stored.job_ids[0], "embed")).fence == 1
+
+
+async def test_looking_at_a_stage_tells_how_it_stands(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        await claimed(connection, stored.job_ids[0], lease_s=0)
+
+        assert await stages.look(connection, stored.job_ids[0], "extract") == stages.StageLook(
+            StageStatus.RUNNING, 1, 0, True, True
+        )
+        assert await stages.look(connection, 999, "extract") is None

@@ -1,0 +1,106 @@
+"""A job with its whole history."""
+
+from typing import Any
+
+from schemas.statuses import AttemptOutcome, StageStatus
+from schemas.values.chat import ChatCall, ChatReply, Message
+from store.database import Connection, Database
+from store.runs import job_control, ledger
+from store.views.lineage import job_trace
+from tests.store.query_runs import store_corpus, store_query_run
+from tests.store.scored import TIMED_OUT, failing, store_scored_run, take
+
+CALL = ChatCall(model="m", messages=(Message(role="user", content="judge this"),), timeout_s=1, purpose="judge")
+REPLY = ChatReply(
+    text="accept", model="m", digest="d", stop_reason="stop", prompt_tokens=7, reply_tokens=2, seconds=0.5, tokens=None
+)
+
+
+async def test_a_job_that_is_not_there(database: Database) -> None:
+    async with database.connection() as connection:
+        assert await job_trace(connection, 7) is None
+
+
+async def test_a_failed_job_tells_its_error_with_what_must_not_be_logged(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
+        trace = await job_trace(connection, await _job_of(connection, run_id))
+    assert trace is not None
+    extract, score = trace.stages
+    assert (extract.status, score.status) == (StageStatus.DONE, StageStatus.FAILED)
+    assert extract.current is not None
+    assert extract.current.output == {"rejected": {}, "quotes": {}}
+    assert score.current is None
+    failed = trace.attempts[-1]
+    assert (failed.stage, failed.outcome) == ("score", AttemptOutcome.FAILED)
+    assert failed.error is not None
+    assert (failed.error.category, failed.error.details) == ("scoring_llm_timeout", {"words": "private"})
+    assert "private" not in repr(trace)
+
+
+async def test_calls_stand_with_the_attempt_that_made_them(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
+        job_id = await _job_of(connection, run_id)
+        kept = await ledger.keep(connection, "key", CALL, REPLY)
+        for attempt_id in await _attempts_of(connection, job_id):
+            await ledger.use(connection, attempt_id, kept.call_id, "judge", is_reused=False)
+        last = (await _attempts_of(connection, job_id))[-1]
+        await ledger.use(connection, last, kept.call_id, "judge", is_reused=True)
+        trace = await job_trace(connection, job_id)
+    assert trace is not None
+    first, second = trace.attempts
+    assert (first.paid, first.reused, first.paid_tokens) == (1, 0, (7, 2))
+    assert (second.paid, second.reused, second.paid_tokens) == (1, 1, (7, 2))
+    assert second.calls[1].messages == [{"role": "user", "content": "judge this"}]
+    assert second.calls[1].reply == "accept"
+
+
+async def test_the_words_behind_numbers_are_read_along(database: Database) -> None:
+    async with database.connection() as connection:
+        chunk = (await store_corpus(connection, ["nile"]))["nile"]
+        found: dict[str, Any] = {"dense": [chunk], "lexical": [], "fused": [chunk], "ranking": [chunk]}
+        run_id = await store_query_run(connection, {"q1": found})
+        job_id = await _job_of(connection, run_id)
+        work_id = await connection.fetchval("SELECT work_id FROM chunks WHERE id = $1", chunk)
+        await connection.execute(
+            "UPDATE stage_attempt SET output = jsonb_set(output, '{chunks,0,work_id}', to_jsonb($1::bigint))"
+            " WHERE job_id = $2 AND stage = 'rerank'",
+            work_id,
+            job_id,
+        )
+        trace = await job_trace(connection, job_id)
+    assert trace is not None
+    assert trace.question is not None
+    assert trace.question.original_query == "what somebody asked about q1"
+    assert trace.titles == {work_id: "A title"}
+
+
+async def _job_of(connection: Connection, run_id: int) -> int:
+    job_id: int = await connection.fetchval("SELECT id FROM job WHERE run_id = $1", run_id)
+    return job_id
+
+
+async def _attempts_of(connection: Connection, job_id: int) -> list[int]:
+    return [row["id"] for row in await connection.fetch("SELECT id FROM stage_attempt WHERE job_id = $1", job_id)]
+
+
+async def test_more_attempts_take_no_more_statements(database: Database) -> None:
+    async with database.connection() as connection:
+        run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
+        job_id = await _job_of(connection, run_id)
+        before = await _statements(connection, job_id)
+        for number in range(2, 9):
+            await job_control.retry(connection, job_id=job_id)
+            await take(connection, job_id, "score", failing(TIMED_OUT))
+            trace = await job_trace(connection, job_id)
+            assert trace is not None
+            assert len(trace.attempts) == number + 1
+        assert await _statements(connection, job_id) == before
+
+
+async def _statements(connection: Connection, job_id: int) -> int:
+    asked: list[str] = []
+    with connection.query_logger(lambda record: asked.append(record.query)):
+        await job_trace(connection, job_id)
+    return len(asked)

@@ -1,0 +1,33 @@
+"""How a run stands, in a few numbers."""
+
+from collections.abc import Awaitable, Callable
+
+from schemas.statuses import JobStatus
+from store.database import Database
+from store.runs.runs import StoredRun
+from store.views.run_state import run_state
+from tests.store.scored import TIMED_OUT, committing, failing, take
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+
+
+async def test_a_run_counts_stages_and_says_when_it_rests(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("1", "2", stages=("extract", "embed"))
+    first, second = stored.job_ids
+    async with database.connection() as connection:
+        await take(connection, first, "extract", committing({"quotes": {}}))
+        await take(connection, second, "extract", failing(TIMED_OUT))
+        going_on = await run_state(connection, stored.run_id)
+        await take(connection, first, "embed", committing({}))
+        resting = await run_state(connection, stored.run_id)
+
+    assert going_on is not None and resting is not None
+    assert (going_on.stages_done, going_on.stages, going_on.is_idle) == (1, 4, False)
+    assert going_on.seconds_left is not None
+    assert resting.states == {JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}
+    assert (resting.stages_done, resting.seconds_left, resting.is_idle) == (2, None, True)
+
+
+async def test_there_is_no_state_of_no_run(database: Database) -> None:
+    async with database.connection() as connection:
+        assert await run_state(connection, 9) is None

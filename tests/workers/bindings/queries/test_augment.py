@@ -1,0 +1,39 @@
+"""The prompt shows as many sources as were asked for, or as many as the preset says."""
+
+from typing import Any
+
+from schemas.settings.frozen import thaw
+from schemas.values.queries import AugmentedPrompt
+from services.questions.steps import Step, take_step
+from store.database import Connection, Database
+from store.runs import runs, stages
+from tests.services.questions.questions import CONTEXT, WHOLE, a_question
+from workers.bindings.queries import augment
+from workers.work import Work
+
+
+async def make(connection: Connection, database: Database, job_id: int) -> tuple[AugmentedPrompt, dict[str, Any]]:
+    """What the stage makes, and what it read."""
+    claim = await stages.claim(connection, job_id, "augment", "worker", 60)
+    assert claim is not None
+    settings = thaw(await runs.settings(connection, claim.run_id))
+    read: dict[str, Any] = {}
+    no_models: Any = None
+    result = await augment.run(Work(claim, settings.run, database, no_models, read, settings.preset))
+    await stages.commit(connection, claim, inputs=read, output=result.output.model_dump(mode="json"))
+    return result.output, read
+
+
+async def test_a_number_of_sources_wins_over_the_preset_until_none_is_given(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:6], preset_values={"augmentation.top_n_contexts": "3"})
+        by_preset, read_by_preset = await make(connection, database, query.job_id)
+
+        await take_step(connection, query, Step.ANSWER, top_n=1)
+        chosen, read = await make(connection, database, query.job_id)
+        await take_step(connection, query, Step.ANSWER)
+        again, _ = await make(connection, database, query.job_id)
+
+        assert [len(prompt.sources) for prompt in (by_preset, chosen, again)] == [3, 1, 3]
+        assert (read["top_n"], "top_n" in read_by_preset) == (1, False)
+        assert chosen.sources[0].start_line == CONTEXT.groups[0].start_line

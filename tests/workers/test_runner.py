@@ -1,0 +1,276 @@
+"""The runner around every stage, in one process."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from structlog.testing import capture_logs
+
+from schemas.errors import EmptyTranscriptError, InputChangedError
+from schemas.settings.process import ProcessSettings
+from schemas.statuses import JobStatus, StageStatus
+from schemas.values.base import Value
+from schemas.values.participants import EmbeddedEvidence
+from store.database import Database, DatabaseUnreachableError
+from store.runs import attempts, job_control, overviews, stages
+from store.runs.attempts import Attempt
+from store.runs.runs import StoredRun
+from workers.leases import Leases
+from workers.runner import Outcome, StageFailed, StageRunner
+from workers.wiring import Wiring
+from workers.work import Result, StageFunction, Work
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+RunStage = Callable[[int, StageFunction], Awaitable[Outcome]]
+
+
+class Nothing(Value):
+    """An output."""
+
+
+class Ended(BaseException):
+    """Stands in for the SIGKILL of a crash point."""
+
+
+@pytest.fixture
+async def run_extract(database: Database, database_url: str) -> AsyncIterator[RunStage]:
+    """Runs `extract` of a job with a function, in a process that poisons at the third interruption."""
+    leases = Leases(database_url, "worker", lease_s=6, heartbeat_s=1)
+    wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
+    functions: dict[tuple[str, str, str], StageFunction] = {}
+    runner = StageRunner(
+        database, leases, wiring, functions, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3
+    )
+
+    def run(job_id: int, function: StageFunction) -> Awaitable[Outcome]:
+        functions["participant", "few_shot", "extract"] = function
+        return runner.run("extract", job_id, is_redelivered=False)
+
+    yield run
+    leases.stop()
+
+
+async def interrupt(database: Database, job_id: int, times: int) -> None:
+    async with database.connection() as connection:
+        for _ in range(times):
+            await stages.claim(connection, job_id, "extract", "dead worker", 0)
+            await stages.expire(connection, max_interruptions=3)
+
+
+async def test_a_stage_on_its_last_chance_runs_alone(
+    database: Database, store_run: StoreRun, run_extract: RunStage
+) -> None:
+    stored = await store_run("316", "319", "330")
+    neighbour, suspect, newcomer = stored.job_ids
+    await interrupt(database, suspect, times=2)
+    seen: list[str] = []
+
+    async def stage(work: Work) -> Result[Nothing]:
+        seen.append(f"+{work.claim.subject}")
+        await asyncio.sleep(0.2)
+        seen.append(f"-{work.claim.subject}")
+        return Result(Nothing())
+
+    running = [asyncio.ensure_future(run_extract(neighbour, stage))]
+    await asyncio.sleep(0.05)
+    running.append(asyncio.ensure_future(run_extract(suspect, stage)))
+    await asyncio.sleep(0.05)
+    running.append(asyncio.ensure_future(run_extract(newcomer, stage)))
+
+    assert await asyncio.gather(*running) == [Outcome.STORED] * 3
+    assert seen == ["+316", "-316", "+319", "-319", "+330", "-330"]
+
+
+async def test_a_stage_that_was_interrupted_once_still_runs_beside_others(
+    database: Database, store_run: StoreRun, run_extract: RunStage
+) -> None:
+    stored = await store_run("316", "319")
+    await interrupt(database, stored.job_ids[1], times=1)
+    together = asyncio.Barrier(2)
+
+    async def stage(work: Work) -> Result[Nothing]:
+        await asyncio.wait_for(together.wait(), timeout=5)
+        return Result(Nothing())
+
+    outcomes = await asyncio.gather(*(run_extract(job_id, stage) for job_id in stored.job_ids))
+
+    assert outcomes == [Outcome.STORED] * 2
+
+
+@pytest.mark.parametrize(
+    ("point", "outcomes", "computed"),
+    [
+        ("after_claim", ["interrupted", "succeeded"], 1),
+        ("after_compute", ["interrupted", "succeeded"], 2),
+        ("before_commit", ["interrupted", "succeeded"], 2),
+        ("after_commit", ["succeeded"], 1),
+    ],
+)
+async def test_wherever_a_process_ends_the_next_one_goes_on_and_nothing_is_stored_twice(
+    database: Database,
+    store_run: StoreRun,
+    run_extract: RunStage,
+    monkeypatch: pytest.MonkeyPatch,
+    point: str,
+    outcomes: list[str],
+    computed: int,
+) -> None:
+    """The process itself lives on here; workers that are really killed are in tests/acceptance/fault_tolerance."""
+    (job_id,) = (await store_run()).job_ids
+    calls = 0
+
+    async def stage(work: Work) -> Result[Nothing]:
+        nonlocal calls
+        calls += 1
+        return Result(Nothing())
+
+    def end(pid: int, by: int) -> None:
+        raise Ended
+
+    monkeypatch.setenv("RAGQ_CRASH_AT", f"{point}@extract#1")
+    monkeypatch.setattr(os, "kill", end)
+    with pytest.raises(Ended):
+        await run_extract(job_id, stage)
+    async with database.connection() as connection:
+        await connection.execute("UPDATE stage_run SET lease_until = now() - interval '1 second'")
+        await stages.expire(connection, max_interruptions=3)
+
+    await run_extract(job_id, stage)
+
+    async with database.connection() as connection:
+        found = await attempts.history(connection, job_id)
+        following = await stages.look(connection, job_id, "embed")
+    assert ([attempt.outcome for attempt in found], calls) == (outcomes, computed)
+    assert following is not None
+    assert following.status is StageStatus.READY
+
+
+async def test_a_database_that_stays_away_is_no_failure_of_the_stage(
+    database: Database, store_run: StoreRun, run_extract: RunStage
+) -> None:
+    stored = await store_run()
+
+    async def stage(work: Work) -> Result[Nothing]:
+        raise DatabaseUnreachableError(30, "ConnectionRefusedError")
+
+    assert await run_extract(stored.job_ids[0], stage) is Outcome.NOTHING_TO_DO
+    async with database.connection() as connection:
+        overview = await overviews.overview(connection, stored.run_id)
+    assert overview is not None
+    assert overview.states == {JobStatus.RUNNING: 1}
+
+
+async def only_attempt(database: Database, stored: StoredRun) -> Attempt:
+    async with database.connection() as connection:
+        (attempt,) = await attempts.history(connection, stored.job_ids[0])
+    return attempt
+
+
+async def nothing(work: Work) -> Result[Nothing]:
+    return Result(Nothing())
+
+
+async def test_what_a_foreign_exception_says_is_stored_and_never_shown(
+    database: Database, store_run: StoreRun, run_extract: RunStage
+) -> None:
+    stored = await store_run()
+    words = "i felt lucky the whole ride home"
+
+    async def stage(work: Work) -> Result[Nothing]:
+        raise KeyError(words) from RuntimeError(words)
+
+    with capture_logs() as logged, pytest.raises(StageFailed) as caught:
+        await run_extract(stored.job_ids[0], stage)
+
+    attempt = await only_attempt(database, stored)
+    assert (attempt.error_type, attempt.error_category) == ("builtins.KeyError", "unknown")
+    assert attempt.error_message is not None and attempt.error_details is not None
+    assert attempt.error_details["message"] == repr(words)
+    assert attempt.error_details["cause"] == f"builtins.RuntimeError: {words}"
+    assert [words in shown for shown in (attempt.error_message, repr(caught.value), str(logged))] == [False] * 3
+    assert (caught.value.__cause__, caught.value.__suppress_context__) == (None, True)
+
+
+async def test_an_exception_of_our_own_is_raised_as_it_is(
+    database: Database, store_run: StoreRun, run_extract: RunStage
+) -> None:
+    stored = await store_run()
+
+    async def stage(work: Work) -> Result[Nothing]:
+        raise EmptyTranscriptError("The transcript of participant 316 has no text.")
+
+    with pytest.raises(EmptyTranscriptError):
+        await run_extract(stored.job_ids[0], stage)
+
+    attempt = await only_attempt(database, stored)
+    assert (attempt.error_type, attempt.error_category, attempt.error_message) == (
+        "schemas.errors.EmptyTranscriptError",
+        "transcript_empty",
+        "The transcript of participant 316 has no text.",
+    )
+
+
+@pytest.mark.parametrize("words", ["cut \0 here", "half a pair \ud83d", "\udcff"], ids=["NUL", "surrogate", "byte"])
+async def test_an_exception_whose_words_postgres_cannot_hold_still_fails_the_stage(
+    database: Database, store_run: StoreRun, run_extract: RunStage, words: str
+) -> None:
+    stored = await store_run()
+
+    async def stage(work: Work) -> Result[Nothing]:
+        raise RuntimeError(words)
+
+    with pytest.raises(StageFailed):
+        await run_extract(stored.job_ids[0], stage)
+
+    attempt = await only_attempt(database, stored)
+    assert (attempt.outcome, attempt.error_type) == ("failed", "builtins.RuntimeError")
+
+
+async def test_a_second_copy_of_a_message_ends_where_the_first_is_at_work(
+    database: Database, store_run: StoreRun, run_extract: RunStage
+) -> None:
+    stored = await store_run()
+    (job_id,) = stored.job_ids
+    outcomes = []
+
+    async def stage(work: Work) -> Result[Nothing]:
+        outcomes.append(await run_extract(job_id, nothing))
+        return Result(Nothing())
+
+    outcomes.append(await run_extract(job_id, stage))
+    outcomes.append(await run_extract(job_id, nothing))
+
+    assert outcomes == [Outcome.NOTHING_TO_DO, Outcome.STORED, Outcome.NOTHING_TO_DO]
+    assert (await only_attempt(database, stored)).number == 1
+
+
+async def test_an_output_that_is_not_stored_is_missed_by_name(
+    database: Database, store_run: StoreRun, run_extract: RunStage
+) -> None:
+    stored = await store_run()
+
+    async def stage(work: Work) -> Result[EmbeddedEvidence]:
+        return Result(await work.output(EmbeddedEvidence))
+
+    with pytest.raises(InputChangedError, match=f"'extract' of job j{stored.job_ids[0]} needs 'embed'"):
+        await run_extract(stored.job_ids[0], stage)
+
+
+async def test_a_result_that_comes_after_a_cancellation_is_kept_and_the_job_stays_cancelled(
+    database: Database, store_run: StoreRun, run_extract: RunStage
+) -> None:
+    stored = await store_run()
+
+    async def stage(work: Work) -> Result[Nothing]:
+        async with database.connection() as connection:
+            await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
+        return Result(Nothing())
+
+    await run_extract(stored.job_ids[0], stage)
+
+    assert (await only_attempt(database, stored)).outcome == "succeeded"
+    async with database.connection() as connection:
+        overview = await overviews.overview(connection, stored.run_id)
+    assert overview is not None
+    assert overview.states == {JobStatus.CANCELLED: 1}

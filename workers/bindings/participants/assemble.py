@@ -1,0 +1,21 @@
+"""Stage `assemble` of a participant: the reference block and the scoring prompt."""
+
+from schemas.values.participants import AssembledPrompt, ValidatedReferences
+from schemas.values.phq8 import AssessmentMode
+from stages.participants.assemble import assemble_prompt
+from workers.work import Result, Work
+
+
+async def run(work: Work) -> Result[AssembledPrompt]:
+    """The prompt with the validated references; in zero-shot mode without any."""
+    items = {}
+    if work.claim.mode == AssessmentMode.FEW_SHOT:
+        items = (await work.output(ValidatedReferences)).items
+    return Result(
+        assemble_prompt(
+            (await work.transcript()).text,
+            items,
+            await work.chunk_texts(items),
+            severity_mode=work.settings.quantitative.severity_inference_mode,
+        )
+    )

@@ -1,0 +1,37 @@
+"""Stage `score` of a participant: the eight items, by a language model."""
+
+from schemas.values.participants import AssembledPrompt, ExtractedEvidence
+from schemas.values.scoring import ParticipantScores
+from stages.participants.consistency import score_by_consistency
+from stages.participants.score import ScoringPlan, score_participant
+from workers.work import Result, Work
+
+
+async def run(work: Work) -> Result[ParticipantScores]:
+    """By one reply, or by several samples when consistency is on."""
+    settings = work.settings
+    prompt = await work.output(AssembledPrompt)
+    extracted = await work.output(ExtractedEvidence)
+    plan = ScoringPlan(
+        model=settings.model.quantitative_model,
+        timeout_s=settings.ollama.timeout_seconds,
+        temperature=settings.model.temperature,
+        retries=settings.pydantic_ai.retries,
+        hold_to_schema=settings.ragq.score_schema,
+        max_text_chars=settings.ragq.score_text_chars or None,
+        severity_mode=settings.quantitative.severity_inference_mode,
+        track_na_reasons=settings.quantitative.track_na_reasons,
+        token_signals=settings.ragq.token_signals,
+    )
+    if not settings.consistency.enabled:
+        return Result(await score_participant(prompt, extracted=extracted, chat=work.chat, plan=plan))
+    return Result(
+        await score_by_consistency(
+            prompt,
+            extracted=extracted,
+            chat=work.chat,
+            plan=plan,
+            samples=settings.consistency.n_samples,
+            temperature=settings.consistency.temperature,
+        )
+    )

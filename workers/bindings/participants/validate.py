@@ -1,0 +1,33 @@
+"""Stage `validate` of a participant: a model judges each reference."""
+
+import structlog
+
+from schemas.values.participants import ExtractedEvidence, RankedReferences, ValidatedReferences
+from stages.participants.audit import RETRIEVED_REFERENCE, retrieved_reference_events
+from stages.participants.validate import keep_all, validate_references
+from workers.work import Result, Work
+
+log = structlog.get_logger("ragq.audit")
+
+
+async def run(work: Work) -> Result[ValidatedReferences]:
+    """Ask about every ranked reference, or keep all when validation is off; then write the audit trail."""
+    settings = work.settings
+    ranked = await work.output(RankedReferences)
+    if settings.embedding.enable_reference_validation:
+        validated = await validate_references(
+            ranked,
+            extracted=await work.output(ExtractedEvidence),
+            chunk_texts=await work.chunk_texts(ranked.items),
+            chat=work.chat,
+            model=settings.validation_model,
+            timeout_s=settings.ollama.timeout_seconds,
+            max_refs=settings.embedding.validation_max_refs_per_item,
+            max_chars=settings.ragq.validation_max_chars,
+        )
+    else:
+        validated = keep_all(ranked)
+    if settings.embedding.enable_retrieval_audit:
+        for event in retrieved_reference_events(validated):
+            log.info(RETRIEVED_REFERENCE, run_id=work.claim.run_id, job_id=work.claim.job_id, **event)
+    return Result(validated)

@@ -1,0 +1,20 @@
+"""Stage `embed` of a query: all of its texts in one call."""
+
+from schemas.values.queries import EmbeddedQuery, Expansion
+from stages.queries.embed import embed_query
+from workers.bindings.queries.reading import question
+from workers.work import Result, Work
+
+
+async def run(work: Work) -> Result[EmbeddedQuery]:
+    """By the model that the corpus was embedded by."""
+    query = await question(work)
+    embedded, vectors = await embed_query(
+        query.original_query,
+        await work.output(Expansion),
+        embedder=work.embedder,
+        dimension=work.settings.embedding.dimension,
+        digest=work.claim.inputs["model_digest"],
+        timeout_s=work.settings.embedding.query_embed_timeout_seconds,
+    )
+    return Result(embedded, vectors)

@@ -1,0 +1,35 @@
+"""Stage `generate` of a query: the answer, which is stored with those that the question has already."""
+
+from schemas.values.queries import Answer, AugmentedPrompt
+from stages.queries.generate import generate_answer, pasted_answer
+from store.database import Connection
+from store.questions import queries
+from workers.bindings.queries.reading import asked_model, question
+from workers.work import Result, Work
+
+
+async def run(work: Work) -> Result[Answer]:
+    """By a model, or as the submission brought it. Each time the stage runs, it is another sample of the model."""
+    query = await question(work)
+    augmented = await work.output(AugmentedPrompt)
+    given = work.claim.inputs["response"]
+    if given is not None:
+        answer = pasted_answer(given, augmented)
+    else:
+        answer = await generate_answer(
+            augmented,
+            chat=work.chat,
+            model=asked_model(work),
+            timeout_s=work.settings.ollama.timeout_seconds,
+            temperature=work.settings.ragq.query_temperature,
+            max_tokens=work.settings.ragq.query_max_tokens or None,
+            sample=await work.database.with_retry(lambda connection: queries.answered(connection, query.id)),
+        )
+    preset = await work.database.with_retry(lambda connection: queries.preset_name(connection, work.claim.run_id))
+
+    async def keep(connection: Connection) -> None:
+        await queries.add_result(
+            connection, query.id, answer, augmented.sources, attempt_id=work.claim.attempt_id, preset=preset
+        )
+
+    return Result(answer, effect=keep)

@@ -1,0 +1,40 @@
+"""What the stages of a query job read beside the outputs of earlier stages. All of it is noted as input."""
+
+from schemas.errors import InputChangedError
+from stages.queries.templates import TemplateTag
+from store.corpora.chunk_search import PostgresChunkSearch
+from store.questions import queries, templates
+from store.questions.queries import StoredQuery
+from store.questions.templates import StoredTemplate
+from store.runs.chain import content_hash
+from workers.work import Work
+
+
+async def question(work: Work) -> StoredQuery:
+    """The question as it is asked now. Raises InputChangedError when it is gone."""
+    found = await work.database.with_retry(lambda connection: queries.of_job(connection, work.claim.job_id))
+    if found is None:
+        raise InputChangedError(f"The question of job j{work.claim.job_id} is not stored any more; submit it anew.")
+    work.read["query"] = content_hash(found.original_query)
+    return found
+
+
+async def template(work: Work, tag: TemplateTag) -> StoredTemplate:
+    """The version of the template that was active at submission."""
+    version: int = work.claim.inputs["templates"][tag]
+    work.read[f"template {tag}"] = version
+    return await work.database.with_retry(lambda connection: templates.get(connection, tag, version))
+
+
+def asked_model(work: Work) -> str:
+    """The model that expands or answers: the light one where it was asked for, which is noted, or that of the run."""
+    if not work.claim.inputs.get("light_model"):
+        return work.settings.query_model
+    work.read["model"] = work.settings.query_light_model
+    return work.settings.query_light_model
+
+
+def chunk_search(work: Work) -> PostgresChunkSearch:
+    """The search over chunks, with the preset's parameters of BM25."""
+    preset = work.preset.retrieval
+    return PostgresChunkSearch(work.database, k1=preset.bm25_k1, b=preset.bm25_b)

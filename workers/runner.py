@@ -1,0 +1,219 @@
+"""The frame around every stage: claim, read and compute, commit; or store the error and end the chain.
+
+No transaction is open while a stage computes. Whatever happens to this process, the rows say what is true: a claim
+without a commit runs out with its lease, a commit without its message is sent on by the reaper, and a message that
+comes twice finds nothing to claim.
+"""
+
+import random
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Any
+
+import structlog
+
+from schemas.errors import (
+    EvidenceGroundingError,
+    EvidenceSchemaError,
+    LLMResponseParseError,
+    RagqError,
+    ScoringRetriesExhausted,
+)
+from schemas.settings.frozen import FrozenSettings, thaw
+from schemas.statuses import StageStatus
+from schemas.values.base import Value
+from schemas.values.failures import AttemptError
+from stages import failures
+from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnreachableError
+from store.runs import ledger, runs, stages
+from store.runs.stages import Claim, Committed
+from workers.crashpoints import crash_point
+from workers.leases import Leases
+from workers.process_lock import SharedExclusiveLock
+from workers.wiring import Wiring
+from workers.work import Result, StageFunctions, Work
+
+log = structlog.get_logger("ragq.stages")
+
+#: A transport error is retried after 1, 2, 4 ... seconds, at most this many.
+LONGEST_RETRY_SECONDS = 60.0
+
+
+class Outcome(Enum):
+    """How a message ended."""
+
+    #: The stage is stored; the chain goes on.
+    STORED = auto()
+    #: The stage was stored before; the chain goes on because its next message may be missing.
+    FORWARDED = auto()
+    #: Somebody else has it, or nothing is to be done: this copy of the message ends here.
+    NOTHING_TO_DO = auto()
+
+
+class StageFailed(Exception):
+    """What Celery is told when a foreign exception ended a stage: its type, and never its words."""
+
+
+class StageRunner:
+    """Runs stages of one process."""
+
+    def __init__(
+        self,
+        database: Database,
+        leases: Leases,
+        wiring: Wiring,
+        functions: StageFunctions,
+        *,
+        worker_id: str,
+        lease_s: float,
+        grace_s: float,
+        max_interruptions: int,
+    ) -> None:
+        self._database = database
+        self._leases = leases
+        self._wiring = wiring
+        self._functions = functions
+        self._worker_id = worker_id
+        self._lease_s = lease_s
+        self._grace_s = grace_s
+        self._max_interruptions = max_interruptions
+        # Interruptions after which one more would poison the job.
+        self._last_chance = max(max_interruptions - 1, 1)
+        self._lock = SharedExclusiveLock()
+        self._settings: dict[int, FrozenSettings] = {}
+
+    async def run(self, stage: str, job_id: int, *, is_redelivered: bool) -> Outcome:
+        """Take one message for a stage through to its end.
+
+        When the stage fails, its exception is stored and raised again: ragq's own as it is, any other as StageFailed,
+        without its words.
+        """
+        try:
+            return await self._run(stage, job_id, is_redelivered)
+        except DatabaseUnreachableError as error:
+            # Nothing is wrong with the stage: its lease runs out, and it comes again when the database is back.
+            log.warning("stage_left_to_its_lease", job_id=job_id, stage=stage, error=str(error))
+            return Outcome.NOTHING_TO_DO
+
+    async def _run(self, stage: str, job_id: int, is_redelivered: bool) -> Outcome:
+        async with self._lock.shared():
+            claim = await self._claim(stage, job_id, interrupted_below=self._last_chance)
+            if claim is not None:
+                return await self._hold(claim)
+        if await self._has_one_chance_left(stage, job_id):
+            async with self._lock.exclusive():
+                claim = await self._claim(stage, job_id)
+                if claim is not None:
+                    return await self._hold(claim)
+        return await self._forward(stage, job_id, is_redelivered)
+
+    async def _hold(self, claim: Claim) -> Outcome:
+        crash_point("after_claim", claim.stage, claim.attempt)
+        self._leases.hold(claim)
+        try:
+            return await self._carry_out(claim)
+        finally:
+            self._leases.release(claim)
+
+    async def _claim(self, stage: str, job_id: int, *, interrupted_below: int | None = None) -> Claim | None:
+        async def take(connection: Connection) -> Claim | None:
+            return await stages.claim(
+                connection, job_id, stage, self._worker_id, self._lease_s, interrupted_below=interrupted_below
+            )
+
+        async def claim(connection: Connection) -> Claim | None:
+            taken = await take(connection)
+            if taken is None and await self._is_lost(connection, job_id, stage):
+                await stages.expire(connection, max_interruptions=self._max_interruptions, job_id=job_id)
+                taken = await take(connection)
+            return taken
+
+        return await self._database.with_retry(claim)
+
+    async def _is_lost(self, connection: Connection, job_id: int, stage: str) -> bool:
+        if self._database.reachable_for_s < self._lease_s:
+            return False
+        found = await stages.look(connection, job_id, stage)
+        return found is not None and found.is_expired
+
+    async def _has_one_chance_left(self, stage: str, job_id: int) -> bool:
+        found = await self._database.with_retry(lambda connection: stages.look(connection, job_id, stage))
+        return found is not None and found.status is StageStatus.READY and found.interruptions >= self._last_chance
+
+    async def _forward(self, stage: str, job_id: int, is_redelivered: bool) -> Outcome:
+        next_stage = await self._database.with_retry(
+            lambda connection: stages.forward(
+                connection, job_id, stage, redelivered=is_redelivered, grace_s=self._grace_s
+            )
+        )
+        return Outcome.NOTHING_TO_DO if next_stage is None else Outcome.FORWARDED
+
+    async def _carry_out(self, claim: Claim) -> Outcome:
+        function = self._functions[claim.kind, claim.mode, claim.stage]
+        bound = log.bind(run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, attempt=claim.attempt)
+        bound.info("stage_started")
+        read: dict[str, Any] = {}
+        try:
+            settings = await self._settings_of(claim.run_id)
+            result = await function(Work(claim, settings.run, self._database, self._wiring, read, settings.preset))
+            crash_point("after_compute", claim.stage, claim.attempt)
+            committed = await self._commit(claim, read, result)
+        except DatabaseUnreachableError:
+            raise
+        except Exception as error:  # noqa: BLE001  (whatever a stage raises is stored, and raised)
+            await self._fail(claim, read, error)
+            bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
+            raise _without_words(error) from None
+        if committed is None:
+            bound.warning("stage_result_thrown_away")
+            return Outcome.NOTHING_TO_DO
+        bound.info("stage_stored", next_stage=committed.next_stage)
+        crash_point("after_commit", claim.stage, claim.attempt)
+        return Outcome.STORED
+
+    async def _commit(self, claim: Claim, read: Mapping[str, Any], result: Result[Value]) -> Committed | None:
+        output = result.output.model_dump(mode="json")
+        crash_point("before_commit", claim.stage, claim.attempt)
+        return await self._database.with_retry(
+            lambda connection: stages.commit(
+                connection, claim, inputs=read, output=output, vectors=result.vectors, effect=result.effect
+            ),
+            retry_for_s=RESULT_RETRY_SECONDS,
+        )
+
+    async def _fail(self, claim: Claim, read: Mapping[str, Any], error: Exception) -> None:
+        stored = AttemptError(
+            failures.type_name(error),
+            failures.shown_message(error),
+            failures.categorise(error, claim.stage),
+            failures.private_details(error),
+        )
+
+        async def store(connection: Connection) -> None:
+            if isinstance(error, ScoringRetriesExhausted):
+                await ledger.reject_all(connection, claim.attempt_id)
+            elif isinstance(error, LLMResponseParseError):
+                await ledger.reject(connection, claim.attempt_id, error.raw_response)
+            elif isinstance(error, EvidenceSchemaError | EvidenceGroundingError):
+                await ledger.reject_last(connection, claim.attempt_id)
+            await stages.fail(connection, claim, stored, inputs=read, retry_in_s=self._retry_wait(claim, error))
+
+        await self._database.with_retry(store)
+
+    def _retry_wait(self, claim: Claim, error: Exception) -> float | None:
+        settings = self._settings.get(claim.run_id)
+        if settings is None or claim.retries >= settings.run.ragq.retries or not failures.is_transport_error(error):
+            return None
+        return min(2.0**claim.retries, LONGEST_RETRY_SECONDS) * random.uniform(0.75, 1.25)
+
+    async def _settings_of(self, run_id: int) -> FrozenSettings:
+        if run_id not in self._settings:
+            snapshot = await self._database.with_retry(lambda connection: runs.settings(connection, run_id))
+            self._settings[run_id] = thaw(snapshot)
+        return self._settings[run_id]
+
+
+def _without_words(error: Exception) -> Exception:
+    if isinstance(error, RagqError):
+        return error
+    return StageFailed(failures.type_name(error))

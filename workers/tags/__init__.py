@@ -1,1 +1,0 @@
-"""The stages of a tags job, and the building of the models that they need."""

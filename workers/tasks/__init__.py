@@ -1,1 +1,0 @@
-"""One thin Celery task per stage name."""

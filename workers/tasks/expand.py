@@ -1,6 +1,0 @@
-"""Stage `expand`: other ways to ask a question."""
-
-from workers.queries.expand import expand_of_query
-from workers.stage_task import define_stage
-
-define_stage("expand", query=expand_of_query)
