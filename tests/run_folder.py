@@ -32,6 +32,13 @@ def path() -> Path:
     return Path(os.environ[VARIABLE])
 
 
+def new_folder() -> Path:
+    """An empty folder in it, which everybody may enter too."""
+    made = Path(tempfile.mkdtemp(dir=path()))
+    made.chmod(0o755)
+    return made
+
+
 def worker() -> str:
     """The name of this process among those that share the tests; `main` when it does them alone."""
     return os.environ.get("PYTEST_XDIST_WORKER", "main")
