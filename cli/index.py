@@ -142,7 +142,7 @@ def chunk_scores_command(
         ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --limit 20 --wait
     """
     settings = effective_settings(profile, assignments)
-    submitted, planned = with_servers(
+    scoring = with_servers(
         lambda app, database: score_chunks(
             app,
             database,
@@ -154,9 +154,10 @@ def chunk_scores_command(
             always_new=always_new,
         )
     )
+    submitted = scoring.submitted
     report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
-    if planned.is_trial:
-        click.echo(f"A trial of {submitted.jobs} of {planned.chunks} chunks: no run will see these scores.", err=True)
+    if scoring.is_trial:
+        click.echo(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
     if wait:
         follow(submitted.run_id, as_json=as_json)
     elif as_json:

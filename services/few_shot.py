@@ -81,7 +81,7 @@ async def _unfit_sidecars(connection: Connection, index: StoredIndex, settings: 
         unfit.append("EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags; `ragq index references` writes them")
     if needs_scores and not found.has_scores:
         unfit.append(
-            "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has scores of its own; "
+            "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores; "
             f"`ragq index chunk-scores {index.name} --scorer-model MODEL` makes them, "
             "`ragq references import NAME.npz --chunk-scores` brings them"
         )

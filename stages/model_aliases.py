@@ -1,4 +1,4 @@
-"""Names that mean the same model: each backend knows it by its own."""
+"""Names of the same model: each backend has its own."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from schemas.errors import Refused
 
 
 class Names(NamedTuple):
-    """What the backends call a model; None where a backend does not have it."""
+    """The names of a model in the backends; None if a backend does not have it."""
 
     ollama: str | None
     huggingface: str | None
@@ -17,7 +17,7 @@ ALIASES: dict[str, Names] = {
     "medgemma:27b": Names(None, "google/medgemma-27b-text-it"),
     "qwen3-embedding:8b": Names("qwen3-embedding:8b", "Qwen/Qwen3-Embedding-8B"),
 }
-"""Canonical name -> the names of the backends. A model that is not here has one name everywhere."""
+"""Canonical name -> the names in the backends. Any other model has the same name everywhere."""
 
 
 class ModelNotServedError(Refused, ValueError):
@@ -25,7 +25,7 @@ class ModelNotServedError(Refused, ValueError):
 
 
 def canonical_model(name: str) -> str:
-    """The one name of a model, whatever backend's name is given.
+    """The canonical name of a model, given any backend's name of it.
 
     >>> canonical_model("Qwen/Qwen3-Embedding-8B"), canonical_model("all-minilm-l6-v2")
     ('qwen3-embedding:8b', 'all-minilm-l6-v2')
@@ -34,7 +34,7 @@ def canonical_model(name: str) -> str:
 
 
 def resolved_model(name: str, backend: str) -> str:
-    """The name that a backend, `ollama` or `huggingface`, knows a model by. Raises ModelNotServedError.
+    """The name of a model in a backend, `ollama` or `huggingface`. Raises ModelNotServedError.
 
     >>> resolved_model("qwen3-embedding:8b", "huggingface")
     'Qwen/Qwen3-Embedding-8B'

@@ -1,4 +1,4 @@
-"""What an embedder gave, checked and brought to the length of the index."""
+"""Vectors of an embedder, checked and cut to the dimension of the index."""
 
 import numpy as np
 
@@ -10,16 +10,16 @@ _ZERO = 1e-8
 _FOUND = {
     VectorDefect.NAN: "NaN",
     VectorDefect.INFINITE: "infinite numbers",
-    VectorDefect.ZERO: "nothing but zeros",
+    VectorDefect.ZERO: "only zeros",
 }
 
 
 def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Vectors:
-    """The rows, cut to `dimension` and only then brought to length 1, so that a cut vector has length 1 too.
+    """The rows, cut to `dimension` and then normalised, so that a cut vector has length 1 too.
 
-    Without `dimension` nothing is cut. Raises EmbeddingValidationError when there are not `rows` rows, or one of
-    them has NaN, an infinity or nothing but zeros (up to 1e-8), and EmbeddingDimensionMismatchError when the rows
-    are shorter than `dimension`.
+    Without `dimension` nothing is cut. Raises EmbeddingValidationError when there are not `rows` rows, or one of them
+    has NaN, an infinity or only zeros (up to 1e-8), and EmbeddingDimensionMismatchError when the rows are shorter than
+    `dimension`.
     """
     if matrix.ndim != 2 or len(matrix) != rows:
         raise EmbeddingValidationError(
@@ -39,7 +39,6 @@ def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Ve
 def _refuse_rows(bad: list[bool], defect: VectorDefect) -> None:
     if any(bad):
         raise EmbeddingValidationError(
-            f"Vector {bad.index(True) + 1} of {len(bad)} holds {_FOUND[defect]}; "
-            "the embedding model cannot be used like this.",
+            f"Vector {bad.index(True) + 1} of {len(bad)} has {_FOUND[defect]}; check the embedding model.",
             defect=defect,
         )

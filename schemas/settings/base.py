@@ -1,4 +1,4 @@
-"""The base of every group of settings, and what is known about a single one."""
+"""The base class of groups of settings, and the description of a single setting."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -8,10 +8,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 
 class SettingsGroup(BaseSettings):
-    """Settings that stand together. Frozen; built from the values it is given and nothing else.
+    """A group of settings. Frozen; built only from the given values.
 
-    A group never looks at the environment by itself: a worker rebuilds a run's settings from the stored snapshot,
-    and what happens to be set on its machine must not leak in.
+    A group does not read the environment: a worker rebuilds a run's settings from the stored snapshot, and the
+    environment of its machine must not affect them.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
@@ -29,12 +29,12 @@ class SettingsGroup(BaseSettings):
 
 
 def disagreement(message: str, *names: str) -> PydanticCustomError:
-    """What a validator raises when values that are fine alone do not fit together; `names` are environment names."""
+    """The error of a validator for valid values that conflict; `names` are environment names."""
     return PydanticCustomError("disagreement", "{message}", {"message": message, "names": names})
 
 
 class Setting(NamedTuple):
-    """One setting, as it is documented and as problems with it are told."""
+    """One setting, for documentation and error messages."""
 
     name: str
     """Its name in the environment, in .env and after --set."""
@@ -44,7 +44,7 @@ class Setting(NamedTuple):
     """The accepted values in words: `a whole number from 1 to 10`."""
     description: str
     is_secret: bool
-    """Its value is never shown."""
+    """Whether its value is never shown."""
 
 
 @cache

@@ -12,8 +12,8 @@ class ConsistencySettings(SettingsGroup):
     model_config = SettingsConfigDict(env_prefix="CONSISTENCY_")
 
     enabled: bool = False
-    """Score each participant several times and take the answer that most samples give."""
+    """Score each participant several times and use the most frequent answer."""
     n_samples: int = Field(default=5, ge=1, le=20)
-    """Usable samples per participant; at most twice as many are drawn."""
+    """Usable samples per participant; at most twice as many are requested."""
     temperature: float = Field(default=0.2, ge=0.0, le=2.0)
     """Temperature of the samples."""

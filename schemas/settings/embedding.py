@@ -1,4 +1,4 @@
-"""EMBEDDING_*: the reference index, the search in it and the guards behind the search."""
+"""EMBEDDING_*: the reference index, its search and the guards after the search."""
 
 from typing import Literal, Self
 
@@ -9,12 +9,12 @@ from schemas.settings.base import SettingsGroup, disagreement
 
 
 class EmbeddingSettings(SettingsGroup):
-    """The reference index, the search in it and the guards behind the search."""
+    """The reference index, its search and the guards after the search."""
 
     model_config = SettingsConfigDict(env_prefix="EMBEDDING_")
 
     backend: Literal["huggingface", "ollama"] = "huggingface"
-    """Who embeds: a sentence-transformers model inside the worker, or an Ollama server."""
+    """The embedder: a sentence-transformers model in the worker, or an Ollama server."""
     dimension: int = Field(default=4096, ge=1)
     """Numbers per vector; longer vectors of the model are cut to it and normalised again."""
     allow_insufficient_dimension_embeddings: bool = False
@@ -34,23 +34,23 @@ class EmbeddingSettings(SettingsGroup):
     embeddings_file: str = Field(default="huggingface_qwen3_8b_paper_train", min_length=1)
     """Name of the reference index that is searched."""
     enable_retrieval_audit: bool = False
-    """Write one `retrieved_reference` event per reference that is left after all guards."""
+    """Log one `retrieved_reference` event per reference that remains after all guards."""
     min_reference_similarity: float = Field(default=0.0, ge=0.0, le=1.0)
     """References below this similarity, (1 + cosine) / 2, are dropped; 0 drops none."""
     max_reference_chars_per_item: int = Field(default=0, ge=0)
-    """Characters of reference text per item; the first reference beyond it ends the list; 0 is no limit."""
+    """Maximum characters of reference text per item; the first reference beyond it ends the list; 0 is no limit."""
     enable_item_tag_filter: bool = False
     """Search only chunks that carry the tag of the item."""
     reference_score_source: Literal["participant", "chunk"] = "participant"
-    """Whose score a reference shows: its participant's for the item, or the chunk's own."""
+    """Score that a reference shows: its participant's for the item, or the chunk's own."""
     allow_chunk_scores_prompt_hash_mismatch: bool = False
-    """Accept chunk scores that were made with another prompt."""
+    """Accept chunk scores from another prompt."""
     enable_reference_validation: bool = False
     """Let a language model judge every reference before it goes into the prompt."""
     validation_model: str = ""
-    """Model that judges references; empty takes MODEL_JUDGE_MODEL."""
+    """Model that judges references; if empty, MODEL_JUDGE_MODEL."""
     validation_max_refs_per_item: int = Field(default=2, ge=1)
-    """Accepted references per item at which judging stops; holds only while validation is on."""
+    """Accepted references per item at which judging stops; only used with validation."""
 
     @model_validator(mode="after")
     def _chunks_leave_no_line_out(self) -> Self:

@@ -1,4 +1,4 @@
-"""What was frozen into a run, read again."""
+"""The settings that are frozen into a run."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -18,8 +18,7 @@ class FrozenSettings(NamedTuple):
 def thaw(snapshot: Mapping[str, Mapping[str, Any]]) -> FrozenSettings:
     """The settings in a run's snapshot.
 
-    Raises Refused, naming all of them, for names that this version does not know and for values that it does not
-    accept.
+    Raises Refused, with all of them, for names that are unknown to this version and for values that it does not accept.
     """
     own = {name: stored for name, stored in snapshot.items() if not is_preset_name(name)}
     return FrozenSettings(

@@ -1,4 +1,4 @@
-"""Where values come from: layers of names and texts, a later layer over an earlier one."""
+"""Sources of values: layers of names and texts, where a later layer overrides an earlier one."""
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
@@ -14,11 +14,11 @@ from schemas.settings.base import SettingsGroup, settings_of
 from schemas.settings.problems import unknown_name
 
 ENV_FILE = Path(".env")
-"""Read in the working directory, when it is there."""
+"""Read from the working directory, if it exists."""
 
 
 class SettingSource(StrEnum):
-    """Which layer a value came from; a later member wins over an earlier one."""
+    """The layer of a value; a later member overrides an earlier one."""
 
     #: Written in the code.
     DEFAULT = "default"
@@ -37,20 +37,20 @@ class Layer(NamedTuple):
 
     source: SettingSource
     origin: str
-    """The source in the words of an error: `file .env`."""
+    """The source as errors name it: `file .env`."""
     variables: Mapping[str, str]
-    """Names in capitals: like pydantic-settings, ragq reads names in any case of letters."""
+    """Names in capitals: like pydantic-settings, ragq ignores the case of names."""
 
 
 class Given(NamedTuple):
-    """The text that counts for a setting, and the layer it stands in."""
+    """The effective text of a setting, and its layer."""
 
     text: str
     layer: Layer
 
 
 def given_in(layers: Sequence[Layer], group: type[SettingsGroup]) -> dict[str, Given]:
-    """What the layers, lowest first, say about a group, by environment name."""
+    """The values of a group in the layers, lowest first, by environment name."""
     given: dict[str, Given] = {}
     for layer in layers:
         reader = EnvSettingsSource(group)
@@ -63,7 +63,7 @@ def given_in(layers: Sequence[Layer], group: type[SettingsGroup]) -> dict[str, G
 
 
 def unknown_names(layer: Layer, *, prefixes: tuple[str, ...], known: Collection[str]) -> list[str]:
-    """One problem for every name of the layer that starts with one of the prefixes and is not known."""
+    """One problem for every unknown name of the layer that starts with one of the prefixes."""
     return [
         unknown_name(name, layer.origin, known)
         for name in layer.variables
@@ -77,12 +77,12 @@ def profile_layer(name: str, variables: Mapping[str, str]) -> Layer:
 
 
 def option_layer(options: Mapping[str, str]) -> Layer:
-    """What --set gave."""
+    """The values of --set."""
     return Layer(SettingSource.OPTION, "option --set", _in_capitals(options))
 
 
 def file_layer(path: Path) -> tuple[Layer, list[str]]:
-    """The lines of a .env file, and the problems with it. References such as ${HOME} are expanded.
+    """The lines of a .env file, and its problems. References such as ${HOME} are expanded.
 
     A file that does not exist, or cannot be read, is an empty layer; the second is a problem.
     """
@@ -96,7 +96,7 @@ def file_layer(path: Path) -> tuple[Layer, list[str]]:
             f"{origin} cannot be read as UTF-8 text: {type(error).__name__}."
         ]
     lines = list(parse_stream(StringIO(text)))
-    # python-dotenv logs a broken line and goes on; here it is a problem like any other.
+    # python-dotenv logs an invalid line and continues; here it is a problem like any other.
     problems = [f"{origin}, line {line.original.line} is not of the form NAME=VALUE." for line in lines if line.error]
     variables = dotenv_values(stream=StringIO("".join(line.original.string for line in lines if not line.error)))
     return Layer(
@@ -105,7 +105,7 @@ def file_layer(path: Path) -> tuple[Layer, list[str]]:
 
 
 def outside_layers(environment: Mapping[str, str], env_file: Path | None) -> tuple[list[Layer], list[str]]:
-    """The .env file below the environment, and the problems with the file, which is passed over if TESTING is set."""
+    """The .env file below the environment, and the problems of the file, which is ignored if TESTING is set."""
     layer = Layer(SettingSource.ENVIRONMENT, "environment", _in_capitals(environment))
     if env_file is None or environment.get("TESTING"):
         return [layer], []
@@ -114,7 +114,7 @@ def outside_layers(environment: Mapping[str, str], env_file: Path | None) -> tup
 
 
 def merged(environment: Mapping[str, str], env_file: Path) -> dict[str, str]:
-    """The environment over the lines of the .env file: what a process of ragq takes its connections from."""
+    """The lines of the .env file, overridden by the environment: the connections of a process of ragq."""
     layers, _ = outside_layers(environment, env_file)
     return {name: text for layer in layers for name, text in layer.variables.items()}
 

@@ -1,4 +1,4 @@
-"""LLM_*: which protocol the language model server speaks."""
+"""LLM_*: the protocol of the language model server."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from schemas.settings.base import SettingsGroup
 
 
 class LLMSettings(SettingsGroup):
-    """Which protocol the language model server speaks."""
+    """The protocol of the language model server."""
 
     model_config = SettingsConfigDict(env_prefix="LLM_")
 

@@ -1,4 +1,4 @@
-"""MODEL_*: which model does which work."""
+"""MODEL_*: the model of each task."""
 
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -7,7 +7,7 @@ from schemas.settings.base import SettingsGroup
 
 
 class ModelSettings(SettingsGroup):
-    """Which model does which work."""
+    """The model of each task."""
 
     model_config = SettingsConfigDict(env_prefix="MODEL_")
 
@@ -18,4 +18,4 @@ class ModelSettings(SettingsGroup):
     embedding_model: str = Field(default="qwen3-embedding:8b", min_length=1)
     """Model that embeds evidence and chunks."""
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
-    """Sampling temperature of extraction and scoring; judging references always runs at 0."""
+    """Sampling temperature of extraction and scoring; references are always judged at 0."""

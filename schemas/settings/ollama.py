@@ -1,4 +1,4 @@
-"""OLLAMA_*: how an Ollama server is asked. Where it listens is a connection and stands in process.py."""
+"""OLLAMA_*: calls to an Ollama server. Its address is a connection, in process.py."""
 
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -7,7 +7,7 @@ from schemas.settings.base import SettingsGroup
 
 
 class OllamaSettings(SettingsGroup):
-    """How a language model server is asked."""
+    """Calls to a language model server."""
 
     model_config = SettingsConfigDict(env_prefix="OLLAMA_")
 

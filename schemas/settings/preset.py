@@ -1,4 +1,4 @@
-"""Presets: how queries are expanded, searched, ranked, judged and put into a prompt.
+"""Presets: the settings of expansion, search, ranking, validation and prompts of queries.
 
 A value has a name like `retrieval.dense_limit`: its group and its key.
 """
@@ -18,39 +18,39 @@ _NAME = re.compile(r"[A-Za-z0-9 _-]{1,100}")
 
 
 class ExpansionPreset(SettingsGroup):
-    """Other ways to ask the question."""
+    """Other wordings of the query."""
 
     enabled: bool = True
     """Let a language model write search phrases, a hypothetical answer (HyDE), the intent and the entities."""
     n: int = Field(default=3, ge=1, le=10)
-    """Search phrases to ask for."""
+    """Number of search phrases."""
 
 
 class RetrievalPreset(SettingsGroup):
     """The search, and the order of what it finds."""
 
     dense_limit: int = Field(default=19, ge=0, le=100)
-    """Chunks per vector; 0 leaves the search by vector out."""
+    """Chunks per vector; 0 disables the search by vector."""
     lexical_limit: int = Field(default=5, ge=0, le=50)
-    """Chunks per text; 0 leaves the full-text search out."""
+    """Chunks per text; 0 disables the full-text search."""
     lexical: Literal["bm25", "websearch", "cover_density"] = "bm25"
     """Full-text scorer: BM25 over any term; all terms of a search-box text; or cover density over any term."""
     bm25_k1: float = Field(default=0.9, ge=0, le=10)
-    """How soon further occurrences of a term stop counting, for `bm25`."""
+    """Saturation of further occurrences of a term, for `bm25`."""
     bm25_b: float = Field(default=0.4, ge=0, le=1)
-    """How much the length of a chunk counts against it, for `bm25`."""
+    """Penalty for the length of a chunk, for `bm25`."""
     fusion: Literal["zscore", "rrf", "minmax"] = "zscore"
-    """How both searches become one list: weighted z-scores, reciprocal ranks, or weighted scores from 0 to 1."""
+    """Fusion of both searches into one list: weighted z-scores, reciprocal ranks, or weighted scores from 0 to 1."""
     dense_weight: float = Field(default=0.5, ge=0, le=1)
     """Share of the search by vector in `zscore` and `minmax`; the full-text search has the rest."""
     rrf_k: int = Field(default=50, ge=1, le=100)
-    """Added to every rank by `rrf`: larger values even the ranks out."""
+    """Added to every rank by `rrf`: larger values reduce the differences between ranks."""
     top_k_rrf: int = Field(default=75, ge=1, le=200)
     """Chunks kept after fusion, whichever fusion runs; at least retrieval.top_n_final."""
     top_n_final: int = Field(default=17, ge=1, le=50)
-    """Chunks that are selected in the end."""
+    """Chunks in the final selection."""
     entity_boost: float = Field(default=0.05, ge=0, le=0.5)
-    """Added to a chunk's score for each entity of the question that it names."""
+    """Added to a chunk's score for each entity of the query that it names."""
     min_word_count: int = Field(default=150, ge=0, le=1000)
     """Chunks of fewer words are dropped; 0 drops none."""
     min_char_count: int = Field(default=250, ge=0, le=5000)
@@ -62,59 +62,59 @@ class RetrievalPreset(SettingsGroup):
     enrich_lines_below: int = Field(default=13, ge=0, le=50)
     """Lines added below such a chunk."""
     mmr_lambda: float = Field(default=0.7, ge=0, le=1)
-    """Relevance against variety in the selection: 1 is relevance alone, 0 variety alone."""
+    """Relevance versus diversity in the selection: 1 is relevance alone, 0 diversity alone."""
     reranker_batch_size: int = Field(default=8, ge=1, le=32)
     """Pairs in one pass of a cross-encoder."""
     reranker_max_length: int = Field(default=512, ge=128, le=1024)
-    """Tokens of question and chunk that a cross-encoder reads."""
+    """Tokens of query and chunk that a cross-encoder reads."""
 
 
 class RerankingPreset(SettingsGroup):
-    """Who ranks the candidates."""
+    """The ranker of the candidates."""
 
     ranker: Literal["score-fusion", "cross-encoder", "late-interaction"] = "score-fusion"
-    """The scores of both searches together; a cross-encoder; or the token vectors of question and chunk."""
+    """The scores of both searches together; a cross-encoder; or the token vectors of query and chunk."""
     model: str = Field(default="BAAI/bge-reranker-base", min_length=1)
     """Name or folder of the cross-encoder."""
 
 
 class ValidationPreset(SettingsGroup):
-    """A language model's word on every selected chunk."""
+    """Validation of every selected chunk by a language model."""
 
     enabled: bool = False
-    """Let a language model judge every selected chunk, and keep those that it accepts."""
+    """Let a language model judge every selected chunk, and keep only accepted ones."""
     model: str = ""
-    """Model that judges; empty takes MODEL_JUDGE_MODEL."""
+    """Model that judges; if empty, MODEL_JUDGE_MODEL."""
     max_chunks: int = Field(default=17, ge=1, le=50)
     """Accepted chunks at which judging stops."""
     allow_empty: bool = False
-    """Go on without sources when no chunk is accepted, instead of failing the job."""
+    """Continue without sources when no chunk is accepted, instead of failing the job."""
 
 
 class ConsolidationPreset(SettingsGroup):
-    """Chunks that stand together become one source."""
+    """Merging of neighbouring chunks into one source."""
 
     enabled: bool = True
-    """Group chunks; otherwise they go into the prompt as they were retrieved."""
+    """Group chunks; otherwise the prompt has them as retrieved."""
     coverage_threshold: float = Field(default=0.5, ge=0, le=1)
-    """Share of a section's lines from which the whole section takes the place of its chunks."""
+    """Share of a section's lines from which the whole section replaces its chunks."""
     line_gap: int = Field(default=7, ge=0, le=50)
-    """Lines from the end of a chunk to the start of the next that still join both."""
+    """Maximum lines from the end of a chunk to the start of the next for joining both."""
     min_content_length: int = Field(default=350, ge=0, le=5000)
     """Groups of fewer characters are dropped."""
     enrich_from_md: bool = True
-    """Read the lines of a group from the work again, instead of joining the texts of its chunks."""
+    """Read the lines of a group from the work, instead of joining the texts of its chunks."""
 
 
 class AugmentationPreset(SettingsGroup):
     """The prompt."""
 
     top_n_contexts: int = Field(default=5, ge=1, le=20)
-    """Sources that the prompt shows."""
+    """Sources in the prompt."""
 
 
 class Preset(BaseModel):
-    """Every value of a preset. Its defaults are those of the preset that comes with ragq."""
+    """Every value of a preset. The defaults are those of the built-in preset."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -152,12 +152,12 @@ class Preset(BaseModel):
         return {f"{group}.{key}": value for group, keys in self.model_dump().items() for key, value in keys.items()}
 
     def changed(self, values: Mapping[str, Any], *, origin: str) -> "Preset":
-        """This preset with other values, which may be texts. See `preset_of`."""
+        """This preset with changed values, which may be texts. See `preset_of`."""
         return preset_of(values, origin=origin, base=self)
 
     def snapshot(self, name: str, *, options: Collection[str] = ()) -> dict[str, dict[str, Any]]:
-        """What is frozen into a run, as EffectiveSettings.snapshot() has it. The source is the preset of this name,
-        or `option` for the values that `options` names."""
+        """The snapshot that is frozen into a run, in the form of EffectiveSettings.snapshot(). The source is the preset
+        of this name, or `option` for the values that `options` names."""
         return {
             key: {"value": value, "source": "option" if key in options else f"preset {name}"}
             for key, value in self.values().items()
@@ -165,7 +165,7 @@ class Preset(BaseModel):
 
     @classmethod
     def from_snapshot(cls, snapshot: Mapping[str, Mapping[str, Any]]) -> "Preset":
-        """The preset in a run's snapshot, whose settings it passes over. As RunSettings.from_snapshot."""
+        """The preset in a run's snapshot, whose other settings are ignored. See RunSettings.from_snapshot."""
         stored = {name: entry["value"] for name, entry in snapshot.items() if is_preset_name(name)}
         return preset_of(stored, origin="stored with the run")
 
@@ -183,15 +183,15 @@ PRESET_SETTINGS: Final[dict[str, Setting]] = {
 
 
 def is_preset_name(name: str) -> bool:
-    """Whether a name of a run's snapshot is that of a preset's value: those of settings have no dot."""
+    """Whether a name of a run's snapshot is that of a preset's value: names of settings have no dot."""
     return "." in name
 
 
 def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = None) -> Preset:
-    """The preset with these values under their names; those that are absent are those of `base`, or the defaults.
+    """The preset with these values under their names; absent ones are those of `base`, or the defaults.
 
     Raises PresetValueError with every problem: unknown names with the nearest known one, values out of range, values
-    that do not fit together. `origin` says where the values come from.
+    that conflict. `origin` is the source of the values.
     """
     unknown = [_unknown(name, origin) for name in values if name not in PRESET_SETTINGS]
     groups: dict[str, dict[str, Any]] = {name: {} for name in _GROUPS}
@@ -210,7 +210,7 @@ def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = N
 
 
 def preset_name(text: str) -> str:
-    """A name for a preset, without spaces around it. Raises PresetValueError for one that cannot be used."""
+    """A name for a preset, without spaces around it. Raises PresetValueError for an invalid one."""
     name = text.strip()
     if not _NAME.fullmatch(name):
         raise PresetValueError(

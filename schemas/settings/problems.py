@@ -1,4 +1,4 @@
-"""How problems with settings are told: all of them at once, each with its name, its origin and what is allowed."""
+"""Messages for problems with settings: all at once, each with its name, its origin and the allowed values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -25,13 +25,13 @@ def refused(problems: Sequence[str]) -> Refused:
 
 
 def unusable_value(setting: Setting, value: object, origin: str) -> str:
-    """A value outside of what the setting accepts. The value of a secret is left out."""
+    """A value that the setting does not accept. The value of a secret is omitted."""
     found = "has a value" if setting.is_secret else f"is {_SHORT.repr(value)}"
     return f"{setting.name} {found} ({origin}); allowed is {setting.allowed}."
 
 
 def unknown_name(name: str, origin: str, known: Iterable[str]) -> str:
-    """A name that no setting has. Its value is left out: it may be a secret under a misspelt name."""
+    """A name that no setting has. Its value is omitted: it may be a secret under a misspelt name."""
     nearest = get_close_matches(name.upper(), list(known), n=1)
     advice = f"did you mean {nearest[0]}?" if nearest else "remove it."
     return f"{name} ({origin}) is not a setting; {advice}"
@@ -46,16 +46,16 @@ def checked(
 ) -> tuple[Model | None, list[str]]:
     """The model with these values, or None and every problem with them.
 
-    `settings` are keyed by pydantic's error location, a tuple of names; `origins` say for every environment name
-    where its value came from.
+    `settings` are keyed by pydantic's error location, a tuple of names; `origins` has the source of the value for every
+    environment name.
     """
     try:
         return model.model_validate(values), []
     except ValidationError as error:
-        return None, [_in_our_words(found, settings, origins) for found in error.errors()]
+        return None, [_message(found, settings, origins) for found in error.errors()]
 
 
-def _in_our_words(found: ErrorDetails, settings: Mapping[Any, Setting], origins: Mapping[str, str]) -> str:
+def _message(found: ErrorDetails, settings: Mapping[Any, Setting], origins: Mapping[str, str]) -> str:
     if found["type"] == "disagreement":
         where = "; ".join(f"{name}: {origins[name]}" for name in found["ctx"]["names"])
         return f"{found['msg']} ({where})."

@@ -12,7 +12,7 @@ from schemas.settings.layers import SettingSource, given_in, outside_layers, unk
 from schemas.settings.problems import checked, refused
 from schemas.settings.run import RUN_SETTINGS
 
-#: As browsers send it: no path, no star.
+#: As browsers send it: without a path or a wildcard.
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 
 
@@ -40,43 +40,43 @@ class ProcessSettings(SettingsGroup):
     ragq_home: Path | None = None
     """Folder of the embedded servers and their data; unset, the user's data folder."""
     ragq_lease_seconds: float = Field(default=6.0, ge=1)
-    """Seconds that a claim on a stage holds without a heartbeat."""
+    """Seconds for which a claim on a stage is valid without a heartbeat."""
     ragq_heartbeat_seconds: float = Field(default=1.0, gt=0)
     """Seconds between two heartbeats; less than half of RAGQ_LEASE_SECONDS."""
     ragq_reaper_seconds: float = Field(default=1.0, gt=0)
-    """Seconds between two looks for expired leases and overdue messages."""
+    """Seconds between two checks for expired leases and overdue messages."""
     ragq_republish_seconds: float = Field(default=5.0, gt=0)
-    """Seconds after which the message of a due stage is sent again for the first time."""
+    """Seconds after which the message of a due stage is first sent again."""
     ragq_max_interruptions: int = Field(default=3, ge=1)
     """Interrupted attempts of a stage after which its job is poisoned."""
     ragq_batch_window_ms: float = Field(default=3.0, ge=0)
     """Milliseconds that the batcher waits for the texts of other tasks."""
     ragq_batch_tokens: int = Field(default=4096, ge=1)
-    """Tokens in one forward pass of the embedder at most."""
+    """Maximum tokens in one forward pass of the embedder."""
     ragq_torch_threads: int = Field(default=0, ge=0)
-    """Threads of a model inside the worker; 0 takes the number of cores."""
+    """Threads of a model in the worker; 0 uses the number of cores."""
     ragq_database_pool: int = Field(default=8, ge=1)
-    """Database connections of a process at most."""
+    """Maximum database connections of a process."""
     ragq_api_host: str = "127.0.0.1"
-    """Address that `ragq api` listens on; off loopback it needs an API token."""
+    """Address that `ragq api` listens on; other than loopback, it needs an API token."""
     ragq_api_port: int = Field(default=8420, ge=1, le=65535)
     """Port that `ragq api` listens on."""
     ragq_api_wait_seconds: float = Field(default=25.0, ge=1, le=55)
-    """Seconds that a request waits for its job at most; a client may ask for less."""
+    """Maximum seconds that a request waits for its job; a client may request less."""
     ragq_api_max_body_kb: int = Field(default=2048, ge=1)
-    """Kilobytes of a request's body at most."""
+    """Maximum kilobytes of a request's body."""
     ragq_api_cors_origins: str = ""
-    """Origins such as `https://notes.example.org`, with commas between, whose pages may call the API."""
+    """Origins such as `https://notes.example.org`, separated by commas, whose pages may call the API."""
     ragq_api_allowed_hosts: str = ""
-    """Names, with commas between, under which the API is called, beside `localhost` and addresses."""
+    """Host names of the API, separated by commas, in addition to `localhost` and addresses."""
     ragq_api_session_hours: float = Field(default=12.0, gt=0)
-    """Hours after which a browser has to show its token again."""
+    """Hours after which a browser must sign in with its token again."""
     ragq_crash_at: str | None = None
-    """Point at which a worker kills itself; for tests alone."""
+    """Point at which a worker kills itself; only for tests."""
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)] = "INFO"
-    """Log lines below this level are left out."""
+    """Log lines below this level are dropped."""
     log_format: Literal["json", "console"] = "json"
-    """One JSON object per log line, or lines to read."""
+    """One JSON object per log line, or human-readable lines."""
 
     @model_validator(mode="after")
     def _a_lease_outlives_a_late_heartbeat(self) -> Self:
@@ -95,7 +95,7 @@ class ProcessSettings(SettingsGroup):
         for origin in self.cors_origins:
             if not _ORIGIN.fullmatch(origin):
                 raise disagreement(
-                    f"RAGQ_API_CORS_ORIGINS names {origin!r}, which is no origin; write https://name or https://name:port",
+                    f"RAGQ_API_CORS_ORIGINS names {origin!r}, which is not an origin; write https://name or https://name:port",
                     "RAGQ_API_CORS_ORIGINS",
                 )
         return self
@@ -107,12 +107,12 @@ class ProcessSettings(SettingsGroup):
 
     @property
     def allowed_hosts(self) -> frozenset[str]:
-        """The names of RAGQ_API_ALLOWED_HOSTS, in small letters."""
+        """The names of RAGQ_API_ALLOWED_HOSTS, in lower case."""
         return frozenset(_listed(self.ragq_api_allowed_hosts.lower()))
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], env_file: Path | None = None) -> "ProcessSettings":
-        """The settings of this process: environment over .env file over defaults; an empty text counts as unset.
+        """The settings of this process: environment over .env file over defaults; an empty text is unset.
 
         Raises Refused with every problem, unknown RAGQ_* names among them. Without `env_file` no file is read.
         """
@@ -123,11 +123,11 @@ PROCESS_SETTINGS: dict[str, Setting] = {setting.name: setting for setting in set
 """Every setting of a process under its environment name."""
 
 KNOWN_NAMES = frozenset({*RUN_SETTINGS, *PROCESS_SETTINGS, "RAGQ_DATA_DIR"})
-"""Every name that means something to ragq; RAGQ_DATA_DIR tells the tests where public data lie."""
+"""Every name that ragq reads; RAGQ_DATA_DIR is the folder of public data for the tests."""
 
 
 class EffectiveProcess(NamedTuple):
-    """The settings of a process and where each came from, by environment name."""
+    """The settings of a process and their sources, by environment name."""
 
     settings: ProcessSettings
     sources: dict[str, SettingSource]

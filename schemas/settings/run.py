@@ -1,4 +1,4 @@
-"""The settings of a run, whole: what every stage reads and what is frozen at submission."""
+"""All settings of a run: the values that stages read, frozen at submission."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -42,7 +42,7 @@ class RunSettings(BaseModel):
         if candidates < top_k:
             raise disagreement(
                 f"RAGQ_RETRIEVE_CANDIDATES={candidates} is less than EMBEDDING_TOP_K_REFERENCES={top_k}, so the search "
-                "would hand on fewer references than are to be kept; raise the first or lower the second",
+                "would return fewer references than are to be kept; raise the first or lower the second",
                 "RAGQ_RETRIEVE_CANDIDATES",
                 "EMBEDDING_TOP_K_REFERENCES",
             )
@@ -60,7 +60,7 @@ class RunSettings(BaseModel):
 
     @property
     def query_light_model(self) -> str:
-        """The model for questions that ask for the light one: RAGQ_QUERY_LIGHT_MODEL, or the one that others get."""
+        """The model for questions that request the light one: RAGQ_QUERY_LIGHT_MODEL, or `query_model`."""
         return self.ragq.query_light_model or self.query_model
 
     def values(self) -> dict[str, bool | int | float | str]:
@@ -76,9 +76,8 @@ class RunSettings(BaseModel):
     def from_snapshot(cls, snapshot: Mapping[str, Mapping[str, Any]]) -> "RunSettings":
         """The settings that EffectiveSettings.snapshot() froze.
 
-        A setting that is newer than the snapshot takes its default; the values of a preset are passed over. Raises
-        Refused, naming all of them, for settings that this version does not know and for values that it does not
-        accept.
+        A setting that is newer than the snapshot has its default; the values of a preset are ignored. Raises Refused,
+        with all of them, for settings that are unknown to this version and for values that it does not accept.
         """
         origin = "stored with the run"
         values = {name: stored["value"] for name, stored in snapshot.items() if not is_preset_name(name)}
@@ -103,8 +102,8 @@ RUN_SETTINGS: dict[str, Setting] = {
 def run_settings(values: Mapping[str, Any], *, origins: Mapping[str, str]) -> tuple[RunSettings | None, list[str]]:
     """The settings with these values under environment names, or None and every problem with them.
 
-    Names that are absent take their defaults; names that no setting of a run has are passed over. `origins` says for
-    every setting of a run where its value came from.
+    Absent names have their defaults; names that no setting of a run has are ignored. `origins` has the source of the
+    value for every setting of a run.
     """
     groups = {
         name: {setting.field: values[setting.name] for setting in settings_of(group) if setting.name in values}
@@ -115,5 +114,5 @@ def run_settings(values: Mapping[str, Any], *, origins: Mapping[str, str]) -> tu
 
 
 def settings_hash(settings: RunSettings) -> str:
-    """SHA-256 in hex over the canonical JSON (RFC 8785) of the values; where a value came from does not count."""
+    """SHA-256 in hex over the canonical JSON (RFC 8785) of the values; their sources do not count."""
     return sha256(rfc8785.dumps(settings.values())).hexdigest()

@@ -1,8 +1,8 @@
-"""Values of settings as people read them."""
+"""Values of settings in words."""
 
 
 def value_in_words(value: object) -> str:
-    """A value of a setting as it is shown: as it would be written in the environment, or `unset` or `empty`."""
+    """A value of a setting as written in the environment, or `unset` or `empty`."""
     match value:
         case None:
             return "unset"

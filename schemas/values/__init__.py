@@ -1,1 +1,1 @@
-"""The frozen values that stages take and give; every stage output is one of them, stored as JSON."""
+"""Frozen values, the inputs and outputs of stages; every stage output is one of them, stored as JSON."""

@@ -1,4 +1,4 @@
-"""Reference indexes as files: what the sidecars of an `.npz` say."""
+"""Reference indexes as files: the sidecars of an `.npz`."""
 
 import json
 from dataclasses import dataclass, field
@@ -13,13 +13,13 @@ from schemas.values.phq8 import PHQ8Item
 
 
 class Sidecar(Value):
-    """A description beside the data. Fields of other programs are kept, fields with values of another type refused."""
+    """Metadata of the data. Fields of other programs are kept; fields with values of another type are refused."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Self:
-        """The description in a JSON object. Raises pydantic's ValidationError."""
+        """The metadata in a JSON object. Raises pydantic's ValidationError."""
         # As JSON, because there a strict tuple may be written as an array.
         return cls.model_validate_json(json.dumps(document))
 
@@ -29,11 +29,11 @@ class Sidecar(Value):
 
 
 class ArtifactMeta(Sidecar):
-    """`.meta.json`: what an index was built from and with. A field that is None was not written."""
+    """`.meta.json`: the source and the settings of an index. A field that is None was not written."""
 
     backend: str | None = None
     model: str | None = None
-    """Under the name that the backend knows it by."""
+    """Its name in the backend."""
     model_canonical: str | None = None
     model_digest: str | None = None
     """SHA-256 of the weights. Only ragq writes it."""
@@ -56,7 +56,7 @@ class ArtifactMeta(Sidecar):
 
 
 class ChunkScoresMeta(Sidecar):
-    """`.chunk_scores.meta.json`: who scored the chunks, and how."""
+    """`.chunk_scores.meta.json`: the scorer of the chunks, and its settings."""
 
     prompt_hash: str
     """First 12 hex digits of the SHA-256 of the scorer's prompt."""
@@ -64,7 +64,7 @@ class ChunkScoresMeta(Sidecar):
     scorer_model_digest: str | None = None
     """Identifies the scorer's weights. Only ragq writes it."""
     allow_same_model: bool | None = None
-    """True where the scorer was MODEL_QUANTITATIVE_MODEL itself, and that was allowed. Only ragq writes it."""
+    """True if the scorer was MODEL_QUANTITATIVE_MODEL itself, and this was allowed. Only ragq writes it."""
     scorer_backend: str | None = None
     temperature: float | None = None
     generated_at: str | None = None
@@ -74,7 +74,7 @@ class ChunkScoresMeta(Sidecar):
 
 
 class PartialBuild(Sidecar):
-    """`.partial.json`: what was left out of an index, so that it never looks complete."""
+    """`.partial.json`: what was skipped, which marks an index as incomplete."""
 
     output_npz: str | None = None
     skipped_participants: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""What is asked of a language model and what it answers."""
+"""Calls to language models, and their replies."""
 
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ class Message(Value):
 
 
 class ChatCall(Value):
-    """One question to a language model.
+    """One call to a language model.
 
     Everything that can change the answer stands here, so that a call can be recognised by its hash.
     `timeout_s` and `purpose` do not change the answer and stay out of the hash.
@@ -28,35 +28,35 @@ class ChatCall(Value):
     json_schema: dict[str, Any] | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     sample: int = Field(default=0, ge=0)
-    """Which sample of a call with temperature above 0: each sample is a call of its own."""
+    """The number of the sample of a call with temperature above 0: each sample is a separate call."""
     top_logprobs: int = Field(default=0, ge=0, le=20)
-    """Of how many likeliest tokens the server is to report the log-probabilities, at each token; 0 asks for none."""
+    """The number of likeliest tokens whose log-probabilities the server reports, at each token; 0 requests none."""
     timeout_s: float = Field(default=600.0, gt=0)
     purpose: str = ""
-    """What the call is for, in words an operator may see: `validate PHQ8_Sleep rank 1`. Never text of a subject."""
+    """The purpose of the call, safe for operators: `validate PHQ8_Sleep rank 1`. Never text of a subject."""
 
 
 class TokenSignals(Value):
-    """How sure the model was of its tokens (Spec 051); each a mean over the tokens of the reply."""
+    """The model's certainty of its tokens (Spec 051); each a mean over the tokens of the reply."""
 
     msp: float
     """Probability of the chosen token."""
     pe: float
-    """Entropy, in nats, of the likeliest tokens, their probabilities scaled to add up to 1."""
+    """Entropy, in nats, of the likeliest tokens, with their probabilities normalised to sum to 1."""
     energy: float
-    """Logarithm of the probability that the likeliest tokens have together; 0 at most."""
+    """Logarithm of the total probability of the likeliest tokens; at most 0."""
 
 
 class ChatReply(Value):
-    """The answer to one call."""
+    """The reply to one call."""
 
     text: str = Field(repr=False)
     model: str
     digest: str
-    """Identifies the exact weights; the server's word for it, or empty where the server has none."""
+    """Identifies the exact weights, as the server reports them; empty if it reports none."""
     stop_reason: str
     prompt_tokens: int | None = None
     reply_tokens: int | None = None
     seconds: float
     tokens: TokenSignals | None = None
-    """None where the server was not asked for token probabilities, or gives none."""
+    """None if token probabilities were not requested, or the server reports none."""

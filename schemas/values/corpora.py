@@ -1,4 +1,4 @@
-"""Works, and the pieces that they are cut into."""
+"""Works and their chunks."""
 
 from pydantic import Field
 
@@ -7,7 +7,7 @@ from schemas.values.base import Value
 
 
 class Bibliography(Value):
-    """What is known about a work beside its text. Only the title is needed."""
+    """Bibliographic fields of a work. Only the title is required."""
 
     title: str
     authors: str | None = None
@@ -28,7 +28,7 @@ class Bibliography(Value):
 
 
 class CorpusChunk(Value):
-    """A piece of a work as it is stored."""
+    """A stored chunk of a work."""
 
     id: int
     work_id: int
@@ -46,10 +46,10 @@ class CorpusChunk(Value):
 
 
 class CutChunk(Value):
-    """A piece of a work as it is cut, before it has an id."""
+    """A chunk of a work after cutting, before it has an id."""
 
     parent: int | None
-    """Place, in the list that it stands in, of the heading chunk around it; parents stand before their children."""
+    """Index, in its list, of the heading chunk around it; parents are before their children."""
     level: str
     content: str = Field(repr=False)
     heading_breadcrumbs: str | None = Field(repr=False)
@@ -59,20 +59,20 @@ class CutChunk(Value):
 
 
 class EmbeddedBatch(Value):
-    """Stage `embed` of a corpus: which chunks were embedded. The vectors are stored beside it, one per chunk."""
+    """Stage `embed` of a corpus: the embedded chunks. The vectors are stored separately, one per chunk."""
 
     model: str
     model_digest: str
     dimension: int
     chunk_ids: tuple[int, ...]
     gone: int
-    """Chunks of the batch that were replaced before it came to them; their successors are in another batch."""
+    """Chunks of the batch that were replaced before they were embedded; their successors are in another batch."""
     tokens: int | None = None
-    """Of these chunks, each with a vector of its own; None where the corpus keeps none."""
+    """Tokens of these chunks, each with a vector; None if the corpus has no token vectors."""
 
 
 class PublishedBatch(Value):
-    """Stage `publish` of a corpus: these chunks can be found from now on."""
+    """Stage `publish` of a corpus: the chunks that are now searchable."""
 
     corpus_id: int
     chunks: int

@@ -1,4 +1,4 @@
-"""How two scored runs differ."""
+"""Differences between two scored runs."""
 
 from enum import StrEnum
 from typing import Any
@@ -9,7 +9,7 @@ from schemas.values.phq8 import AssessmentMode, PHQ8Item
 
 
 class FlipKind(StrEnum):
-    """What became of an item's score."""
+    """How an item's score changed."""
 
     LOST = "lost"
     """Scored on the left, N/A on the right."""
@@ -20,7 +20,7 @@ class FlipKind(StrEnum):
 
 
 class Flip(Value):
-    """An item that the two sides answer differently."""
+    """An item with different scores on the two sides."""
 
     participant_id: int
     item: PHQ8Item
@@ -33,7 +33,7 @@ class Flip(Value):
 
 
 class Side(Value):
-    """One of the two."""
+    """One side of the comparison."""
 
     run_id: str
     mode: AssessmentMode
@@ -48,7 +48,7 @@ class SettingDifference(Value):
 
 
 class Difference(Value):
-    """Right against left. Deltas are right - left, over the participants that both scored and whose truth is known."""
+    """Right compared with left. Deltas are right - left, over participants that both scored and whose truth is known."""
 
     left: Side
     right: Side
@@ -64,5 +64,5 @@ class Difference(Value):
     """Participants that the right side scored."""
     failed_in_right_only: tuple[int, ...]
     only_in_left: tuple[int, ...]
-    """Participants that the right side was never asked about."""
+    """Participants that are not in the right run."""
     only_in_right: tuple[int, ...]

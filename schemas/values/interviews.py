@@ -1,4 +1,4 @@
-"""What a data set of interviews holds: transcripts, labels, splits, and what is wrong with its files."""
+"""The content of a data set of interviews: transcripts, labels, splits, and problems of its files."""
 
 from enum import StrEnum
 from typing import Literal
@@ -10,16 +10,16 @@ from schemas.values.phq8 import PHQ8Item
 
 
 class Utterance(Value):
-    """One row of a transcript. What was said stays out of repr() and of validation errors."""
+    """One row of a transcript. Its text is not shown by repr() and validation errors."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
     speaker: str
     value: str = Field(repr=False)
-    """As it was written: case, punctuation and angle-bracket tags are kept."""
+    """As written: case, punctuation and angle-bracket tags are kept."""
     start_s: float | None = None
     stop_s: float | None = None
-    """Seconds from the start of the recording; None where the cell is blank."""
+    """Seconds from the start of the recording; None if the cell is blank."""
 
 
 class Transcript(Value):
@@ -38,7 +38,7 @@ class TranscriptVariant(StrEnum):
     """How a transcript was cleaned before use."""
 
     BOTH_SPEAKERS_CLEAN = "both_speakers_clean"
-    """Lead-in, sync markers and interruptions are gone; both speakers stay."""
+    """Without lead-in, sync markers and interruptions; with both speakers."""
     PARTICIPANT_ONLY = "participant_only"
     """Clean, without the interviewer."""
     PARTICIPANT_QA = "participant_qa"
@@ -46,11 +46,11 @@ class TranscriptVariant(StrEnum):
 
 
 class Labels(Value):
-    """What is known of a participant beside the interview. None is unknown, never zero."""
+    """The labels of a participant. None is unknown, never zero."""
 
     participant_id: int
     gender: Literal[0, 1]
-    """As the files code it."""
+    """As coded in the files."""
     phq8_binary: bool | None = None
     """Whether the score is at least 10."""
     phq8_score: int | None = None
@@ -58,7 +58,7 @@ class Labels(Value):
     items: dict[PHQ8Item, int] | None = None
     """All eight items, 0..3 each."""
     patched: PHQ8Item | None = None
-    """The item whose blank cell was rebuilt from the score."""
+    """The item whose blank cell was computed from the score."""
 
 
 class Split(Value):
@@ -73,7 +73,7 @@ class Split(Value):
 
 
 class DataSet(Value):
-    """Everything that was read, and consistent as a whole."""
+    """A complete and consistent data set."""
 
     transcripts: dict[int, Transcript]
     """By participant id, ascending."""
@@ -84,11 +84,11 @@ class DataSet(Value):
 
 
 class FileProblem(Value):
-    """Why a file cannot be imported. Safe to log: it never holds what was said."""
+    """Why a file cannot be imported. Safe to log: it never has text of an interview."""
 
     file: str
     line: int | None
-    """From 1, the header being line 1; None where the file as a whole is meant."""
+    """From 1, the header being line 1; None for the whole file."""
     found: str
     what_to_do: str
 

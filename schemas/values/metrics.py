@@ -1,4 +1,4 @@
-"""The numbers of a scored run. None is "cannot be said"; there is no NaN and no 0 in its place."""
+"""The metrics of a scored run. None is an undefined value; NaN or 0 is never used instead."""
 
 from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
@@ -38,7 +38,7 @@ class Confusion(Value):
 
 
 class BinaryMetrics(Value):
-    """Depressed or not, over the participants whose bounds allow only one answer."""
+    """Predictions of depression, over the participants whose bounds allow only one."""
 
     subjects: int
     predicted: int
@@ -53,15 +53,15 @@ class BinaryMetrics(Value):
 
 
 class Evaluation(Value):
-    """The numbers of one mode of a run."""
+    """The metrics of one mode of a run."""
 
     total_subjects: int
     successful_subjects: int
     failed_subjects: int
     excluded_no_evidence: int
-    """Successful, and without a single scored item."""
+    """Successful, without any scored item."""
     evaluated_subjects: int
-    """Successful, with a scored item at least."""
+    """Successful, with at least one scored item."""
     item_mae_weighted: float | None
     item_mae_by_item: float | None
     item_mae_by_subject: float | None
@@ -72,13 +72,13 @@ class Evaluation(Value):
 
 
 class RiskCoveragePoint(Value):
-    """What holds when every item at least this confident is taken and all others are left out."""
+    """The point at which all items of at least this confidence are included."""
 
     confidence: float
     coverage: float
-    """Taken items / all items of all successful participants."""
+    """Included items / all items of all successful participants."""
     selective_risk: float
-    """Mean loss of the taken items."""
+    """Mean loss of the included items."""
     generalized_risk: float
     """Their summed loss / all items."""
 
@@ -88,7 +88,7 @@ class ReliabilityBin(Value):
 
     low: float
     high: float
-    """Included in the last bin alone."""
+    """Included only in the last bin."""
     count: int
     confidence: float | None
     """Mean."""
@@ -112,7 +112,7 @@ class Interval(Value):
 
 
 class PairedDelta(Value):
-    """How far two runs differ on the participants that both have."""
+    """The difference of two runs on their common participants."""
 
     participants: int
     left: float | None

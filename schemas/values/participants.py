@@ -1,4 +1,4 @@
-"""What the stages of a participant job store."""
+"""The outputs of the stages of a participant job."""
 
 from enum import StrEnum
 
@@ -11,7 +11,7 @@ from schemas.values.verdicts import Decision
 
 
 class EvidenceExtractor(StrEnum):
-    """Where the quotes of a participant come from."""
+    """The source of the quotes of a participant."""
 
     LLM = "llm"
     """A language model reads the transcript and quotes it."""
@@ -29,16 +29,16 @@ class ExtractedEvidence(Value):
     rejected: dict[PHQ8Item, int] = Field(default_factory=dict)
     """Quotes per item that the grounding check did not find in the transcript; items without any are absent."""
     repairs: tuple[str, ...] = ()
-    """Rungs of the parse ladder that the model's reply needed, in order; empty when strict parsing was enough."""
+    """Repairs that parsing the model's reply needed, in order; empty if strict parsing succeeded."""
 
     @property
     def hallucinated(self) -> bool:
-        """Quotes were given and none of them stands in the transcript."""
+        """There are quotes and none occurs in the transcript."""
         return sum(self.rejected.values()) > 0 and not any(self.quotes.values())
 
 
 class EmbeddedEvidence(Value):
-    """Stage `embed`: which items were embedded. The vectors are stored beside it, one per item, in this order."""
+    """Stage `embed`: the embedded items. The vectors are stored separately, one per item, in this order."""
 
     model: str
     model_digest: str
@@ -49,7 +49,7 @@ class EmbeddedEvidence(Value):
 
 
 class Reference(Value):
-    """A chunk of the reference index, as it stands towards one item of the tested participant."""
+    """A chunk of the reference index, compared with one item of the tested participant."""
 
     chunk_id: int
     participant_id: int
@@ -63,7 +63,7 @@ class Reference(Value):
     """First 12 hex digits of the SHA-256 of the text."""
     chunk_chars: int
     rerank_score: float | None = None
-    """The cross-encoder's logit for evidence and chunk, without bounds; None where it was not asked."""
+    """The cross-encoder's logit for evidence and chunk, unbounded; None if it was not scored."""
 
 
 class RetrievedReferences(Value):
@@ -75,22 +75,22 @@ class RetrievedReferences(Value):
 
 
 class RankedReferences(Value):
-    """Stage `rerank`: what is left per item after threshold, top-k and budget, in order."""
+    """Stage `rerank`: the references per item after threshold, top-k and budget, in order."""
 
     ranker: str
-    """What ordered the references: `similarity`, or `cross_encoder` and its model."""
+    """The ranker: `similarity`, or `cross_encoder` and its model."""
     ranker_digest: str = ""
-    """Identifies the weights of the ranker; empty where it has none, or was not asked."""
+    """Identifies the weights of the ranker; empty if it has none, or was not called."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     dropped: dict[PHQ8Item, dict[str, int]]
-    """How many references each guard took: `threshold`, `duplicate`, `top_k`, `budget`.
+    """The number of references that each guard dropped: `threshold`, `duplicate`, `top_k`, `budget`.
 
-    Guards that took none are absent.
+    Guards that dropped none are absent.
     """
 
 
 class Verdict(Value):
-    """One asked reference with its rank (from 1) among the ranked references of the item."""
+    """The decision on a reference, with its rank (from 1) among the ranked references of the item."""
 
     rank: int
     chunk_id: int
@@ -98,16 +98,16 @@ class Verdict(Value):
 
 
 class ValidatedReferences(Value):
-    """Stage `validate`: the references that go into the prompt, and every verdict that was asked for."""
+    """Stage `validate`: the references for the prompt, and all verdicts."""
 
     validator: str | None
-    """The model that judged, or None when validation is off and every ranked reference is kept."""
+    """The model that judged, or None if validation is disabled and every ranked reference is kept."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     verdicts: dict[PHQ8Item, tuple[Verdict, ...]]
 
 
 class SimilarityStatistics(Value):
-    """Over the kept references of an item that have a score; nothing kept gives 0, None, None."""
+    """Over the kept references of an item that have a score; 0, None, None without any."""
 
     count: int
     mean: float | None

@@ -30,7 +30,7 @@ class PHQ8Item(StrEnum):
 
 
 class AssessmentMode(StrEnum):
-    """Whether the scoring prompt carries references."""
+    """Whether the scoring prompt has references."""
 
     ZERO_SHOT = "zero_shot"
     FEW_SHOT = "few_shot"

@@ -1,4 +1,4 @@
-"""What the stages of a query job store."""
+"""The outputs of the stages of a query job."""
 
 from enum import StrEnum
 
@@ -9,7 +9,7 @@ from schemas.values.verdicts import Decision
 
 
 class Intent(StrEnum):
-    """What a question is after."""
+    """The intent of a query."""
 
     DEFINITION = "DEFINITION"
     MECHANISM = "MECHANISM"
@@ -20,24 +20,24 @@ class Intent(StrEnum):
 
 
 class Origin(StrEnum):
-    """Who made a text that a stage stored."""
+    """The origin of a text that a stage stored."""
 
     MODEL = "model"
-    """A language model, asked by the stage."""
+    """A language model, called by the stage."""
     PASTED = "pasted"
-    """Somebody brought the reply of a model of their own."""
+    """The reply of an external model, pasted by a user."""
     EDITED = "edited"
     """A manual edit."""
     NONE = "none"
-    """Nobody: the step was left out by the submission."""
+    """None: the submission skipped the step."""
 
 
 class Expansion(Value):
-    """Stage `expand`: other ways to ask the question. All empty when the submission left expansion out."""
+    """Stage `expand`: other wordings of the query. All empty if the submission skipped expansion."""
 
     origin: Origin
     queries: tuple[str, ...] = Field(default=(), repr=False)
-    """Search phrases (MQE), each with a vector and a full-text search of its own."""
+    """Search phrases (MQE), each with its own vector and full-text search."""
     hyde_answer: str = Field(default="", repr=False)
     """A hypothetical answer (HyDE): it is embedded, and not used for full-text search."""
     intent: Intent | None = None
@@ -45,7 +45,7 @@ class Expansion(Value):
 
 
 class QueryText(StrEnum):
-    """Which text of a query a vector or a search belongs to."""
+    """The text of a query that a vector or a search belongs to."""
 
     ORIGINAL = "original"
     MQE = "mqe"
@@ -53,17 +53,17 @@ class QueryText(StrEnum):
 
 
 class EmbeddedQuery(Value):
-    """Stage `embed`: which texts were embedded. The vectors are stored beside it, one per text, in this order."""
+    """Stage `embed`: the embedded texts. The vectors are stored separately, one per text, in this order."""
 
     model: str
     model_digest: str
     dimension: int
     texts: tuple[QueryText, ...]
-    """The original, then every MQE phrase, then HyDE where there is one."""
+    """The original, then every MQE phrase, then HyDE if there is one."""
 
 
 class Leg(StrEnum):
-    """A way of searching."""
+    """A kind of search."""
 
     DENSE = "dense"
     LEXICAL = "lexical"
@@ -74,11 +74,11 @@ class Hit(Value):
 
     chunk_id: int
     score: float
-    """Cosine for the dense leg; the scorer's own for the lexical leg. Higher is better."""
+    """Cosine for the dense leg; the score of the scorer for the lexical leg. Higher is better."""
 
 
 class RankedList(Value):
-    """What one search found, best first; ties by chunk id."""
+    """The hits of one search, best first; ties by chunk id."""
 
     leg: Leg
     text: QueryText
@@ -91,12 +91,12 @@ class FusedHit(Value):
     chunk_id: int
     fused_score: float
     dense_rank: int | None
-    """Its best rank, from 1, over the dense lists; None when none of them has it."""
+    """Its best rank, from 1, over the dense lists; None if it is in none of them."""
     lexical_rank: int | None
 
 
 class RetrievedChunks(Value):
-    """Stage `retrieve`: every list as it was found, and the fused one, best first."""
+    """Stage `retrieve`: every list of hits, and the fused one, best first."""
 
     corpus_id: int
     fusion: str
@@ -119,7 +119,7 @@ class RerankedChunk(Value):
     end_line: int
     content: str = Field(repr=False)
     enriched_content: str = Field(repr=False)
-    """The content with lines around it where it was short; what the ranker saw."""
+    """The text that was ranked: the content, with lines around it if it was short."""
     fused_score: float
     dense_rank: int | None
     lexical_rank: int | None
@@ -131,33 +131,33 @@ class RerankedChunk(Value):
 
 
 class RerankedChunks(Value):
-    """Stage `rerank`: the chunks in the order in which they were selected, and the whole ranking before selection."""
+    """Stage `rerank`: the chunks in the order of their selection, and the whole ranking before selection."""
 
     ranker: str
-    """The name of the ranker that ran, and its model where it has one."""
+    """The name of the ranker that ran, and its model if it has one."""
     chunks: tuple[RerankedChunk, ...]
     ranking: tuple[int, ...]
-    """Chunk ids of all candidates by final score, before diversity chose among them."""
+    """Chunk ids of all candidates by final score, before the selection for diversity."""
     dropped: dict[str, int]
-    """Candidates that a filter took: `min_chars`, `min_words`, `blank`. Filters that took none are absent."""
+    """Candidates that a filter dropped: `min_chars`, `min_words`, `blank`. Filters that dropped none are absent."""
     work_hashes: dict[int, str]
     """SHA-256 of the stored markdown of every work involved, by work id."""
 
 
 class ChunkVerdict(Value):
-    """One asked chunk."""
+    """The decision on a chunk."""
 
     rank: int
-    """Its place among the reranked chunks, from 1."""
+    """Its rank among the reranked chunks, from 1."""
     chunk_id: int
     decision: Decision
 
 
 class ValidatedChunks(Value):
-    """Stage `validate`: the chunks that stay, in order, and every verdict that was asked for."""
+    """Stage `validate`: the kept chunks, in order, and all verdicts."""
 
     validator: str | None
-    """The model that judged, or None when validation is off and every chunk stays."""
+    """The model that judged, or None if validation is disabled and every chunk is kept."""
     chunks: tuple[RerankedChunk, ...]
     verdicts: tuple[ChunkVerdict, ...]
 
@@ -185,7 +185,7 @@ class ConsolidatedContext(Value):
 
 
 class Source(Value):
-    """What a label of the prompt stands for."""
+    """The source of a label in the prompt."""
 
     label: str
     """`S1`, `S2`, ..."""
@@ -197,13 +197,13 @@ class Source(Value):
 
 
 class ContextSource(StrEnum):
-    """Where the prompt's context came from."""
+    """The origin of the prompt's context."""
 
     CONSOLIDATED = "consolidated"
     RETRIEVED = "retrieved"
-    """The chunks as they were retrieved: consolidation was left out, or found every passage too short."""
+    """The retrieved chunks: consolidation was skipped, or dropped every passage as too short."""
     EMPTY = "empty"
-    """There was none, and the preset lets a prompt without context pass."""
+    """No context, which the preset allows."""
 
 
 class AugmentedPrompt(Value):
@@ -213,7 +213,7 @@ class AugmentedPrompt(Value):
     template_version: int
     context_source: ContextSource
     available: int
-    """Groups that could have been shown; the prompt shows the first `top_n`."""
+    """The available groups; the prompt shows the first `top_n`."""
     top_n: int
     sources: tuple[Source, ...]
 
@@ -227,6 +227,6 @@ class Answer(Value):
     prompt_hash: str
     text: str = Field(repr=False)
     cited: tuple[str, ...]
-    """Labels that the answer cites and the prompt has, in order of first mention."""
+    """Cited labels that are in the prompt, in order of first mention."""
     unknown: tuple[str, ...]
-    """Labels that the answer cites and the prompt does not have."""
+    """Cited labels that are not in the prompt."""

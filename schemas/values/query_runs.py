@@ -10,11 +10,11 @@ from schemas.values.scored_runs import AttemptTime, SettingValue
 
 
 class RankedQuery(Value):
-    """One query, by ids alone. What a stage has not stored, or was not asked to do, is None."""
+    """One query, by ids only. An output that is not stored or not requested is None."""
 
     job_id: int
     key: str
-    """The id that its file gave it; without one the first 16 digits of the SHA-256 of its text."""
+    """The id in its file; without one the first 16 digits of the SHA-256 of its text."""
     corpus: str
     embedding_model: str
     status: JobStatus
@@ -25,16 +25,16 @@ class RankedQuery(Value):
     ranking: tuple[int, ...] | None
     """Chunk ids of all candidates by final score."""
     selected: tuple[int, ...] | None
-    """Chunk ids that went on, in order of selection."""
+    """Chunk ids of the selected chunks, in order of selection."""
     validator: str | None
     verdicts: tuple[ChunkVerdict, ...] | None
-    """None when validation is off."""
+    """None if validation is disabled."""
     groups: tuple[tuple[int, ...], ...] | None
     """Chunk ids of the consolidated context, group by group."""
 
 
 class QueryRun(Value):
-    """A run of queries with everything that a report needs, all of it read at one moment."""
+    """A run of queries with everything that a report needs, read in one snapshot."""
 
     run_id: int
     profile: str
@@ -47,9 +47,9 @@ class QueryRun(Value):
     queries: tuple[RankedQuery, ...]
     """In the order of submission."""
     documents: dict[int, str]
-    """What judgements call the work of a chunk, by chunk id. A chunk that is stored no more is absent."""
+    """The document of a chunk in judgements, by chunk id. A deleted chunk is absent."""
     unknown_documents: int
-    """Documents that are judged relevant and that no work of the corpus is called."""
+    """Documents that are judged relevant and match no work of the corpus."""
     failures: dict[str, int]
     """Failed jobs, by the category of the error."""
     attempts: tuple[AttemptTime, ...]

@@ -1,4 +1,4 @@
-"""Queries as files bring them, and how relevant documents are to them."""
+"""Queries and relevance judgements from files."""
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ class SubmittedQuery(Value):
 
 
 class RelevanceJudgement(Value):
-    """How relevant a document is to a query; 0 and below is judged and not relevant."""
+    """The relevance of a document to a query; 0 and below is judged but not relevant."""
 
     query_id: str
     document: str
@@ -27,6 +27,6 @@ class QuerySet(Value):
     judgements: tuple[RelevanceJudgement, ...] = ()
     """Of these queries alone."""
     left_out_keys: tuple[str, ...] = ()
-    """Keys of the query file that nothing is done with, by name."""
+    """Keys of the query file that are not used, by name."""
     left_out_judgements: int = 0
-    """Judgements of queries that the query file does not have."""
+    """Judgements of queries that are not in the query file."""

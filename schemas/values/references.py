@@ -1,4 +1,4 @@
-"""What the stages of an index job store."""
+"""The outputs of the stages of an index job."""
 
 from schemas.values.base import Value
 
@@ -10,7 +10,7 @@ class Chunk(Value):
     chunk_hash: str
     """First 12 hex digits of the SHA-256 of the text."""
     tags: tuple[str, ...] | None
-    """Evidence keys of the items that the text speaks of, in alphabetical order; None in an index without tags."""
+    """Evidence keys of the items that the text mentions, in alphabetical order; None in an index without tags."""
 
 
 class ChunkedTranscript(Value):
@@ -20,7 +20,7 @@ class ChunkedTranscript(Value):
 
 
 class EmbeddedChunks(Value):
-    """Stage `embed`: how the windows were embedded. The vectors are stored beside it, one per window, in order."""
+    """Stage `embed`: the embedding of the windows. The vectors are stored separately, one per window, in order."""
 
     model: str
     model_digest: str
@@ -29,7 +29,7 @@ class EmbeddedChunks(Value):
 
 
 class FinishedBatch(Value):
-    """Stage `publish`: this transcript, or this chunk, is ready. The last job of the run to get here publishes."""
+    """Stage `publish`: this transcript, or this chunk, is ready. The last job of the run publishes the index."""
 
     index_id: int
     chunks: int

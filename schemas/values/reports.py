@@ -1,5 +1,5 @@
-"""A scored run in numbers, in the shape of its JSON. Everything that depends on when work was done is in `timings`:
-two reports of the same work differ there and nowhere else."""
+"""The report of a scored run, in the structure of its JSON. All values that depend on time are in `timings`: two reports of
+the same work differ only there."""
 
 from datetime import datetime
 
@@ -20,14 +20,14 @@ from schemas.values.scoring import InferenceType, NAReason, Severity
 
 
 class Measures(Value):
-    """How the numbers of a report are made."""
+    """The parameters of the metrics of a report."""
 
     confidence: str = "llm"
     loss: str = "abs_norm"
     bootstrap_resamples: int = 10_000
     bootstrap_seed: int = 42
     area_coverage: float = 0.5
-    """Where truncated areas end."""
+    """The coverage at which truncated areas end."""
     total_min_coverage: float = 0.5
     """Share of the eight items that need a score for a total."""
     binary_threshold: int = 10
@@ -35,7 +35,7 @@ class Measures(Value):
 
 
 class RunMetadata(Value):
-    """Which run it is."""
+    """The identity of the run."""
 
     run_id: str
     profile: str
@@ -45,11 +45,11 @@ class RunMetadata(Value):
     """SHA-256 over kind, settings and inputs: the same work has the same identity."""
     settings_hash: str
     notice: str | None
-    """What has to be known before the numbers are believed."""
+    """A caveat about the results."""
 
 
 class Provenance(Value):
-    """What the numbers of a mode were made with. `settings` of the report holds every setting."""
+    """The models and settings of a mode. `settings` of the report has every setting."""
 
     mode: AssessmentMode
     split: str | None
@@ -64,20 +64,20 @@ class Provenance(Value):
     llm_backend: str | None
     embedding_backend: str | None
     reference_indexes: tuple[IndexIdentity, ...]
-    """One; none in zero-shot."""
+    """One; empty in zero-shot."""
     top_k_references: int | None
     min_reference_similarity: float | None
     max_reference_chars_per_item: int | None
     item_tag_filter: bool | None
     reference_score_source: str | None
     rankers: tuple[str, ...]
-    """What ordered the references: `similarity`, or `cross_encoder` and its model; none in zero-shot."""
+    """The rankers: `similarity`, or `cross_encoder` and its model; empty in zero-shot."""
     reference_validation: bool | None
     validation_model: str | None
     """None without validation."""
     severity_inference_mode: str | None
     token_signals: bool | None
-    """Whether log-probabilities were asked for; `signals` counts the scores that came with any."""
+    """Whether log-probabilities were requested; `signals` counts the scores that have them."""
     participants_requested: int
     participants_evaluated: int
     consistency_enabled: bool
@@ -86,7 +86,7 @@ class Provenance(Value):
 
 
 class ItemSignals(Value):
-    """What is known about the score of one item. Without a sample, a token or a reference the signal is None."""
+    """The signals of the score of one item. Without a sample, a token or a reference the signal is None."""
 
     na_reason: NAReason | None
     evidence_source: str | None
@@ -109,7 +109,7 @@ class ItemSignals(Value):
 
 
 class SubjectResult(Value):
-    """One participant. Without scores everything about them is None."""
+    """One participant. Without scores all values are None."""
 
     participant_id: int
     success: bool
@@ -123,7 +123,7 @@ class SubjectResult(Value):
     max_total_score: int | None
     """N/A counted as 3."""
     severity: Severity | None
-    """None where the bounds fall into different bands."""
+    """None if the bounds are in different bands."""
     severity_lower_bound: Severity | None
     severity_upper_bound: Severity | None
     available_items: int | None
@@ -145,7 +145,7 @@ class ItemResult(ItemMetrics):
 
 
 class Results(Value):
-    """The numbers of a mode.
+    """The results of a mode.
 
     total = successful + failed + unfinished, and successful = evaluated + excluded_no_evidence +
     excluded_no_ground_truth. Only participants with ground truth count in any metric.
@@ -159,9 +159,9 @@ class Results(Value):
     unfinished_subjects: int
     """Waiting, running, paused or cancelled."""
     excluded_no_evidence: int
-    """Scored, with ground truth, and without a single item that has a score."""
+    """Scored, with ground truth, and without any item that has a score."""
     excluded_no_ground_truth: int
-    """Scored, and without item labels to compare with."""
+    """Scored, without item labels to compare with."""
     evaluated_subjects: int
     item_mae_weighted: float | None
     item_mae_by_item: float | None
@@ -177,7 +177,7 @@ class Results(Value):
 
 
 class BandPoint(Value):
-    """Where the risk lies at a coverage."""
+    """The risk at a coverage."""
 
     coverage: float
     risk: float
@@ -187,14 +187,14 @@ class BandPoint(Value):
 
 
 class ConfidenceMeasures(Value):
-    """How well one confidence tells good scores from bad ones."""
+    """How well one confidence separates good scores from bad ones."""
 
     aurc: Interval
     augrc: Interval
 
 
 class ChosenConfidence(Value):
-    """All that is measured for the confidence that was asked for."""
+    """All measures of the requested confidence."""
 
     confidence: str
     aurc: Interval
@@ -214,7 +214,7 @@ class ChosenConfidence(Value):
 
 
 class SelectivePrediction(Value):
-    """How the error falls when only the surest scores are taken (Spec 25)."""
+    """How the error decreases when only the most confident scores are included (Spec 25)."""
 
     population: int
     """All items of all successful participants with ground truth."""
@@ -222,15 +222,15 @@ class SelectivePrediction(Value):
     """Those with a score."""
     cmax: Interval
     signals: dict[str, int]
-    """Scored items that have each signal at all; the others count as the confidence says."""
+    """The number of scored items that have each signal; each confidence defines a value for the others."""
     chosen: ChosenConfidence
     by_confidence: dict[str, ConfidenceMeasures]
     unavailable: dict[str, str]
-    """Confidences that cannot be computed for this run, and why."""
+    """Confidences that cannot be computed for this run, and the reasons."""
 
 
 class Calibration(Value):
-    """Whether a confidence in 0..1 means what it says."""
+    """The calibration of a confidence in 0..1."""
 
     confidence: str
     bins: tuple[ReliabilityBin, ...]
@@ -245,7 +245,7 @@ class Experiment(Value):
     results: Results
     selective_prediction: SelectivePrediction
     calibration: Calibration | None
-    """None when no score came with a confidence in 0..1."""
+    """None if no score has a confidence in 0..1."""
 
 
 class StageTimings(Value):
@@ -256,12 +256,12 @@ class StageTimings(Value):
 
 
 class ModeTimings(Value):
-    """What a mode took."""
+    """The time and the calls of a mode."""
 
     total_duration_seconds: float | None
-    """From the first start to the last end, other modes running meanwhile; None before both."""
+    """From the first start to the last end, including concurrent work of other modes; None before the end."""
     busy_seconds: float
-    """Summed over all attempts, side by side or not."""
+    """Summed over all attempts, also concurrent ones."""
     attempts: int
     llm_calls_paid: int
     llm_calls_reused: int
@@ -269,7 +269,7 @@ class ModeTimings(Value):
 
 
 class JobTimings(Value):
-    """What a job took."""
+    """The time and the calls of a job."""
 
     job: str
     participant_id: int
@@ -281,7 +281,7 @@ class JobTimings(Value):
 
 
 class RunTimings(Value):
-    """Everything that another run of the same work would have otherwise."""
+    """All values that may differ in another run of the same work."""
 
     submitted_at: datetime
     finished_at: datetime | None
@@ -298,5 +298,5 @@ class Report(Value):
     experiments: tuple[Experiment, ...]
     """One per mode, zero-shot first."""
     failures: FailureCounts
-    """Of what is still unresolved."""
+    """Of unresolved failures."""
     timings: RunTimings

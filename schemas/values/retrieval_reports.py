@@ -15,27 +15,27 @@ from schemas.values.scored_runs import SettingValue
 
 
 class RankingStage(StrEnum):
-    """A ranking of documents on the way of a query."""
+    """A ranking of documents at a stage of a query."""
 
     DENSE = "dense"
     """By the vector of the original query."""
     DENSE_ALL = "dense_all"
-    """By the best rank over all vectors; only where the query was expanded."""
+    """By the best rank over all vectors; only if the query was expanded."""
     LEXICAL = "lexical"
     """By full text, with the original query."""
     LEXICAL_ALL = "lexical_all"
-    """By the best rank over all texts; only where the query was expanded."""
+    """By the best rank over all texts; only if the query was expanded."""
     FUSED = "fused"
     RERANKED = "reranked"
-    """All candidates by final score, before diversity chose among them."""
+    """All candidates by final score, before the selection for diversity."""
     SELECTED = "selected"
-    """What went on, in the order in which it was selected."""
+    """The selected chunks, in order of selection."""
     CONSOLIDATED = "consolidated"
     """The groups of the context, best first."""
 
 
 class RetrievalMeasures(Value):
-    """How the numbers of a report are made."""
+    """The parameters of the measures of a report."""
 
     cutoff: int = 10
     """Documents that count, from the top."""
@@ -44,7 +44,7 @@ class RetrievalMeasures(Value):
 
 
 class RetrievalProvenance(Value):
-    """What the numbers were made with: every name that ran, so more than one where jobs differ."""
+    """The corpora, models and rankers that ran: more than one if jobs differ."""
 
     corpora: tuple[str, ...]
     embedding_models: tuple[str, ...]
@@ -55,22 +55,22 @@ class RetrievalProvenance(Value):
 
 
 class QueryCounts(Value):
-    """Which queries count: submitted = without_judgement + without_relevant + judged."""
+    """Counts of queries: submitted = without_judgement + without_relevant + judged."""
 
     submitted: int
     without_judgement: int
     without_relevant: int
-    """Judged, and nothing was judged relevant: there is nothing to find."""
+    """Judged, without any relevant document."""
     judged: int
-    """With a relevant document at least. Of these are the next three, each once."""
+    """With at least one relevant document. The next three are disjoint parts of these."""
     failed: int
-    """Ended with an error. What their stages stored before counts for those stages."""
+    """Ended with an error. Outputs stored before the error count for their stages."""
     unfinished: int
     """Waiting, running, paused or cancelled."""
     chunks_gone: int
     """Retrieved chunks that are no longer stored, so that they cannot be judged. They count for no stage."""
     unknown_documents: int
-    """Relevant documents that no work of the corpus is called: they cannot be found, and are missed in each recall."""
+    """Relevant documents that match no work of the corpus: they cannot be found, and lower each recall."""
 
 
 class StageQuality(Value):
@@ -81,7 +81,7 @@ class StageQuality(Value):
     missing: int
     """Judged queries whose jobs have not stored it; they are in no mean."""
     mean_documents: float | None
-    """How many documents a ranking holds."""
+    """The number of documents of a ranking."""
     measures: dict[str, Interval]
     """By name, as in `ndcg@10`: the mean over queries."""
 
@@ -98,7 +98,7 @@ class QueryQuality(Value):
 
 
 class ValidatorQuality(Value):
-    """Whether the validator accepts what is judged relevant. A chunk is relevant when its document is.
+    """Whether the validator accepts relevant chunks. A chunk is relevant if its document is.
 
     A document without a judgement counts as not relevant, so precision is a lower bound where judgements are sparse.
     """
@@ -109,7 +109,7 @@ class ValidatorQuality(Value):
     rejected: int
     unsure: int
     relevant: int
-    """Asked chunks of relevant documents."""
+    """Judged chunks of relevant documents."""
     precision: Interval
     """Relevant among the accepted."""
     recall: Interval
@@ -117,7 +117,7 @@ class ValidatorQuality(Value):
 
 
 class RetrievalTimings(Value):
-    """Everything that another run of the same work would have otherwise."""
+    """All values that may differ in another run of the same work."""
 
     submitted_at: datetime
     finished_at: datetime | None
@@ -137,7 +137,7 @@ class RetrievalReport(Value):
     stages: tuple[StageQuality, ...]
     """Rankings that no job stored are absent."""
     validator: ValidatorQuality | None
-    """None when nothing was validated or nothing is judged."""
+    """None if nothing was validated or nothing is judged."""
     queries: tuple[QueryQuality, ...]
     """The judged ones, in the order of submission."""
     failures: dict[str, int]
@@ -146,7 +146,7 @@ class RetrievalReport(Value):
 
 
 class QueryDelta(Value):
-    """How far two runs differ in a measure of a ranking."""
+    """The difference of two runs in a measure of a ranking."""
 
     queries: int
     """Judged queries that have the ranking in both."""
@@ -166,7 +166,7 @@ class QueryChange(Value):
 
 
 class RetrievalDifference(Value):
-    """Right against left, over the queries that both have; by the id of their file, or else by their text."""
+    """Right compared with left, over their common queries, matched by the id in their file or else by their text."""
 
     left: str
     right: str
@@ -176,10 +176,10 @@ class RetrievalDifference(Value):
     changes: tuple[QueryChange, ...]
     """In the last of those rankings, the largest change first."""
     unlike_judgements: int
-    """Common queries that the two judge otherwise; they are in no delta."""
+    """Common queries with different judgements; they are in no delta."""
     settings: dict[str, SettingDifference]
     failed_in_left_only: tuple[str, ...]
-    """Queries that the right side got through."""
+    """Queries that succeeded in the right run."""
     failed_in_right_only: tuple[str, ...]
     only_in_left: tuple[str, ...]
     only_in_right: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A run as reports read it: what was asked, what was stored, and when."""
+"""A run as reports read it: the request, the stored outputs, and the times."""
 
 from datetime import datetime
 from typing import Any
@@ -13,14 +13,14 @@ from schemas.values.scoring import ParticipantScores
 
 
 class SettingValue(Value):
-    """A setting as it was frozen into a run."""
+    """A setting frozen into a run."""
 
     value: Any
     source: str
 
 
 class IndexIdentity(Value):
-    """What a reference index was built from and with."""
+    """The source and the settings of a reference index."""
 
     id: int
     name: str
@@ -49,11 +49,11 @@ class ScoredJob(Value):
     scores: ParticipantScores | None = Field(repr=False)
     """None until stage `score` is done."""
     labels: dict[str, Any] | None
-    """The item labels of the participant by evidence key, as they are stored now; None without any."""
+    """The currently stored item labels of the participant by evidence key; None without any."""
     embedding_digest: str | None
-    """The weights that embedded the evidence; None where nothing was embedded."""
+    """The weights that embedded the evidence; None without an embedding."""
     ranker: str | None
-    """What ordered the references: `similarity`, or `cross_encoder` and its model; None where nothing was ranked."""
+    """The ranker: `similarity`, or `cross_encoder` and its model; None without references."""
 
 
 class FailedAttempt(StageFailure):
@@ -83,7 +83,7 @@ class HallucinatedEvidence(Value):
 
 
 class RunFailures(Value):
-    """Everything that went wrong in a run, in the order in which it did."""
+    """All failures of a run, in order of time."""
 
     run_id: int
     submitted_at: datetime
@@ -92,7 +92,7 @@ class RunFailures(Value):
 
 
 class AttemptTime(Value):
-    """When a try of a stage began and ended."""
+    """The start and the end of an attempt."""
 
     job_id: int
     stage: str
@@ -110,7 +110,7 @@ class CallCount(Value):
 
 
 class ScoredRun(Value):
-    """A run with everything that a report needs, all of it read at one moment."""
+    """A run with everything that a report needs, read in one snapshot."""
 
     run_id: int
     profile: str

@@ -1,4 +1,4 @@
-"""What the scoring of a participant stores. An item without a score is N/A, which is a value of its own and never 0."""
+"""The scores of a participant. An item without a score is N/A, which is a separate value and never 0."""
 
 from enum import StrEnum
 
@@ -38,7 +38,7 @@ class NAReason(StrEnum):
 
 
 class InferenceType(StrEnum):
-    """What a frequency was inferred from, where it was not said (Spec 063)."""
+    """The basis of an inferred frequency (Spec 063)."""
 
     TEMPORAL_MARKER = "temporal_marker"
     INTENSITY_MARKER = "intensity_marker"
@@ -46,25 +46,25 @@ class InferenceType(StrEnum):
 
 
 class ReaskReason(StrEnum):
-    """Why a reply could not be used, so that the model was asked again."""
+    """The reason of a re-ask: why a reply could not be used."""
 
     MISSING_STRUCTURE = "missing_structure"
-    """There is no JSON object in it."""
+    """It has no JSON object."""
     JSON_PARSE = "json_parse"
-    """Not even the parse ladder reads its JSON."""
+    """Its JSON cannot be parsed, even with repairs."""
     SCHEMA_VALIDATION = "schema_validation"
-    """The object misses items, or has values that are not allowed."""
+    """The object lacks items, or has values that are not allowed."""
     CUT_OFF = "cut_off"
-    """It ran into the token limit."""
+    """It was cut off at the token limit."""
 
 
 class Consistency(Value):
-    """How far the samples of one item agree (Spec 050)."""
+    """The agreement of the samples of one item (Spec 050)."""
 
     samples: tuple[int | None, ...]
-    """The score of each sample, in the order they were drawn; None is N/A."""
+    """The score of each sample, in order; None is N/A."""
     modal_score: int | None
-    """The score that most samples have; of equally many N/A goes first, then the smallest."""
+    """The most frequent score; of equally frequent ones N/A comes first, then the smallest."""
     modal_count: int
     modal_confidence: float
     """modal_count / samples."""
@@ -74,37 +74,37 @@ class Consistency(Value):
 
 
 class ItemAnswer(Value):
-    """What the model said about one item."""
+    """The model's answer for one item."""
 
     evidence: str = Field(default="", repr=False)
     reason: str = Field(default="", repr=False)
     score: int | None = Field(default=None, ge=0, le=3)
     confidence: int | None = Field(default=None, ge=1, le=5)
-    """How sure the model says it is: 1 is a guess, 5 certain."""
+    """The certainty that the model states: 1 is a guess, 5 certain."""
     inference_used: bool = False
     inference_type: InferenceType | None = None
     inference_marker: str | None = Field(default=None, repr=False)
-    """The words the frequency was inferred from."""
+    """The words that the frequency was inferred from."""
 
 
 class ItemScore(ItemAnswer):
-    """The answer on one item, and every signal of how far it can be trusted."""
+    """The answer for one item, and all signals of its reliability."""
 
     na_reason: NAReason | None = None
-    """Present where the score is None and reasons are tracked."""
+    """Present if the score is None and reasons are tracked."""
     evidence_source: EvidenceExtractor | None = None
-    """Who found the evidence; None without evidence."""
+    """The extractor of the evidence; None without evidence."""
     evidence_count: int = 0
     """Quotes that stage `extract` kept for the item."""
     retrieval: SimilarityStatistics = SimilarityStatistics(count=0, mean=None, maximum=None)
     tokens: TokenSignals | None = None
-    """None where token probabilities were not asked for, or the backend gives none."""
+    """None if token probabilities were not requested, or the backend reports none."""
     consistency: Consistency | None = None
-    """None where a single reply was asked for."""
+    """None if a single reply was requested."""
 
 
 class Totals(Value):
-    """The sum of the items, between the bounds that its N/A items leave."""
+    """The bounds of the sum of the items, which N/A items leave open."""
 
     minimum: int
     """N/A counted as 0; this is the total score that is reported."""
@@ -113,11 +113,11 @@ class Totals(Value):
     minimum_severity: Severity
     maximum_severity: Severity
     severity: Severity | None
-    """The band, where both bounds fall into the same one."""
+    """The band, if both bounds are in the same one."""
 
 
 class ParticipantScores(Value):
-    """Stage `score`: all eight items of a participant, and what it took to get them."""
+    """Stage `score`: all eight items of a participant, with re-asks and repairs."""
 
     model: str
     model_digest: str
@@ -125,15 +125,15 @@ class ParticipantScores(Value):
     """All eight, in the order of the questionnaire."""
     totals: Totals
     reasks: tuple[ReaskReason, ...] = ()
-    """Why the model was asked again on the way to the replies that were used, in order."""
+    """The reasons of the re-asks before the used replies, in order."""
     repairs: tuple[str, ...] = ()
-    """Rungs of the parse ladder that those replies needed, in order."""
+    """Repairs that parsing those replies needed, in order."""
     failed_samples: int = 0
-    """Samples whose re-asks ran out, and which count for nothing."""
+    """Samples whose re-asks ran out, and which do not count."""
 
 
 class Subject(Value):
-    """A scored participant beside the truth: what metrics are made of. Both hold all eight items."""
+    """A scored participant with the truth, the input of metrics. Both have all eight items."""
 
     participant_id: int
     items: dict[PHQ8Item, ItemScore]
@@ -141,13 +141,13 @@ class Subject(Value):
 
 
 class ChunkScores(Value):
-    """What a chunk of a reference transcript by itself says about each item (Spec 35)."""
+    """The item scores that a chunk of a reference transcript supports by itself (Spec 35)."""
 
     model: str
     model_digest: str
     prompt_hash: str
-    """Scores that were made by another prompt are other scores."""
+    """Scores of different prompts are not comparable."""
     scores: dict[PHQ8Item, int | None]
     """All eight items, 0..3; None where the chunk does not support any score."""
     repairs: tuple[str, ...] = ()
-    """Rungs of the parse ladder that the reply needed, in order."""
+    """Repairs that parsing the reply needed, in order."""

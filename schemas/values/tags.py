@@ -1,4 +1,4 @@
-"""What a vocabulary holds, and what the stages of a tags job store."""
+"""The content of a vocabulary, and the outputs of the stages of a tags job."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from schemas.values.base import Value
 
 
 class Tag(Value):
-    """A canonical tag and what is known about it."""
+    """A canonical tag."""
 
     name: str
     category: str = ""
@@ -26,22 +26,22 @@ class TagDocument(Value):
 
 
 class Vocabulary(Value):
-    """What a vocabulary is imported from. Aliases and documents name tags of `tags`, in order of their files."""
+    """The imported content of a vocabulary. Aliases and documents name tags of `tags`, in order of their files."""
 
     tags: tuple[Tag, ...]
     aliases: dict[str, tuple[str, ...]]
-    """Alias -> the tags it stands for, in alphabetical order."""
+    """Alias -> its tags, in alphabetical order."""
     documents: tuple[TagDocument, ...] = ()
 
 
 class VectorLayout(StrEnum):
-    """How a file of vectors is written."""
+    """The format of a file of vectors."""
 
     WORD2VEC_TEXT = "word2vec-text"
-    """A line per token; words outside of the file have no vector."""
+    """A line per token; words that are not in the file have no vector."""
     WORD2VEC_BINARY = "word2vec-binary"
     FASTTEXT = "fasttext"
-    """Facebook's `.bin`, with n-grams: words outside of the file have one too."""
+    """Facebook's `.bin`, with n-grams: words that are not in the file have a vector too."""
 
 
 class BuiltVocabulary(Value):
@@ -59,7 +59,7 @@ class BuiltVocabulary(Value):
 
 
 class PhraseSet(Value):
-    """What one tags job is asked for."""
+    """The request of one tags job."""
 
     id: str
     phrases: tuple[str, ...] = Field(repr=False)
@@ -67,7 +67,7 @@ class PhraseSet(Value):
 
 
 class Lexicon(Value):
-    """What a vocabulary knows about some tokens."""
+    """The tags and aliases of some tokens in a vocabulary."""
 
     tags: dict[str, Tag]
     """Every canonical tag among the tokens and among the targets of the aliases."""
@@ -83,35 +83,35 @@ class Neighbour(Value):
 
 
 class Phrase(Value):
-    """A phrase on its way."""
+    """A phrase, normalised for lookup."""
 
     phrase: str = Field(repr=False)
-    """As it came in; a head is a part of one."""
+    """As given; a head is a part of one."""
     normalized: str = Field(repr=False)
     lookup: str = Field(repr=False)
-    """The normalised phrase with `_` for each blank: how tokens of the vocabulary are written."""
+    """The normalised phrase with `_` for each space: the form of tokens in the vocabulary."""
     is_head: bool = False
     tfidf_vocab: tuple[str, ...] = Field(default=(), repr=False)
-    """The lookup, where the context model knows it as a term."""
+    """The lookup, if it is a term of the context model."""
     oov_terms: tuple[str, ...] = Field(default=(), repr=False)
-    """The lookup, where the context model does not know it."""
+    """The lookup, if it is not a term of the context model."""
 
 
 class EmbeddedPhrases(Value):
-    """Stage `embed`: the final phrases, and how they were embedded."""
+    """Stage `embed`: the final phrases, and their embedding."""
 
     model: str
     model_digest: str
     phrases: tuple[Phrase, ...]
     """Phrases in the order of the request, then heads."""
     embedded: tuple[str, ...] = Field(repr=False)
-    """The lookups that have a vector. The vectors are stored beside it, one per lookup, in this order."""
+    """The lookups that have a vector. The vectors are stored separately, one per lookup, in this order."""
     context: tuple[float, ...] | None
-    """The context vector of the request, of length 1; None where none of its terms is known."""
+    """The context vector of the request, of length 1; None if none of its terms is known."""
 
 
 class FoundTag(Value):
-    """A canonical tag that a phrase led to."""
+    """A canonical tag found for a phrase."""
 
     tag: str
     alias_token: str = Field(repr=False)
@@ -122,31 +122,31 @@ class FoundTag(Value):
 
 
 class FoundForPhrase(Value):
-    """What one phrase led to."""
+    """The tags found for one phrase."""
 
     phrase: Phrase
     required: tuple[str, ...]
     """The tags that the phrase names exactly, by tag."""
     asked_neighbours: bool
-    """Whether neighbours were looked for: not for exact matches, if that is switched off, nor without a vector."""
+    """Whether neighbours were searched: not for exact matches, if these are skipped, nor without a vector."""
     found: tuple[FoundTag, ...]
     """By tag."""
 
 
 class RetrievedTags(Value):
-    """Stage `retrieve`: the tags that each phrase led to, in the order of the phrases."""
+    """Stage `retrieve`: the tags found for each phrase, in the order of the phrases."""
 
     vocabulary_id: int
     phrases: tuple[FoundForPhrase, ...]
 
     @property
     def tags(self) -> frozenset[str]:
-        """Every tag that any phrase led to."""
+        """All tags found for any phrase."""
         return frozenset(found.tag for phrase in self.phrases for found in phrase.found)
 
 
 class Candidate(Value):
-    """A tag for a request. Each score is the best of its own over the phrases that led to the tag."""
+    """A tag for a request. Each score is its maximum over the phrases that found the tag."""
 
     tag: str
     score_combined: float
@@ -154,11 +154,11 @@ class Candidate(Value):
     score_context: float | None
     count: int | None
     sources: tuple[str, ...] = Field(repr=False)
-    """The normalised phrases that led to it, first seen first."""
+    """The normalised phrases that found it, in order."""
 
 
 class PhraseCandidate(Value):
-    """A tag as one phrase sees it."""
+    """The scores of a tag for one phrase."""
 
     tag: str
     alias_token: str = Field(repr=False)
@@ -170,7 +170,7 @@ class PhraseCandidate(Value):
 
 
 class PhraseReport(Value):
-    """What one phrase led to, best first, before its list was cut."""
+    """The tags found for one phrase, best first, before its list was cut."""
 
     phrase: str = Field(repr=False)
     normalized: str = Field(repr=False)
@@ -181,7 +181,7 @@ class PhraseReport(Value):
 
 
 class RankedTags(Value):
-    """Stage `rerank`: the candidates, best first, and how they came about."""
+    """Stage `rerank`: the candidates, best first, with reports per phrase."""
 
     candidates: tuple[Candidate, ...]
     phrase_reports: tuple[PhraseReport, ...]
@@ -190,7 +190,7 @@ class RankedTags(Value):
 
 
 class ValidatedTags(Value):
-    """Stage `validate`: the candidates, which keep the contract, and the ranks."""
+    """Stage `validate`: the candidates, which satisfy the contract, and the ranks."""
 
     candidates: tuple[Candidate, ...]
     phrase_rank_by_tag: dict[str, int]

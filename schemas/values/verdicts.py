@@ -1,10 +1,10 @@
-"""What a validator says."""
+"""The decisions of validators."""
 
 from enum import StrEnum
 
 
 class Decision(StrEnum):
-    """A validator's word on one passage. Only `accept` keeps it."""
+    """A validator's decision on one passage. Only `accept` keeps it."""
 
     ACCEPT = "accept"
     REJECT = "reject"

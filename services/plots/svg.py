@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from schemas.values.metrics import Interval
 
-# Colours that stand for those of the page until the SVG is written.
+# Placeholders for the colours of the page until the SVG is written.
 INK, GRID, FIRST, SECOND, MUTED = "#010101", "#020202", "#030303", "#040404", "#050505"
 _VARIABLES: Final = {
     INK: "var(--ink)",
@@ -60,7 +60,7 @@ _STYLE: Final[Mapping[str, Any]] = {
 
 def svg(title: str, draw: Callable[[Axes], None]) -> Markup:
     """What `draw` draws, as an element that is named by the title."""
-    # Ids are hashes of what they name: without a salt of its own, one plot would take another's clipping.
+    # Ids are hashes of what they name: without its own salt, one plot would take another's clipping.
     with style.context(["default", {**_STYLE, "svg.hashsalt": title}]):
         figure = Figure(figsize=_INCHES, layout="constrained")
         draw(figure.add_subplot())
@@ -70,7 +70,7 @@ def svg(title: str, draw: Callable[[Axes], None]) -> Markup:
 
 
 def as_file(inline: Markup) -> str:
-    """The element as a file of its own, which brings the colours along."""
+    """The element as a separate file, which includes the colours."""
     head, rest = inline.split(">", 1)
     return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{_COLOURS}</style>{rest}'
 

@@ -24,7 +24,7 @@ class AnswerResult(NamedTuple):
 
     result_id: int
     is_new: bool
-    """False when the key stands for an answer that was given before."""
+    """False when the key belongs to an answer that was given before."""
 
 
 async def preview(

@@ -1,7 +1,7 @@
 """A query moves to another preset.
 
 What a run was submitted with is frozen, so that every stored output can be explained. A query that continues with
-another preset gets a run of its own with it; what was stored before the first stage that runs again is carried over.
+another preset gets its own run with it; what was stored before the first stage that runs again is carried over.
 """
 
 from collections.abc import Sequence

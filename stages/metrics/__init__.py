@@ -1,1 +1,1 @@
-"""The numbers of a scored run, one formula a function."""
+"""The metrics of a scored run, one formula a function."""

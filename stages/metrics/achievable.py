@@ -1,4 +1,4 @@
-"""The AURC that is left when thresholds are chosen well (Spec 052)."""
+"""The AURC with optimally chosen thresholds (Spec 052)."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ Point = tuple[float, float]
 
 
 def aurc_achievable(cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM) -> Floats:
-    """The AURC over those steps alone that lie on the lower convex hull of all steps.
+    """The AURC over only those steps that are on the lower convex hull of all steps.
 
-    Goes through the resamples one by one: 10,000 of them take seconds where other metrics take a blink.
+    Processes the resamples one by one: 10,000 of them take seconds, far longer than other metrics.
     """
     curve = steps(cohort, draws, confidences=cohort.of_items(confidence), loss=loss)
     return np.array([_area_over_hull(*row) for row in zip(curve.coverage, curve.selective_risk, strict=True)])

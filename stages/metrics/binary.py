@@ -1,4 +1,4 @@
-"""Depressed or not, against the truth (Spec 062)."""
+"""Predictions of depression, compared with the truth (Spec 062)."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ THRESHOLD = 10
 
 
 def is_depressed(totals: Totals, *, threshold: int = THRESHOLD) -> bool | None:
-    """What the bounds of the total allow to say: both on the same side of the threshold, or nothing.
+    """The prediction if both bounds of the total are on the same side of the threshold; else None.
 
     >>> from stages.participants.totals import totals_of
     >>> [is_depressed(totals_of(scores)) for scores in ([3, 3, 3, 1], [1, 2, None], [3, 3, 3, None])]
@@ -65,20 +65,20 @@ def precision(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Fl
 
 
 def recall(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
-    """TP / (TP + FN); who has no prediction is not missed, but left out."""
+    """TP / (TP + FN); participants without a prediction are excluded, not counted as missed."""
     found = counts(cohort, draws, threshold=threshold)
     return ratio(found.true_positive, found.true_positive + found.false_negative)
 
 
 def f1(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
-    """2 P R / (P + R); None where precision or recall is, or where both are 0."""
+    """2 P R / (P + R); None if precision or recall is None, or both are 0."""
     p = precision(cohort, draws, threshold=threshold)
     r = recall(cohort, draws, threshold=threshold)
     return ratio(2 * p * r, p + r)
 
 
 def auroc(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
-    """Among those with a prediction, the share of (depressed, not depressed) pairs that the totals put in order.
+    """Among participants with a prediction, the share of (depressed, not depressed) pairs that totals rank correctly.
 
     Equal totals count half. The total is the lower bound. None without a pair.
     """
@@ -90,7 +90,7 @@ def auroc(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats
 
 
 def binary_metrics(cohort: Cohort, *, threshold: int = THRESHOLD) -> BinaryMetrics:
-    """All of these over the cohort as it is."""
+    """All of these over the cohort."""
     formulas = {
         "coverage": binary_coverage,
         "accuracy": accuracy,
@@ -110,7 +110,7 @@ def binary_metrics(cohort: Cohort, *, threshold: int = THRESHOLD) -> BinaryMetri
 
 
 class _Sides:
-    """Which participants are predicted to be on which side, and which side is true."""
+    """The predicted and the true side of each participant."""
 
     def __init__(self, cohort: Cohort, threshold: int) -> None:
         totals = [totals_of(item.score for item in subject.items.values()) for subject in cohort.subjects]

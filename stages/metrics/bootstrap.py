@@ -1,4 +1,4 @@
-"""How far a metric would move with other participants (Efron 1979): participants are drawn, items stay with theirs."""
+"""The bootstrap of metrics over participants (Efron 1979): participants are resampled together with their items."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ PERCENTILES = (2.5, 97.5)
 def bootstrap(metric: Metric, cohort: Cohort, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
     """The metric with its 95 % percentile interval.
 
-    Where fewer than two resamples have a value, the interval is the value itself.
+    If fewer than two resamples have a value, the interval is the value itself.
     """
     values = metric(cohort, draw(len(cohort), resamples=resamples, seed=seed))
     return interval_of(value_of(metric, cohort), values)
@@ -38,10 +38,10 @@ def paired_delta(
 
 
 def draw(participants: int, *, resamples: int, seed: int) -> Draws:
-    """How often each participant is drawn, with replacement, in each resample.
+    """The number of times that each participant is drawn, with replacement, in each resample.
 
-    The generator is numpy's RandomState, whose numbers never change, and each resample takes one number per
-    participant from it. So a seed gives the same resamples as a plain loop over `randint` does, and as it always will.
+    The generator is numpy's RandomState, whose sequence is frozen, and each resample takes one number per participant
+    from it. So a seed gives the same resamples as a plain loop over `randint`, in every version.
 
     >>> draw(3, resamples=2, seed=42).tolist()
     [[1.0, 0.0, 2.0], [2.0, 0.0, 1.0]]
@@ -54,7 +54,7 @@ def draw(participants: int, *, resamples: int, seed: int) -> Draws:
 
 
 def interval_of(value: float | None, resampled: Floats) -> Interval:
-    """A value with the percentiles of what the resamples came to; NaN is a resample without a value."""
+    """A value with the percentiles of the resampled values; NaN is a resample without a value."""
     valid = resampled[~np.isnan(resampled)]
     if len(valid) < 2:
         low, high, std = value, value, None

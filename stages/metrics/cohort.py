@@ -1,4 +1,4 @@
-"""The participants that a metric is taken over, as matrices: one row per participant, one column per item."""
+"""The participants of a metric, as matrices: one row per participant, one column per item."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Cohort:
         return tuple(subject.participant_id for subject in self.subjects)
 
     def of_items(self, value: Callable[[ItemScore], float]) -> Floats:
-        """A number for every scored item; 0 where there is no score."""
+        """A number for every scored item; 0 without a score."""
         rows = [
             [value(subject.items[item]) if subject.items[item].score is not None else 0.0 for item in PHQ8Item]
             for subject in self.subjects
@@ -50,12 +50,12 @@ class Cohort:
 
     @cached_property
     def scores(self) -> Floats:
-        """0 where there is no score; look at `is_scored` as well."""
+        """0 without a score; see also `is_scored`."""
         return self.of_items(lambda item: float(item.score or 0))
 
     @cached_property
     def errors(self) -> Floats:
-        """|score - truth|; 0 where there is no score."""
+        """|score - truth|; 0 without a score."""
         return np.where(self.is_scored, np.abs(self.scores - self.truth), 0.0)
 
     @property
@@ -74,9 +74,9 @@ class Cohort:
 
 
 def cohort_of(subjects: Iterable[Subject]) -> Cohort:
-    """The subjects in ascending order of their ids, which is the order resampling counts in.
+    """The subjects in ascending order of their ids, which is the order of resampling.
 
-    Raises ValueError when a participant comes twice, or when a subject does not hold all eight items.
+    Raises ValueError when a participant is repeated, or when a subject lacks an item.
     """
     ordered = tuple(sorted(subjects, key=lambda subject: subject.participant_id))
     for subject, following in pairwise(ordered):

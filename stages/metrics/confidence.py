@@ -1,8 +1,8 @@
-"""What may be taken for the confidence of a scored item, by name (Specs 25, 046, 048, 050, 051).
+"""The confidences of a scored item, by name (Specs 25, 046, 048, 050, 051).
 
-Only the order counts for risk-coverage curves; most confidences are in 0..1 all the same. No reference at all is
-similarity 0, and a model that does not say how sure it is counts as undecided, 0.5. Token and consistency signals
-are there or not for a whole run: without them their confidences are refused.
+Only the order counts for risk-coverage curves; most confidences are in 0..1 nevertheless. Without references the
+similarity is 0, and a model that states no confidence counts as undecided, 0.5. A whole run has token and consistency
+signals or lacks them: without them their confidences are refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,11 +15,11 @@ from schemas.values.chat import TokenSignals
 from schemas.values.scoring import Consistency, ItemScore
 
 Confidence = Callable[[ItemScore], float]
-"""How sure a score is; higher is surer."""
+"""The certainty of a score; higher is more certain."""
 
 
 class Signal(StrEnum):
-    """What a confidence is made of."""
+    """An input of confidences."""
 
     EVIDENCE = "evidence"
     SIMILARITY = "similarity"
@@ -32,7 +32,7 @@ _ENOUGH_QUOTES = 3
 
 
 def evidence_count(item: ItemScore) -> float:
-    """Quotes that were extracted for the item; not bounded."""
+    """The number of quotes extracted for the item; unbounded."""
     return float(item.evidence_count)
 
 
@@ -57,7 +57,7 @@ def hybrid_evidence_similarity(item: ItemScore) -> float:
 
 
 def verbalized(item: ItemScore) -> float:
-    """(v - 1) / 4 of the 1..5 that the model said; 0.5 where it said nothing (Spec 048)."""
+    """(v - 1) / 4 of the confidence 1..5 that the model stated; 0.5 if it stated none (Spec 048)."""
     return 0.5 if item.confidence is None else (item.confidence - 1) / 4
 
 
@@ -107,7 +107,7 @@ def product(first: Confidence, second: Confidence) -> Confidence:
 
 
 class Variant(NamedTuple):
-    """A confidence, and the signals it needs."""
+    """A confidence and the signals that it needs."""
 
     confidence: Confidence
     needs: frozenset[Signal]
@@ -130,7 +130,7 @@ VARIANTS: Mapping[str, Variant] = {
     "consistency_inverse_std": Variant(consistency_inverse_std, frozenset({_C})),
     "hybrid_consistency": Variant(hybrid_consistency, frozenset({_C, _E, _S})),
 }
-"""Every confidence that has a name of its own."""
+"""Every named confidence."""
 
 COMBINATIONS: Mapping[str, Callable[[Confidence, Confidence], Confidence]] = {"average": average, "product": product}
 
@@ -152,7 +152,7 @@ def variant_named(name: str) -> Variant:
     pair, _, combination = name.removeprefix(_SECONDARY).partition(":")
     names = pair.split("+")
     if len(names) != 2 or combination not in COMBINATIONS:
-        raise Refused(f"{name!r} is no pair of confidences; write secondary:A+B:average or secondary:A+B:product.")
+        raise Refused(f"{name!r} is not a pair of confidences; write secondary:A+B:average or secondary:A+B:product.")
     first, second = map(variant_named, names)
     return Variant(COMBINATIONS[combination](first.confidence, second.confidence), first.needs | second.needs)
 
@@ -161,7 +161,7 @@ def _tokens(item: ItemScore) -> TokenSignals:
     if item.tokens is None:
         raise Refused(
             "A token confidence needs token probabilities, and this run has none; score it with "
-            "RAGQ_TOKEN_SIGNALS=true on a server that gives them."
+            "RAGQ_TOKEN_SIGNALS=true on a server that reports them."
         )
     return item.tokens
 

@@ -1,4 +1,4 @@
-"""How much was scored at all."""
+"""The share of items with a score."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from stages.metrics.draws import Draws, ratio
 
 
 def prediction_coverage(cohort: Cohort, draws: Draws) -> Floats:
-    """Scored items / all items of the evaluated participants, who have one scored item at least."""
+    """Scored items / all items of the evaluated participants, who have at least one scored item."""
     evaluated = (cohort.scored_items > 0).astype(np.float64)
     return ratio(draws @ cohort.scored_items, ITEMS * (draws @ evaluated))
 

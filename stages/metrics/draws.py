@@ -1,7 +1,7 @@
-"""What every formula is written in: how often each participant counts.
+"""The common form of all formulas: the weight of each participant.
 
-A formula takes a cohort and a matrix of draws, one row per resample and one column per participant, and gives one
-value per row. The cohort as it is is the row of ones. So the point estimate and the bootstrap share each formula.
+A formula takes a cohort and a matrix of draws, one row per resample and one column per participant, and returns one
+value per row. A row of ones is the cohort itself. So the point estimate and the bootstrap share each formula.
 """
 
 from typing import Protocol
@@ -11,19 +11,19 @@ import numpy as np
 from stages.metrics.cohort import Cohort, Floats
 
 Draws = Floats
-"""How often each participant (column, in the order of the cohort) stands in each resample (row)."""
+"""How often each participant (column, in the order of the cohort) is in each resample (row)."""
 
 
 class Metric(Protocol):
     """A formula, its other parameters bound by functools.partial."""
 
     def __call__(self, cohort: Cohort, draws: Draws, /) -> Floats:
-        """One value per row of the draws; NaN, which never leaves stages.metrics, where there is none."""
+        """One value per row of the draws; NaN if there is none, which is used only inside stages.metrics."""
         ...
 
 
 def value_of(metric: Metric, cohort: Cohort) -> float | None:
-    """The metric over the cohort as it is; None where it has no value, as over nobody."""
+    """The metric over the cohort; None if it has no value, for example over no participants."""
     return known(float(metric(cohort, everybody_once(cohort))[0]))
 
 
@@ -38,7 +38,7 @@ def known(value: float) -> float | None:
 
 
 def ratio(parts: Floats, wholes: Floats) -> Floats:
-    """parts / wholes; NaN where the whole is 0."""
+    """parts / wholes; NaN if the whole is 0."""
     quotients = np.full(np.broadcast(parts, wholes).shape, np.nan)
     np.divide(parts, wholes, out=quotients, where=wholes != 0)
     return quotients

@@ -1,4 +1,4 @@
-"""All numbers of one mode of a run, as a report needs them."""
+"""All metrics of one mode of a run, for a report."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from stages.metrics.totals import MIN_COVERAGE, total_metrics
 def evaluate(
     cohort: Cohort, *, failed_subjects: int = 0, min_coverage: float = MIN_COVERAGE, threshold: int = THRESHOLD
 ) -> Evaluation:
-    """The numbers over the successful participants; those that failed are counted and nothing else."""
+    """The metrics over the successful participants; failed ones are only counted."""
     evaluated = int(np.count_nonzero(cohort.scored_items))
     return Evaluation(
         total_subjects=len(cohort) + failed_subjects,

@@ -1,4 +1,4 @@
-"""How far the order of confidences is from the best one (Spec 052): an oracle takes the smallest losses first.
+"""The distance of the order of confidences from the best one (Spec 052): an oracle takes the smallest losses first.
 
 The oracle takes items one by one, also those of equal loss.
 """
@@ -34,15 +34,15 @@ def aurc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) ->
 
 
 def augrc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) -> Floats:
-    """The AUGRC of the oracle. Among equal losses this risk grows in a line, so one step each gives the same area."""
+    """The AUGRC of the oracle. Among equal losses this risk grows linearly, so one step each gives the same area."""
     return area_under_generalized_risk(steps(cohort, draws, confidences=-losses(cohort, loss), loss=loss))
 
 
 def excess_aurc(cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM) -> Floats:
-    """AURC - optimal AURC. Many equal confidences can make it slightly negative: trapezoids are blind inside a step."""
+    """AURC - optimal AURC. Ties can make it slightly negative, because trapezoids ignore the inside of a step."""
     return aurc(cohort, draws, confidence=confidence, loss=loss) - aurc_optimal(cohort, draws, loss=loss)
 
 
 def excess_augrc(cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM) -> Floats:
-    """AUGRC - optimal AUGRC; never negative but for rounding."""
+    """AUGRC - optimal AUGRC; not negative except for rounding."""
     return augrc(cohort, draws, confidence=confidence, loss=loss) - augrc_optimal(cohort, draws, loss=loss)

@@ -1,4 +1,4 @@
-"""Each item for itself."""
+"""Metrics per item."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def item_mae(cohort: Cohort, draws: Draws, *, item: PHQ8Item) -> Floats:
 
 
 def per_item(cohort: Cohort) -> dict[PHQ8Item, ItemMetrics]:
-    """MAE, counts and coverage of each item over the evaluated participants, who have one scored item at least."""
+    """MAE, counts and coverage of each item over the evaluated participants, who have at least one scored item."""
     evaluated = int(np.count_nonzero(cohort.scored_items))
     once = everybody_once(cohort)
     counts = dict(zip(PHQ8Item, cohort.is_scored.sum(axis=0).tolist(), strict=True))

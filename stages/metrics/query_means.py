@@ -1,4 +1,4 @@
-"""Means and shares over queries with their intervals: queries are drawn, what was found for each stays with it."""
+"""Means and shares over queries with their intervals: queries are resampled together with their results."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from stages.metrics.draws import known, ratio
 
 
 def mean_intervals(rows: Sequence[Sequence[float]], *, columns: int, resamples: int, seed: int) -> tuple[Interval, ...]:
-    """The mean of each column with its 95 % interval, over one row per query; no value over no rows."""
+    """The mean of each column with its 95 % interval, over one row per query; no value without rows."""
     values = np.array(rows, dtype=np.float64).reshape(len(rows), columns)
     draws = draw(len(rows), resamples=resamples, seed=seed)
     resampled = ratio(draws @ values, np.full(columns, float(len(rows))))
@@ -20,7 +20,7 @@ def mean_intervals(rows: Sequence[Sequence[float]], *, columns: int, resamples: 
 
 
 def share_interval(parts: Sequence[float], wholes: Sequence[float], *, resamples: int, seed: int) -> Interval:
-    """The sum of the parts over that of the wholes, one of each per query; no value where the wholes are 0."""
+    """The sum of the parts over that of the wholes, one of each per query; no value if the wholes are 0."""
     part, whole = (np.array(counts, dtype=np.float64) for counts in (parts, wholes))
     draws = draw(len(part), resamples=resamples, seed=seed)
     share: Floats = ratio(np.atleast_1d(part.sum()), np.atleast_1d(whole.sum()))

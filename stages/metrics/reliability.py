@@ -1,4 +1,4 @@
-"""Whether confidence means what it says: how often, and how far, scores of each confidence are off."""
+"""Calibration of confidences: the frequency and the size of errors for each level of confidence."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from stages.metrics.selective import Loss, losses
 def reliability(
     cohort: Cohort, *, confidence: Confidence, bins: int = 10, loss: Loss = Loss.ABS_NORM
 ) -> tuple[ReliabilityBin, ...]:
-    """The scored items in bins of equal width over 0..1, lowest first; empty bins are given, with None.
+    """The scored items in bins of equal width over 0..1, lowest first; empty bins are included, with None.
 
-    Raises ValueError for a confidence outside 0..1, such as a count of quotes: it has no reading as a probability.
+    Raises ValueError for a confidence outside 0..1, such as a count of quotes, which is not a probability.
     """
     scored = cohort.is_scored
     confidences = cohort.of_items(confidence)[scored]

@@ -1,4 +1,4 @@
-"""How good rankings of documents are, query by query."""
+"""Measures of rankings of documents, per query."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ import ir_measures
 from ir_measures import RR, P, R, nDCG
 
 WHOLE = 1000
-"""More documents than any ranking of ragq holds."""
+"""More documents than any ranking of ragq has."""
 
 
 def measure_names(cutoff: int) -> tuple[str, ...]:
@@ -21,10 +21,10 @@ def measure_names(cutoff: int) -> tuple[str, ...]:
 def measure_rankings(
     rankings: Mapping[str, Sequence[str]], relevance: Mapping[str, Mapping[str, int]], *, cutoff: int
 ) -> dict[str, dict[str, float]]:
-    """Every measure of every ranking, by query. An empty ranking found nothing and has 0 in all.
+    """Every measure of every ranking, by query. An empty ranking has 0 in all.
 
-    Computed by trec_eval through ir-measures: nDCG with the relevance itself as gain, and recall over the whole ranking
-    beside that at the cutoff. Each query needs a relevant document; documents without a judgement are not relevant.
+    Computed by trec_eval through ir-measures: nDCG with the relevance itself as gain, and recall at the cutoff and over
+    the whole ranking. Each query needs a relevant document; documents without a judgement are not relevant.
     """
     asked = (nDCG @ cutoff, R @ cutoff, RR @ cutoff, P @ cutoff, R @ WHOLE)
     names = dict(zip(asked, measure_names(cutoff), strict=True))

@@ -1,4 +1,4 @@
-"""The interval around a risk-coverage curve, point by point."""
+"""The interval around a risk-coverage curve at each point."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -30,9 +30,9 @@ def risk_band(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[RiskInterval, ...]:
-    """The band at those of the coverages that the cohort reaches; the risk is that of the first step to reach it.
+    """The band at the coverages that the cohort reaches; the risk is that of the first step to reach it.
 
-    A resample that ends before a coverage says nothing there. Close to Cmax about half of them do.
+    A resample that ends before a coverage does not count there. Near Cmax this is about half of them.
     """
     confidences = cohort.of_items(confidence)
     here = steps(cohort, everybody_once(cohort), confidences=confidences, loss=loss)

@@ -1,4 +1,4 @@
-"""Selective prediction (Spec 25): how the risk grows as less and less confident items are taken too.
+"""Selective prediction (Spec 25): how the risk grows as less confident items are included.
 
 The population is every item of every successful participant, N = 8 x participants. Scored items are taken by
 confidence, highest first; items of equal confidence are taken together, in one step. A step has a coverage, k / N,
@@ -19,7 +19,7 @@ from stages.metrics.draws import Draws, everybody_once, ratio
 
 
 class Loss(StrEnum):
-    """What an error costs."""
+    """The cost of an error."""
 
     ABS_NORM = "abs_norm"
     """|score - truth| / 3, so 0..1."""
@@ -30,7 +30,7 @@ class Loss(StrEnum):
 class Steps(NamedTuple):
     """One row per resample, one column per level of confidence, highest first.
 
-    A level that a resample has no item of repeats the step before; before the first item its risks are NaN and 0.
+    A level without an item in a resample repeats the step before; before the first item the risks are NaN and 0.
     """
 
     coverage: Floats
@@ -39,7 +39,7 @@ class Steps(NamedTuple):
 
 
 def losses(cohort: Cohort, loss: Loss) -> Floats:
-    """What each scored item costs; 0 where there is no score."""
+    """The loss of each scored item; 0 without a score."""
     return cohort.errors / ITEM_SCORES[-1] if loss is Loss.ABS_NORM else cohort.errors
 
 
@@ -62,10 +62,10 @@ def steps(cohort: Cohort, draws: Draws, *, confidences: Floats, loss: Loss) -> S
 def aurc(
     cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM, up_to: float = 1.0
 ) -> Floats:
-    """The area under selective risk over coverage, by trapezoids, the first risk reaching back to coverage 0.
+    """The area under selective risk over coverage, by trapezoids, the first risk extended to coverage 0.
 
-    With `up_to` the area ends at that coverage, if it does not at Cmax, the risk there interpolated linearly.
-    Nothing scored gives no area: None, since 0 would be the best of all areas.
+    With `up_to` the area ends at that coverage, or at Cmax if lower, with the risk there interpolated linearly. Without
+    scores the area is None, since 0 would be the best possible area.
     """
     curve = steps(cohort, draws, confidences=cohort.of_items(confidence), loss=loss)
     return area_under_selective_risk(curve, up_to=up_to)
@@ -80,7 +80,7 @@ def augrc(
 
 
 def area_under_selective_risk(curve: Steps, *, up_to: float = 1.0) -> Floats:
-    """The area that `aurc` speaks of, from its curve."""
+    """The area of `aurc`, from its curve."""
     if not curve.coverage.shape[1]:
         return np.full(len(curve.coverage), np.nan)
     first_step = np.argmax(curve.coverage > 0, axis=1)[:, None]
@@ -90,7 +90,7 @@ def area_under_selective_risk(curve: Steps, *, up_to: float = 1.0) -> Floats:
 
 
 def area_under_generalized_risk(curve: Steps, *, up_to: float = 1.0) -> Floats:
-    """The area that `augrc` speaks of, from its curve."""
+    """The area of `augrc`, from its curve."""
     if not curve.coverage.shape[1]:
         return np.full(len(curve.coverage), np.nan)
     area = _area(curve.coverage, curve.generalized_risk, start=np.zeros((len(curve.coverage), 1)), up_to=up_to)
@@ -114,7 +114,7 @@ def risk_at_coverage(
 def risk_coverage_curve(
     cohort: Cohort, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM
 ) -> tuple[RiskCoveragePoint, ...]:
-    """The steps over the cohort as it is, coverage up; none when nothing is scored."""
+    """The steps over the cohort, coverage up; none if nothing is scored."""
     confidences = cohort.of_items(confidence)
     curve = steps(cohort, everybody_once(cohort), confidences=confidences, loss=loss)
     levels = np.unique(confidences[cohort.is_scored])[::-1].tolist()
@@ -138,4 +138,4 @@ def _area(coverage: Floats, risk: Floats, *, start: Floats, up_to: float) -> Flo
 
 def _refuse_outside(coverage: float, name: str) -> None:
     if not 0 < coverage <= 1:
-        raise ValueError(f"{name} is {coverage:g}; give a coverage above 0, 1 at most.")
+        raise ValueError(f"{name} is {coverage:g}; give a coverage above 0 and at most 1.")

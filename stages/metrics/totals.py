@@ -1,4 +1,4 @@
-"""The total score against the truth (Spec 061)."""
+"""The total score compared with the truth (Spec 061)."""
 
 from math import ceil
 
@@ -16,8 +16,7 @@ MIN_COVERAGE = 0.5
 def has_total(cohort: Cohort, *, min_coverage: float = MIN_COVERAGE) -> NDArray[np.bool_]:
     """Which participants have ceil(min_coverage x 8) scored items, and so a total.
 
-    At a minimum of 0 one scored item is still needed: a total of 0 for somebody of whom nothing is known would be
-    a made-up number.
+    At a minimum of 0 one scored item is still required: a total of 0 without any score would be invented.
     """
     if not 0 <= min_coverage <= 1:
         raise ValueError(f"min_coverage is {min_coverage:g}; give a share from 0 to 1.")
@@ -43,7 +42,7 @@ def total_pearson_r(cohort: Cohort, draws: Draws, *, min_coverage: float = MIN_C
     """Pearson's correlation of total and truth. None for fewer than two participants or without variance in either.
 
     r = (n sum(xy) - sum(x) sum(y)) / sqrt((n sum(xx) - sum(x)^2) (n sum(yy) - sum(y)^2)); all sums are of whole
-    numbers, so that no variance is exactly 0.
+    numbers, so that zero variance is exactly 0.
     """
     x, y = cohort.totals, cohort.true_totals
     has = has_total(cohort, min_coverage=min_coverage).astype(np.float64)
@@ -60,7 +59,7 @@ def severity_accuracy(cohort: Cohort, draws: Draws, *, min_coverage: float = MIN
 
 
 def total_metrics(cohort: Cohort, *, min_coverage: float = MIN_COVERAGE) -> TotalMetrics:
-    """All of these over the cohort as it is."""
+    """All of these over the cohort."""
     formulas = {
         "coverage": total_coverage,
         "mae": total_mae,

@@ -16,10 +16,10 @@ def assemble_prompt(
     *,
     severity_mode: SeverityMode,
 ) -> AssembledPrompt:
-    """The prompt about one participant; no references make it a zero-shot prompt.
+    """The prompt about one participant; without references it is a zero-shot prompt.
 
-    Texts are by chunk id. Raises EmptyTranscriptError for a blank transcript and InputChangedError when a chunk's
-    text is not the one that was retrieved.
+    Texts are by chunk id. Raises EmptyTranscriptError for a blank transcript and InputChangedError when a chunk's text
+    differs from the one that was retrieved.
     """
     refuse_blank(transcript)
     block = reference_block(references, chunk_texts)
@@ -33,7 +33,7 @@ def assemble_prompt(
 
 
 def similarity_statistics(references: tuple[Reference, ...]) -> SimilarityStatistics:
-    """Count, mean and maximum over the references that the block shows; none of them gives 0, None, None."""
+    """Count, mean and maximum over the references in the block; 0, None, None without any."""
     values = [reference.similarity for reference in shown(references)]
     return SimilarityStatistics(
         count=len(values),

@@ -1,4 +1,4 @@
-"""The audit trail of retrieval (Specs 32 and 064): which references were kept, without a word of their text."""
+"""The audit trail of retrieval (Specs 32 and 064): the kept references, without their text."""
 
 from schemas.values.participants import ValidatedReferences
 from schemas.values.phq8 import PHQ8Item

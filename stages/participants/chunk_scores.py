@@ -1,4 +1,4 @@
-"""Chunk scores: what each chunk of the reference index by itself supports, asked once per chunk (Spec 35)."""
+"""Chunk scores: the item scores that a chunk of the reference index supports by itself; one call a chunk (Spec 35)."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ from stages.replies.strict import json_type
 from stages.replies.whole_reply import whole_reply
 
 _MAX_TOKENS = 256
-"""Of a reply: eight numbers or nulls."""
+"""Token limit of a reply: eight numbers or nulls."""
 
 
 async def score_chunk(text: str, *, chat: ChatModel, model: str, timeout_s: float) -> ChunkScores:
     """Ask once about one chunk.
 
-    Raises LLMResponseParseError and ScoringSchemaError when the reply cannot be used, and what the model's client
-    raises, as it is. A reply that cannot be used never becomes eight nulls.
+    Raises LLMResponseParseError and ScoringSchemaError when the reply cannot be used, and the errors of the model's
+    client unchanged. A reply that cannot be used never becomes eight nulls.
     """
     reply = await chat.chat(chunk_scores_call(text, model=model, timeout_s=timeout_s))
     raw = whole_reply(reply)
@@ -49,10 +49,10 @@ def chunk_scores_call(text: str, *, model: str, timeout_s: float) -> ChatCall:
 
 
 def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, int | None]:
-    """The scores of an object that has exactly the eight keys, each a whole number 0..3 or null.
+    """The scores of an object with exactly the eight keys, each a whole number 0..3 or null.
 
-    Raises ScoringSchemaError with all violations; `true` is no 1, 1.0 and "1" are none either. It holds for replies
-    and for chunk scores that are imported.
+    Raises ScoringSchemaError with all violations; `true`, 1.0 and "1" are not accepted. Used for replies and for
+    imported chunk scores.
 
     >>> chunk_scores_of({item.evidence_key: None for item in PHQ8Item} | {"PHQ8_Sleep": 2})[PHQ8Item.SLEEP]
     2
@@ -66,14 +66,14 @@ def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, i
     }
     others = len(reply.keys() - keys)
     if others:
-        violations["root"] = f"other keys than the eight: {others}"
+        violations["root"] = f"keys other than the eight: {others}"
     if violations:
         raise ScoringSchemaError(raw, violations)
     return {item: reply[item.evidence_key] for item in PHQ8Item}
 
 
 def is_circular(scorer_model: str, *, quantitative_model: str) -> bool:
-    """Whether a model is shown its own labels as examples; two names of one model are equal.
+    """Whether a model would be shown its own labels as examples; two names of one model are equal.
 
     >>> is_circular("google/gemma-3-27b-it", quantitative_model="gemma3:27b")
     True
@@ -82,7 +82,7 @@ def is_circular(scorer_model: str, *, quantitative_model: str) -> bool:
 
 
 def refuse_circular_scoring(scorer_model: str, *, quantitative_model: str, allow_same_model: bool = False) -> None:
-    """Raise Refused when a model would make the labels that it is then shown as examples."""
+    """Raise Refused if a model would create the labels that it is then shown as examples."""
     if is_circular(scorer_model, quantitative_model=quantitative_model) and not allow_same_model:
         raise Refused(
             f"'{scorer_model}' would score the chunks and is MODEL_QUANTITATIVE_MODEL too: it would be shown its own "

@@ -1,4 +1,4 @@
-"""What a language model is asked in order to score one chunk of a reference transcript."""
+"""The prompt for scoring one chunk of a reference transcript."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ CHUNK_SCORES_JSON_SCHEMA: Mapping[str, object] = {
     "required": [item.evidence_key for item in PHQ8Item],
     "additionalProperties": False,
 }
-"""What a model's server is asked to hold the reply to."""
+"""The schema that the model's server is asked to enforce."""
 
 _SYSTEM = (
     "You label short pieces of interviews. You answer with one JSON object of eight numbers or nulls and with nothing "
@@ -42,11 +42,11 @@ Answer with a JSON object that has exactly these keys:
 {{{", ".join(f'"{item.evidence_key}": null' for item in PHQ8Item)}}}"""
 
 PROMPT_HASH = short_hash(_SYSTEM + _TASK)
-"""Changes with every word of the prompt."""
+"""Changes with the prompt."""
 
 
 def chunk_scores_messages(text: str) -> tuple[Message, ...]:
-    """The messages about one chunk, which is shown whole and as data."""
+    """The messages about one chunk, which is shown in full and as data."""
     return (
         Message(role="system", content=_SYSTEM),
         Message(role="user", content=f"{fenced('interview', text)}\n\n{_TASK}"),

@@ -1,4 +1,4 @@
-"""The text behind a reference."""
+"""The text of a reference."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from stages.texts.hashes import short_hash
 def text_of(reference: Reference, chunk_texts: Mapping[int, str]) -> str:
     """The chunk's text, from texts by chunk id.
 
-    Raises ReferenceTextError when the text is not there or is no longer the one that was retrieved.
+    Raises ReferenceTextError when the text is missing or differs from the one that was retrieved.
     """
     text = chunk_texts.get(reference.chunk_id)
     if text is None or short_hash(text) != reference.chunk_hash:

@@ -4,9 +4,9 @@
 def chunk_transcript(text: str, *, size: int, step: int, min_chars: int) -> tuple[str, ...]:
     """The windows of `size` lines, each `step` lines after the one before, in order.
 
-    Blank lines at the end do not count. Lines that are left over get a last window that ends with the text, unless
-    a window with the same text is there. Windows with fewer than `min_chars` characters, blanks around them not
-    counted, are left out. Raises ValueError for windows that would skip lines.
+    Blank lines at the end do not count. Remaining lines get a last window that ends with the text, unless a window with
+    the same text exists. Windows with fewer than `min_chars` characters, not counting white space around them, are
+    dropped. Raises ValueError for windows that would skip lines.
     """
     lines = text.split("\n")
     while lines and not lines[-1].strip():
@@ -21,13 +21,15 @@ def chunk_transcript(text: str, *, size: int, step: int, min_chars: int) -> tupl
 
 
 def window_starts(lines: int, *, size: int, step: int) -> list[int]:
-    """Where the windows over so many lines start, from 0; no line gives none.
+    """The starts of the windows over this many lines, from 0; none without lines.
 
     >>> window_starts(13, size=8, step=2)
     [0, 2, 4, 5]
     """
     if size < 2 or not 1 <= step <= size:
-        raise ValueError(f"Windows of {size} lines every {step} are not possible: size >= 2 and 1 <= step <= size.")
+        raise ValueError(
+            f"Windows of {size} lines every {step} are not possible; size >= 2 and 1 <= step <= size are required."
+        )
     if lines <= size:
         return [0] if lines else []
     last = lines - size

@@ -1,4 +1,4 @@
-"""Stage `score` by several samples: what most of them say, and how far they agree (Spec 050)."""
+"""Stage `score` by several samples: the most frequent answers, and their agreement (Spec 050)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from stages.participants.totals import totals_of
 from stages.ports import ChatModel
 
 _AGREED = 0.5
-"""The share of samples from which a record with the modal score is taken."""
+"""The least share of samples with the modal score for a record of it to be used."""
 
 
 async def score_by_consistency(
@@ -28,9 +28,9 @@ async def score_by_consistency(
 ) -> ParticipantScores:
     """The scores of one participant by `samples` replies at `temperature`, whatever the plan's own temperature.
 
-    Each attempt is a sample of its own number, with its own re-asks. At most 2 x `samples` attempts are made; those
-    whose replies cannot be used are counted, and the scores rest on the samples that there are. Without any the last
-    error is raised. Errors of the model's client are raised as they are: the samples before are in the ledger.
+    Each attempt has its own sample number and its own re-asks. At most 2 x `samples` attempts are made; those whose
+    replies cannot be used are counted, and the scores use the remaining samples. Without any, the last error is raised.
+    Errors of the model's client are raised unchanged: the samples before are in the ledger.
     """
     plan = replace(plan, temperature=temperature)
     usable: list[UsableReply] = []
@@ -69,7 +69,7 @@ async def score_by_consistency(
 
 
 def consistency_of(samples: Sequence[int | None]) -> Consistency:
-    """How far the samples of one item agree. Of equally frequent scores N/A is the modal one, else the smallest.
+    """The agreement of the samples of one item. Of equally frequent scores N/A is the modal one, else the smallest.
 
     >>> found = consistency_of([2, 1, None, 2, 1])
     >>> found.modal_score, found.modal_confidence, found.na_rate
@@ -89,9 +89,9 @@ def consistency_of(samples: Sequence[int | None]) -> Consistency:
 
 
 def chosen_sample(consistency: Consistency) -> int:
-    """Which sample an item's record is taken from: the first with the modal score, if half of them have it.
+    """The index of the sample for an item's record: the first with the modal score, if half of them have it.
 
-    Where fewer agree, it is the first of all, whose score may be another.
+    If fewer agree, it is the first sample, whose score may differ.
     """
     if consistency.modal_confidence < _AGREED:
         return 0

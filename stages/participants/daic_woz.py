@@ -1,4 +1,4 @@
-"""A whole data set in the DAIC-WOZ layout, from the bytes of its files to one consistent DataSet."""
+"""Parser of a complete data set in the DAIC-WOZ layout: the bytes of its files to one consistent DataSet."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ ITEM_LABEL_FILES: Mapping[str, str] = {
     "train": "train_split_Depression_AVEC2017.csv",
     "dev": "dev_split_Depression_AVEC2017.csv",
 }
-"""Split name -> the file that holds its participants with all labels."""
+"""Split name -> the file of its participants with all labels."""
 TOTAL_LABEL_FILE = "full_test_split.csv"
 GENDER_LABEL_FILE = "test_split_Depression_AVEC2017.csv"
 
@@ -22,12 +22,12 @@ _TRANSCRIPT_FILE = re.compile(r"[^/]+/([1-9][0-9]{0,5})_P/\1_TRANSCRIPT\.csv")
 
 
 def parse_data_set(files: Mapping[str, bytes], *, patch_missing_items: bool = False) -> Parsed[DataSet]:
-    """Read every file of the layout; names are relative to the data set, with slashes. Other names are passed over.
+    """Read every file of the layout; names are relative to the data set, with slashes. Other names are ignored.
 
-    Each kind of file may be absent, and no count of rows is asked for. The problems of all files come together.
-    When every file is sound by itself, the files are held against each other: nobody stands in two AVEC splits or in
-    two paper splits, paper participants have item labels, the paper metadata agrees with its CSVs, the two test
-    files agree on gender, and who is in a split other than test has a transcript (if there are transcripts at all).
+    Each kind of file may be absent, and no number of rows is required. The problems of all files are reported together.
+    If every file is valid by itself, the files are compared: no participant is in two AVEC splits or in two paper
+    splits, paper participants have item labels, the paper metadata agrees with its CSVs, the two test files agree on
+    gender, and participants of a split other than test have a transcript (if there are transcripts at all).
     """
     transcripts = {
         int(match[1]): parse_transcript(data, file=file, participant_id=int(match[1]))
@@ -51,7 +51,7 @@ def parse_data_set(files: Mapping[str, bytes], *, patch_missing_items: bool = Fa
         for name, file in ITEM_LABEL_FILES.items()
         if file in files
     }
-    # The later files know less of a participant, so the first word on each is kept.
+    # The later files have fewer labels, so the first row on each participant is kept.
     by_participant = {label.participant_id: label for parsed in reversed(labels.values()) for label in parsed.value}
     data_set = DataSet(
         transcripts={participant_id: transcripts[participant_id].value for participant_id in sorted(transcripts)},
@@ -65,7 +65,7 @@ def parse_data_set(files: Mapping[str, bytes], *, patch_missing_items: bool = Fa
         problems = (FileProblem(file=".", line=None, found="no file of the DAIC-WOZ layout", what_to_do=what_to_do),)
     if not problems:
         problems = (
-            *_told_twice({file: parsed.value for file, parsed in labels.items()}),
+            *_labelled_twice({file: parsed.value for file, parsed in labels.items()}),
             *_in_two_paper_splits(data_set),
             *_without_item_labels(data_set),
             *_without_transcript(data_set),
@@ -75,7 +75,7 @@ def parse_data_set(files: Mapping[str, bytes], *, patch_missing_items: bool = Fa
     return Parsed(data_set, problems)
 
 
-def _told_twice(labels: Mapping[str, Sequence[Labels]]) -> Iterator[FileProblem]:
+def _labelled_twice(labels: Mapping[str, Sequence[Labels]]) -> Iterator[FileProblem]:
     first: dict[int, tuple[str, Labels]] = {}
     for file, rows in labels.items():
         for label in rows:
@@ -84,7 +84,7 @@ def _told_twice(labels: Mapping[str, Sequence[Labels]]) -> Iterator[FileProblem]
                 continue
             who = f"participant {label.participant_id}"
             if (earlier_file, file) != (TOTAL_LABEL_FILE, GENDER_LABEL_FILE):
-                yield _difference(file, f"{who} stands also in {earlier_file}", "keep one of them")
+                yield _difference(file, f"{who} is also in {earlier_file}", "keep one of them")
             elif earlier.gender != label.gender:
                 yield _difference(file, f"{who} has another gender in {earlier_file}", "make the two agree")
 
@@ -96,7 +96,7 @@ def _in_two_paper_splits(data_set: DataSet) -> Iterator[FileProblem]:
         for participant_id in ids:
             earlier = first.setdefault(participant_id, name)
             if earlier != name:
-                yield _difference(file, f"participant {participant_id} stands also in {earlier}", "keep one of them")
+                yield _difference(file, f"participant {participant_id} is also in {earlier}", "keep one of them")
 
 
 def _without_item_labels(data_set: DataSet) -> Iterator[FileProblem]:
@@ -119,7 +119,7 @@ def _without_transcript(data_set: DataSet) -> Iterator[FileProblem]:
         if missing:
             file = {**ITEM_LABEL_FILES, **PAPER_FILES}[name]
             found = f"participants {', '.join(map(str, missing))} have no transcript"
-            yield _difference(file, found, "add <id>_P/<id>_TRANSCRIPT.csv for each, or take them out")
+            yield _difference(file, found, "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them")
 
 
 def _difference(file: str, found: str, what_to_do: str) -> FileProblem:

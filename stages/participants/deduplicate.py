@@ -1,4 +1,4 @@
-"""References that say again what a better one says: windows of a transcript overlap, so neighbours share most lines."""
+"""References that repeat a better one: windows of a transcript overlap, so neighbours share most lines."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -7,14 +7,14 @@ from schemas.values.participants import Reference
 from stages.participants.chunk_texts import text_of
 
 Repeats = Callable[[Reference, Reference], bool]
-"""Whether two references are too much alike to show both."""
+"""Whether two references are too similar to show both."""
 
 MAX_SHARED = 0.5
-"""The share of lines that two references may have in common; neighbours have 6 of 8."""
+"""The share of lines that two references may have in common; neighbours share 6 of 8."""
 
 
 class Distinct(NamedTuple):
-    """The references that are kept, in order, and how many were passed over on the way to them."""
+    """The kept references, in order, and the number of repetitions skipped before the last of them."""
 
     kept: tuple[Reference, ...]
     replaced: int
@@ -23,7 +23,7 @@ class Distinct(NamedTuple):
 def first_distinct(references: Sequence[Reference], *, limit: int, repeats: Repeats) -> Distinct:
     """The first `limit` references that repeat none of those kept before them.
 
-    A reference that repeats one leaves its place to the next; those after the last place are not looked at.
+    A reference that repeats one is replaced by the next; those after the last place are not examined.
     """
     kept: list[Reference] = []
     replaced = 0
@@ -38,14 +38,14 @@ def first_distinct(references: Sequence[Reference], *, limit: int, repeats: Repe
 
 
 def nothing_repeats(better: Reference, reference: Reference) -> bool:
-    """De-duplication switched off."""
+    """Deduplication disabled."""
     return False
 
 
 def by_place(*, size: int, step: int, max_shared: float = MAX_SHARED) -> Repeats:
-    """Repeats by place alone: windows of `size` lines, each `step` lines after the one before, in one transcript.
+    """Repetition by position alone: windows of `size` lines, each `step` lines after the one before, in one transcript.
 
-    The last window of a transcript may share a few more lines with its neighbour than is counted here.
+    The last window of a transcript may share a few more lines with its neighbour than counted here.
 
     >>> first = Reference(
     ...     chunk_id=1, participant_id=302, ordinal=5, similarity=1.0, score=2, chunk_hash="", chunk_chars=0
@@ -62,10 +62,10 @@ def by_place(*, size: int, step: int, max_shared: float = MAX_SHARED) -> Repeats
 
 
 def by_lines(chunk_texts: Mapping[int, str], *, max_shared: float = MAX_SHARED) -> Repeats:
-    """Repeats by text, whoever said it: the distinct lines of the one with fewer of them stand in the other too.
+    """Repetition by text, also across participants: the share of distinct lines that are in the other reference too.
 
-    Texts are by chunk id; blanks around lines and blank lines do not count. Raises InputChangedError when a text is
-    not the one that was retrieved.
+    The share is of the reference with fewer lines. Texts are by chunk id; white space around lines and blank lines do
+    not count. Raises InputChangedError when a text differs from the one that was retrieved.
     """
 
     def repeats(better: Reference, reference: Reference) -> bool:

@@ -12,14 +12,14 @@ from stages.vectors import unit_rows
 
 
 class EvidenceVectors(NamedTuple):
-    """What was embedded, and the vectors: one row of length 1 per item, in the order of `evidence.items`."""
+    """A description of the evidence, and one vector of length 1 per item, in the order of `evidence.items`."""
 
     evidence: EmbeddedEvidence
     vectors: Vectors
 
 
 def evidence_text(quotes: Sequence[str]) -> str:
-    """The quotes of an item as the one text that is embedded and judged: one quote a line."""
+    """The quotes of an item as the text that is embedded and judged: one quote a line."""
     return "\n".join(quotes)
 
 
@@ -34,9 +34,9 @@ async def embed_evidence(
 ) -> EvidenceVectors:
     """Embed the items with at least `min_evidence_chars` characters of evidence, in the order of the questionnaire.
 
-    In batch mode all texts go in one call, otherwise each in its own. Without any such item the embedder is not
-    asked for anything, its digest neither, which is then empty. Vectors are checked, cut and normalised as
-    `unit_rows` says, and raise as it does; LLMTimeoutError and other errors of the embedder come as they are.
+    In batch mode all texts are embedded in one call, otherwise each in its own. Without any such item the embedder is
+    not called, and the digest is empty. Vectors are checked, cut and normalised by `unit_rows`, with its errors;
+    LLMTimeoutError and other errors of the embedder are raised unchanged.
     """
     texts = {item: evidence_text(extracted.quotes.get(item, ())) for item in PHQ8Item}
     texts = {item: text for item, text in texts.items() if text and len(text) >= min_evidence_chars}

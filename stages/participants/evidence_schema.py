@@ -1,4 +1,4 @@
-"""The shape that extracted evidence must have (Spec 054)."""
+"""The schema of extracted evidence (Spec 054)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,13 +13,13 @@ EVIDENCE_JSON_SCHEMA: Mapping[str, object] = {
     "required": [item.evidence_key for item in PHQ8Item],
     "additionalProperties": False,
 }
-"""What a model's server is asked to hold the reply to."""
+"""The schema that the model's server is asked to enforce."""
 
 
 def quotes_per_item(reply: object) -> dict[PHQ8Item, tuple[str, ...]]:
-    """The quotes of each item, trimmed, without empty ones and repetitions, in order.
+    """The quotes of each item, trimmed, without empty and repeated ones, in order.
 
-    A key that is missing or null has no quote; unknown keys are left out. All violations are raised together, as
+    A key that is missing or null has no quotes; unknown keys are ignored. All violations are raised together, as
     EvidenceSchemaError. Text that Postgres cannot store, with NUL or half a surrogate pair, is one of them.
 
     >>> quotes_per_item({"PHQ8_Sleep": [" up at three ", "", "up at three"]})[PHQ8Item.SLEEP]

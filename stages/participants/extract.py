@@ -1,4 +1,4 @@
-"""Stage `extract`: the quotes of a participant per PHQ-8 item, from a language model or as they were given."""
+"""Stage `extract`: the quotes of a participant per PHQ-8 item, from a language model or from the submission."""
 
 from collections.abc import Mapping
 
@@ -24,10 +24,9 @@ async def extract_evidence(
 ) -> ExtractedEvidence:
     """Ask the model once for the quotes of all items, and keep those that the grounding check finds.
 
-    Raises EmptyTranscriptError for a blank transcript, without asking; LLMResponseParseError when the reply is cut
-    off or no object; EvidenceSchemaError when the object has the wrong shape; EvidenceGroundingError where the
-    check says so; and what the model's client raises, as it is. A reply that cannot be used never becomes empty
-    evidence.
+    Raises EmptyTranscriptError for a blank transcript, before any call; LLMResponseParseError when the reply is cut off
+    or not an object; EvidenceSchemaError when the object has the wrong shape; EvidenceGroundingError as configured by
+    the check; and the errors of the model's client unchanged. A reply that cannot be used never becomes empty evidence.
     """
     refuse_blank(transcript)
     call = extraction_call(transcript, model=model, timeout_s=timeout_s, temperature=temperature)
@@ -36,7 +35,7 @@ async def extract_evidence(
 
 
 def given_evidence(evidence: Mapping[str, object], transcript: str, *, grounding: GroundingCheck) -> ExtractedEvidence:
-    """The quotes of a submitted object, whose keys are evidence keys, under the same checks as a model's.
+    """The quotes of a submitted object, whose keys are evidence keys, with the same checks as those of a model.
 
     Raises EvidenceSchemaError, EvidenceGroundingError and EmptyTranscriptError.
     """

@@ -24,12 +24,12 @@ async def extract_by_similarity(
 ) -> ExtractedEvidence:
     """Quote, per item, up to `max_quotes` utterances of the speaker whose similarity to the item is >= `threshold`.
 
-    The similarity of an utterance to an item, (1 + cosine) / 2, is the one to the nearest description of the item.
-    The most similar utterances are quoted, of equal ones the earlier, and given in the order of the transcript;
-    what is said twice counts once. All texts are embedded in one call.
+    The similarity of an utterance to an item, (1 + cosine) / 2, is that to the nearest description of the item. The
+    most similar utterances are quoted, of equal ones the earlier, in the order of the transcript; repeated utterances
+    count once. All texts are embedded in one call.
 
-    Raises EmptyTranscriptError for a blank transcript, TranscriptError when no line is the speaker's, and what the
-    embedder raises.
+    Raises EmptyTranscriptError for a blank transcript, TranscriptError when no line is the speaker's, and the errors of
+    the embedder.
     """
     refuse_blank(transcript)
     utterances = utterances_of(speaker, transcript)

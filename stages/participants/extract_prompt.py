@@ -1,4 +1,4 @@
-"""What stage `extract` asks a language model."""
+"""The prompt of stage `extract`."""
 
 from schemas.values.chat import Message
 from schemas.values.phq8 import PHQ8Item
@@ -34,11 +34,11 @@ Answer with a JSON object of this form, with all eight keys:
 {_FORM}"""
 
 PROMPT_HASH = short_hash(_SYSTEM + _TASK)
-"""Changes with every word of the prompt."""
+"""Changes with the prompt."""
 
 
 def extraction_messages(transcript: str) -> tuple[Message, ...]:
-    """The messages about one transcript, which is shown whole and as data."""
+    """The messages about one transcript, which is shown in full and as data."""
     return (
         Message(role="system", content=_SYSTEM),
         Message(role="user", content=f"{fenced('interview', transcript)}\n\n{_TASK}"),

@@ -1,4 +1,4 @@
-"""Whether quotes really stand in the transcript (Spec 053)."""
+"""Whether quotes occur in the transcript (Spec 053)."""
 
 import re
 import unicodedata
@@ -20,34 +20,34 @@ _TAG = re.compile(r"<[^<>\n]*>")
 
 
 class GroundingCheck(Value):
-    """How quotes are held against the transcript."""
+    """How quotes are compared with the transcript."""
 
     enabled: bool
     mode: GroundingMode
-    """`fuzzy` also takes quotes that nearly stand there."""
+    """`fuzzy` also accepts quotes that nearly match."""
     fuzzy_threshold: float = Field(ge=0.5, le=1.0)
-    """From which share of the best partial match `fuzzy` takes a quote."""
+    """The least ratio of the best partial match at which `fuzzy` accepts a quote."""
     fail_on_all_rejected: bool
-    """Raise EvidenceGroundingError when there were quotes and none is grounded; otherwise go on without evidence."""
+    """Raise EvidenceGroundingError when there were quotes and none is grounded; otherwise continue without evidence."""
 
 
 class GroundedQuotes(NamedTuple):
-    """The quotes that stand in the transcript, and how many per item do not; items without any are absent there."""
+    """The quotes that occur in the transcript, and the number per item that do not; items without any are absent."""
 
     quotes: dict[PHQ8Item, tuple[str, ...]]
     rejected: dict[PHQ8Item, int]
 
 
 def keep_grounded(quotes: Mapping[PHQ8Item, Iterable[str]], transcript: str, check: GroundingCheck) -> GroundedQuotes:
-    """Keep the quotes that stand in the transcript, in their order; with the check off, all of them.
+    """Keep the quotes that occur in the transcript, in their order; with the check disabled, all of them.
 
-    Raises EvidenceGroundingError where the check says so.
+    Raises EvidenceGroundingError as configured by the check.
     """
     given = {item: tuple(texts) for item, texts in quotes.items()}
     if not check.enabled:
         return GroundedQuotes(given, {})
     source = normalise(transcript)
-    kept = {item: tuple(quote for quote in texts if _stands_in(source, quote, check)) for item, texts in given.items()}
+    kept = {item: tuple(quote for quote in texts if _occurs_in(source, quote, check)) for item, texts in given.items()}
     rejected = {item: missing for item, texts in given.items() if (missing := len(texts) - len(kept[item]))}
     if check.fail_on_all_rejected and rejected and not any(kept.values()):
         raise EvidenceGroundingError(sum(rejected.values()))
@@ -55,9 +55,9 @@ def keep_grounded(quotes: Mapping[PHQ8Item, Iterable[str]], transcript: str, che
 
 
 def normalise(text: str) -> str:
-    """The text without what a model changes in passing: case, white space, typographic quotes, `<...>` tags.
+    """The text without differences that models introduce: case, white space, typographic quotes, `<...>` tags.
 
-    A tag ends on its line, so that a lone `<` does not take the rest of the transcript with it.
+    A tag ends on its line, so that a single `<` does not remove the rest of the transcript.
 
     >>> normalise("I’m <laughter> FINE,\\n really")
     "i'm fine, really"
@@ -66,10 +66,10 @@ def normalise(text: str) -> str:
     return " ".join(_TAG.sub(" ", plain).split()).lower()
 
 
-def _stands_in(source: str, quote: str, check: GroundingCheck) -> bool:
+def _occurs_in(source: str, quote: str, check: GroundingCheck) -> bool:
     wanted = normalise(quote)
     if not wanted or wanted in source:
         return bool(wanted)
-    # A partial match compares the shorter text with parts of the longer one: a long quote must not be the longer.
+    # A partial match compares the shorter text with parts of the longer one, so the quote must be the shorter.
     is_near = check.mode == "fuzzy" and len(wanted) <= len(source)
     return is_near and fuzz.partial_ratio(wanted, source) / 100 >= check.fuzzy_threshold

@@ -1,4 +1,4 @@
-"""Whether a reference index is the one that the settings ask for: at its import and at every submission."""
+"""Compares a reference index with the settings, at its import and at every submission."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -8,7 +8,7 @@ from stages.model_aliases import canonical_model
 
 
 class BuiltWith(Protocol):
-    """What is known about how an index was built. None is not known and not compared."""
+    """The settings that an index was built with. None is unknown and not compared."""
 
     @property
     def backend(self) -> str | None: ...
@@ -25,7 +25,7 @@ class BuiltWith(Protocol):
 
 
 def settings_differences(built: BuiltWith, settings: RunSettings) -> Iterator[str]:
-    """A sentence per setting whose value is not the one that the index was built with.
+    """A message per setting whose value differs from the one that the index was built with.
 
     Two names of the same model are equal.
     """
@@ -46,5 +46,5 @@ def settings_differences(built: BuiltWith, settings: RunSettings) -> Iterator[st
 
 
 def split_difference(split: str, *, built: str, now: str) -> str | None:
-    """A sentence when the hash over the ids of the split is not the one that the index was built on; else None."""
+    """A message if the hash over the ids of the split differs from the one that the index was built on; else None."""
     return None if built == now else f"split {split}: built on participants {built}, now {now}"

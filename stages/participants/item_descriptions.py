@@ -1,4 +1,4 @@
-"""The eight symptoms as people say them: what the `similarity` extractor compares utterances with."""
+"""The eight symptoms in everyday language: the `similarity` extractor compares utterances with these sentences."""
 
 from collections.abc import Mapping
 
@@ -86,4 +86,4 @@ DESCRIPTIONS: Mapping[PHQ8Item, tuple[str, ...]] = {
         "Nobody says that I am slow or restless.",
     ),
 }
-"""Sentences per item, in the questionnaire's order; the last two of each say that the symptom is absent."""
+"""Sentences per item, in the questionnaire's order; the last two of each state that the symptom is absent."""

@@ -1,4 +1,4 @@
-"""The eight symptoms and the four scores in the words that every prompt of a participant job uses."""
+"""The descriptions of the eight symptoms and the four scores in every prompt of a participant job."""
 
 from collections.abc import Mapping
 

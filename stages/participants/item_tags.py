@@ -1,4 +1,4 @@
-"""Which items a chunk of a transcript speaks of (Spec 34), by our own phrases in item_phrases.toml."""
+"""The items that a chunk of a transcript mentions (Spec 34), by the phrases in item_phrases.toml."""
 
 import re
 import tomllib
@@ -13,9 +13,9 @@ _QUOTES = re.compile("['’‘`]")
 
 
 def tag_chunk(text: str) -> tuple[str, ...]:
-    """The evidence keys of the items that a line of the text has a phrase of, each once, in alphabetical order.
+    """The evidence keys of the items with a phrase in a line of the text, each once, in alphabetical order.
 
-    A phrase counts where it stands as whole words on one line, whatever the case, the spacing and the apostrophes.
+    A phrase matches whole words on one line, ignoring case, spacing and apostrophes.
 
     >>> tag_chunk("Participant: i CANT sleep\\nParticipant: since i retired i’m tired")
     ('PHQ8_Sleep', 'PHQ8_Tired')
@@ -26,14 +26,14 @@ def tag_chunk(text: str) -> tuple[str, ...]:
 
 @cache
 def phrases() -> Mapping[PHQ8Item, tuple[str, ...]]:
-    """The phrases of each item as they are written."""
+    """The phrases of each item as written in the file."""
     lists = tomllib.loads(_file())
     return {item: tuple(lists[item.evidence_key]) for item in PHQ8Item}
 
 
 @cache
 def phrases_hash() -> str:
-    """Changes with every phrase: tags made by other phrases are other tags."""
+    """Changes with every phrase, because tags depend on the phrases."""
     return short_hash("\n".join(f"{item.evidence_key} {phrase}" for item in PHQ8Item for phrase in phrases()[item]))
 
 

@@ -1,4 +1,4 @@
-"""From the label files of the DAIC-WOZ layout to Labels: one row a participant."""
+"""Parser of the label files of the DAIC-WOZ layout: one row a participant."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -22,9 +22,9 @@ _WHOLE_NUMBER = re.compile(r"([0-9]{1,9})(\.0+)?")
 def parse_item_labels(data: bytes, *, file: str, patch_missing_items: bool = False) -> Parsed[tuple[Labels, ...]]:
     """Read a train or dev file: gender, binary, score and the eight items, in the order of the file.
 
-    Per row the score must be the sum of the items, and binary must say whether it is at least DEPRESSED_FROM. With
-    `patch_missing_items` a single blank item is rebuilt by `patch_missing_item`; without, it is a problem that names
-    the value it would get. Two blank items, or a value outside 0..3, are always a problem.
+    In each row the score must be the sum of the items, and binary must be 1 exactly if it is at least DEPRESSED_FROM.
+    With `patch_missing_items` a single blank item is computed by `patch_missing_item`; otherwise it is a problem that
+    names the computed value. Two blank items, or a value outside 0..3, are always a problem.
     """
     items = tuple(item.evidence_key for item in PHQ8Item)
     columns = ("Participant_ID", "PHQ8_Binary", "PHQ8_Score", "Gender", *items)
@@ -42,9 +42,9 @@ def parse_gender_labels(data: bytes, *, file: str) -> Parsed[tuple[Labels, ...]]
 
 
 def patch_missing_item(items: Mapping[PHQ8Item, int | None], *, score: int) -> dict[PHQ8Item, int]:
-    """All items, the single missing one rebuilt as the score minus the known ones.
+    """All items, the single missing one computed as the score minus the known ones.
 
-    Raises ValueError when not exactly one is missing, or when the rest does not fit into 0..3.
+    Raises ValueError unless exactly one is missing and its value is in 0..3.
 
     >>> known = dict.fromkeys(PHQ8Item, 1) | {PHQ8Item.SLEEP: None}
     >>> patch_missing_item(known, score=9)[PHQ8Item.SLEEP]
@@ -53,14 +53,14 @@ def patch_missing_item(items: Mapping[PHQ8Item, int | None], *, score: int) -> d
     missing = [item for item, value in items.items() if value is None]
     rest = score - sum(value for value in items.values() if value is not None)
     if len(missing) != 1:
-        raise ValueError(f"{len(missing)} items are missing; only a single one can be rebuilt.")
+        raise ValueError(f"{len(missing)} items are missing; only a single one can be computed.")
     if rest not in _ITEM_SCORES:
         raise ValueError(f"The score {score} leaves {rest} for {missing[0].evidence_key}, which is not in 0..3.")
     return {item: rest if value is None else value for item, value in items.items()}
 
 
 class _Cells:
-    """The cells of one row. What is wrong with them gathers in `problems`."""
+    """The cells of one row. Their problems are collected in `problems`."""
 
     def __init__(self, row: DelimitedRow, file: str) -> None:
         self._row, self._file = row, file
@@ -73,14 +73,14 @@ class _Cells:
         return not self._row.cells[column].strip()
 
     def integer(self, column: str, allowed: range) -> int | None:
-        """The number in a cell, also when it is written as 2.0. None, and a problem, when it is not allowed."""
+        """The number in a cell, which may be written as 2.0. None, and a problem, if it is not allowed."""
         expected = f"write a whole number, {allowed.start}..{allowed.stop - 1}"
         if self.is_blank(column):
             self.report(f"{column} is blank", expected)
             return None
         match = _WHOLE_NUMBER.fullmatch(self._row.cells[column].strip())
         if match is None or int(match[1]) not in allowed:
-            self.report(f"{column} is {'no whole number' if match is None else int(match[1])}", expected)
+            self.report(f"{column} is {'not a whole number' if match is None else int(match[1])}", expected)
             return None
         return int(match[1])
 
@@ -98,7 +98,7 @@ def _parse_labels(
         if label is not None:
             line = lines.setdefault(label.participant_id, row.line)
             if line != row.line:
-                cells.report(f"participant {label.participant_id} stands already in line {line}", "keep one of them")
+                cells.report(f"participant {label.participant_id} is already in line {line}", "keep one of them")
             labels.append(label)
         problems += cells.problems
     return Parsed(tuple(labels), tuple(problems))
@@ -117,14 +117,16 @@ def _item_labels(cells: _Cells, *, patch: bool) -> Labels | None:
     try:
         whole = patch_missing_item(items, score=score) if missing else cast(dict[PHQ8Item, int], items)
     except ValueError as error:
-        cells.report(f"item cells are blank and cannot be rebuilt: {error}", "fill them in, or leave this row out")
+        cells.report(f"item cells are blank and cannot be computed: {error}", "fill them in, or remove this row")
         return None
     if missing and not patch:
         found = f"{missing.evidence_key} is blank; the score minus the other items is {whole[missing]}"
         cells.report(found, f"write {whole[missing]} there, or accept it with --patch-missing-items")
         return None
     if sum(whole.values()) != score:
-        cells.report(f"PHQ8_Score is {score} and the items add up to {sum(whole.values())}", "correct what is wrong")
+        cells.report(
+            f"PHQ8_Score is {score} and the items add up to {sum(whole.values())}", "correct the score or the items"
+        )
         return None
     return labels.model_copy(update={"items": whole, "patched": missing})
 

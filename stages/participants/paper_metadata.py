@@ -1,4 +1,4 @@
-"""The description that lies beside the paper splits, held against them."""
+"""The metadata file of the paper splits, compared with them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,12 +17,12 @@ class _Metadata(BaseModel):
 
 
 def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterator[FileProblem]:
-    """A problem for each paper split whose ids or size in the description are not those of its CSV."""
+    """A problem for each paper split whose ids or size in the metadata differ from its CSV."""
     try:
         metadata = _Metadata.model_validate_json(data)
     except ValidationError as error:
         yield from validation_problems(
-            error, file=METADATA_FILE, line=None, what_to_do="correct it, or take the file away"
+            error, file=METADATA_FILE, line=None, what_to_do="correct it, or remove the file"
         )
         return
     for name in PAPER_FILES:

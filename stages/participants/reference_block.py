@@ -1,4 +1,4 @@
-"""The reference examples as they stand in the scoring prompt, to the byte (Specs 31 and 33)."""
+"""The reference examples of the scoring prompt, byte for byte (Specs 31 and 33)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,11 +8,11 @@ from stages.participants.chunk_texts import text_of
 
 
 def reference_block(items: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts: Mapping[int, str]) -> str:
-    """All references of all items in one block; without any entry the empty string.
+    """All references of all items in one block; an empty string without entries.
 
-    An entry is `(PHQ8_Sleep Score: 2)` and, on the next line, the chunk as it is. Entries stand in the order of the
-    questionnaire, within an item in the order given; a blank line goes before, between and after them. References
-    without a score are left out. Raises InputChangedError when a chunk's text is not the one that was retrieved.
+    An entry is `(PHQ8_Sleep Score: 2)` and, on the next line, the unchanged chunk. Entries are in the order of the
+    questionnaire, within an item in the order given, with a blank line before, between and after them. References
+    without a score are omitted. Raises InputChangedError when a chunk's text differs from the one that was retrieved.
     """
     entries = list(_entries(items, chunk_texts))
     if not entries:
@@ -21,7 +21,7 @@ def reference_block(items: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts
 
 
 def shown(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
-    """The references that have a score: those the block shows."""
+    """The references with a score, which the block shows."""
     return tuple(reference for reference in references if reference.score is not None)
 
 

@@ -1,4 +1,4 @@
-"""Stage `rerank`: order and guards of the references (Spec 33)."""
+"""Stage `rerank`: the order of the references, and the guards that limit them (Spec 33)."""
 
 from collections.abc import Iterable
 from itertools import accumulate
@@ -8,18 +8,18 @@ from schemas.values.participants import RankedReferences, Reference, RetrievedRe
 from stages.participants.deduplicate import Repeats, first_distinct, nothing_repeats
 
 SIMILARITY = "similarity"
-"""The ranker: similarity alone orders the references."""
+"""The ranker that orders references by similarity alone."""
 
 
 class Guarded(NamedTuple):
-    """What passed the guards, in order, and how many references each guard took; guards that took none are absent."""
+    """The kept references, in order, and the number that each guard dropped; guards that dropped none are absent."""
 
     kept: tuple[Reference, ...]
     dropped: dict[str, int]
 
 
 def fit(reference: Reference) -> float:
-    """What references are ordered by, higher first: the cross-encoder's score where there is one, else similarity."""
+    """The sort value of a reference, higher first: the score of the cross-encoder if there is one, else similarity."""
     return reference.similarity if reference.rerank_score is None else reference.rerank_score
 
 
@@ -31,7 +31,7 @@ def rank_references(
     max_chars: int,
     repeats: Repeats = nothing_repeats,
 ) -> RankedReferences:
-    """Order and guard the references of every item, each for itself."""
+    """Order and guard the references of each item separately."""
     guarded = {
         item: guard_references(
             references, min_similarity=min_similarity, top_k=top_k, max_chars=max_chars, repeats=repeats
@@ -53,13 +53,12 @@ def guard_references(
     max_chars: int,
     repeats: Repeats = nothing_repeats,
 ) -> Guarded:
-    """The best references that reach the threshold, are among the first `top_k` and fit the budget.
+    """The best references that reach the threshold, are among the first `top_k` and fit into the budget.
 
-    The threshold is one of similarity, whatever the references are ordered by, and 0 drops none. Equal references are
-    ordered by participant, then by place in the transcript. The budget counts characters of chunk text and ends at
-    the first reference beyond it, even if a later one would fit; 0 is no budget. References without a score take
-    their place among the `top_k` like all others. A reference that `repeats` a better one leaves its place among them
-    to the next.
+    The threshold applies to similarity, whatever the order, and 0 drops none. Equal references are ordered by
+    participant, then by position in the transcript. The budget counts characters of chunk text and ends at the first
+    reference beyond it, even if a later one would fit; 0 is no budget. References without a score count towards `top_k`
+    like all others. A reference that `repeats` a better one is replaced by the next.
     """
     ranked = sorted(references, key=lambda ref: (-fit(ref), ref.participant_id, ref.ordinal))
     similar = [reference for reference in ranked if reference.similarity >= min_similarity]

@@ -1,4 +1,4 @@
-"""Stage `rerank` with a cross-encoder: references ordered by how well they fit the evidence, read side by side."""
+"""Stage `rerank` with a cross-encoder, which reads evidence and reference together."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from stages.participants.rerank import rank_references
 from stages.ports import PairScorer
 
 CROSS_ENCODER = "cross_encoder"
-"""The ranker, before the name of its model."""
+"""The ranker; the name of its model follows."""
 
 
 async def rerank_by_cross_encoder(
@@ -28,11 +28,11 @@ async def rerank_by_cross_encoder(
     max_chars: int,
     repeats: Repeats = nothing_repeats,
 ) -> RankedReferences:
-    """Score the references that reach the threshold, order them by that, and guard them as `rank_references` does.
+    """Score the references that reach the threshold, order them by score, and guard them as `rank_references` does.
 
-    One call per item that has such references, with all quotes of the item as the query; `timeout_s` holds for each.
-    Without any the scorer is not asked for anything, its digest neither. Raises ReferenceTextError when the text of
-    a chunk is not the one that was retrieved, and what the scorer raises, as it is.
+    One call per item with such references, with all quotes of the item as the query; `timeout_s` applies to each.
+    Without any, the scorer is not called, and the digest is empty. Raises ReferenceTextError when the text of a chunk
+    differs from the one that was retrieved, and the errors of the scorer unchanged.
     """
 
     async def scored(item: PHQ8Item, references: tuple[Reference, ...]) -> tuple[Reference, ...]:

@@ -19,8 +19,8 @@ async def retrieve_references(
 ) -> RetrievedReferences:
     """The `candidates` nearest chunks for each embedded item, in one round trip; other items have none.
 
-    Without embedded items the index is not asked. Raises ReferenceLeakError when the tested participant is among
-    the references, ValueError when vectors and items do not pair, and what the search raises.
+    Without embedded items the index is not searched. Raises ReferenceLeakError when the tested participant is among the
+    references, ValueError when vectors and items differ in number, and the errors of the search.
     """
     queries = list(zip(embedded.items, vectors, strict=True))
     found = (

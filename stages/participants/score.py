@@ -1,4 +1,4 @@
-"""Stage `score`: a language model scores the eight items, and is asked again when its answer cannot be used."""
+"""Stage `score`: a language model scores the eight items, and is asked again if its reply cannot be used."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from stages.ports import ChatModel
 from stages.replies.whole_reply import is_cut_off, whole_reply
 
 TOP_LOGPROBS = 5
-"""The likeliest tokens that token signals look at (Spec 051)."""
+"""The number of likeliest tokens for token signals (Spec 051)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringPlan:
-    """Who scores, and how."""
+    """The model that scores, and its options."""
 
     model: str
     timeout_s: float
@@ -30,18 +30,18 @@ class ScoringPlan:
     retries: int
     """Re-asks per call, 0..10."""
     hold_to_schema: bool
-    """Have the server hold the reply to the schema; the model then cannot think aloud before it answers."""
+    """Have the server enforce the schema; the model then cannot reason before it answers."""
     max_text_chars: int | None
-    """How long the schema lets each evidence and each reason get."""
+    """The largest length of each evidence and each reason in the schema."""
     severity_mode: SeverityMode
-    """The one that the prompt was assembled with."""
+    """That of the assembled prompt."""
     track_na_reasons: bool
     token_signals: bool
-    """Ask for the log-probabilities that token signals are made of."""
+    """Request the log-probabilities for token signals."""
 
 
 class UsableReply(NamedTuple):
-    """A reply whose answers can be used, and why the replies before it could not."""
+    """A reply whose answers can be used, and the reasons for the re-asks before it."""
 
     reply: ChatReply
     parsed: ParsedScores
@@ -53,8 +53,8 @@ async def score_participant(
 ) -> ParticipantScores:
     """The scores of one participant by one reply.
 
-    Raises ScoringRetriesExhausted when the re-asks ran out, and what the model's client raises, as it is. With no
-    re-ask allowed, the error of the one reply comes as it is: LLMResponseParseError or ScoringSchemaError.
+    Raises ScoringRetriesExhausted after the last re-ask, and the errors of the model's client unchanged. Without
+    re-asks, the error of the one reply is raised unchanged: LLMResponseParseError or ScoringSchemaError.
     """
     usable = await ask_until_usable(scoring_call(prompt, plan=plan), chat=chat, plan=plan)
     items = {
@@ -87,9 +87,9 @@ def scoring_call(prompt: AssembledPrompt, *, plan: ScoringPlan, sample: int = 0)
 
 
 async def ask_until_usable(call: ChatCall, *, chat: ChatModel, plan: ScoringPlan) -> UsableReply:
-    """Ask; while the reply cannot be used, tell the model what is wrong with it and ask again, `plan.retries` times.
+    """Ask; while the reply cannot be used, send the model the error and ask again, up to `plan.retries` times.
 
-    The whole exchange is shown each time, so that no two calls are the same and none is answered from memory.
+    Each call has the whole exchange, so that no two calls are equal and none is answered from the ledger.
     """
     reasks: list[ReaskReason] = []
     asked = call
@@ -111,7 +111,7 @@ async def ask_until_usable(call: ChatCall, *, chat: ChatModel, plan: ScoringPlan
 
 
 def reask_reason(reply: ChatReply, error: LLMResponseParseError) -> ReaskReason:
-    """Under which word a re-ask is counted."""
+    """The reason that a re-ask is counted under."""
     if isinstance(error, ScoringSchemaError):
         return ReaskReason.SCHEMA_VALIDATION
     if is_cut_off(reply):
@@ -120,7 +120,7 @@ def reask_reason(reply: ChatReply, error: LLMResponseParseError) -> ReaskReason:
 
 
 def reask_messages(reply: ChatReply, error: LLMResponseParseError) -> tuple[Message, ...]:
-    """The reply as it was, and what is wrong with it."""
+    """The unchanged reply, and its error."""
     shorter = " Think in fewer words." if is_cut_off(reply) else ""
     request = (
         f"This answer cannot be used: {error.parse_error}.{shorter} "
@@ -139,7 +139,7 @@ def item_score(
     reply: ChatReply,
     consistency: Mapping[PHQ8Item, Consistency] | None = None,
 ) -> ItemScore:
-    """The record of one item: what the model said, and the signals around it."""
+    """The record of one item: the model's answer and its signals."""
     quotes = extracted.quotes.get(item, ())
     na_reason = NAReason.SCORE_NA_WITH_EVIDENCE if quotes else NAReason.NO_MENTION
     return ItemScore(

@@ -1,4 +1,4 @@
-"""What a language model is asked in order to score the eight items of a participant."""
+"""The prompt for scoring the eight items of a participant."""
 
 import json
 from typing import Literal
@@ -9,7 +9,7 @@ from stages.participants.item_meanings import item_list, score_list
 from stages.texts.hashes import short_hash
 
 SeverityMode = Literal["strict", "infer"]
-"""Score stated frequencies alone, or also those that the way of speaking implies (Spec 063)."""
+"""Score only stated frequencies, or also implied ones (Spec 063)."""
 
 _ROLE = f"""\
 You rate interviews. From what a person says you judge how often, over the last two weeks, each of eight problems \
@@ -74,10 +74,10 @@ _INFERENCE = {
 def scoring_messages(transcript: str, block: str, *, severity_mode: SeverityMode) -> tuple[Message, ...]:
     """The messages about one participant.
 
-    The block goes in with one newline before and after it. An empty block leaves nothing behind, not even a newline:
+    The block is inserted with one newline before and after it. An empty block adds nothing, not even a newline:
     few-shot without references is zero-shot, byte for byte.
     """
-    # A transcript that spells out the closing tag would end early for the model.
+    # A transcript that contains the closing tag would end early for the model.
     data = transcript.replace("</transcript>", "<\\/transcript>")
     references = f"\n{block}\n" if block else ""
     user = f"<transcript>\n{data}\n</transcript>\n{references}\n{_task(severity_mode)}"
@@ -86,7 +86,7 @@ def scoring_messages(transcript: str, block: str, *, severity_mode: SeverityMode
 
 
 def prompt_hash(severity_mode: SeverityMode) -> str:
-    """Changes with every word of the prompt, whoever the participant."""
+    """Changes with the prompt, and is the same for all participants."""
     return short_hash("".join(message.content for message in scoring_messages("", "", severity_mode=severity_mode)))
 
 

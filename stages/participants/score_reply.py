@@ -1,4 +1,4 @@
-"""A scoring reply, read: thoughts first, then the answer."""
+"""Parser of scoring replies: reasoning first, then the answer."""
 
 import re
 from typing import NamedTuple
@@ -15,7 +15,7 @@ _FENCED_BLOCK = re.compile(r"```(?:json)?(.*?)```", re.DOTALL | re.IGNORECASE)
 
 
 class ParsedScores(NamedTuple):
-    """The answers on all items, and the repairs of the parse ladder that it took to read them."""
+    """The answers for all items, and the repairs that parsing needed."""
 
     answers: dict[PHQ8Item, ItemAnswer]
     repairs: tuple[str, ...]
@@ -24,8 +24,8 @@ class ParsedScores(NamedTuple):
 def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
     """The answers of a reply.
 
-    Raises LLMResponseParseError when there is no object in it, or none that the ladder can read, and
-    ScoringSchemaError when the object has the wrong shape.
+    Raises LLMResponseParseError when it has no object, or none that `parse_reply` can parse, and ScoringSchemaError
+    when the object has the wrong shape.
     """
     text = object_text(raw)
     if text is None:
@@ -38,10 +38,10 @@ def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
 
 
 def object_text(raw: str) -> str | None:
-    """The part of a reply that should be the object; None when no object begins anywhere.
+    """The part of a reply that should be the object; None if there is no opening brace.
 
-    The last body of answer tags, whose end may be missing, else the first fenced block, else everything; of that what
-    stands between the first and the last brace. Braces of thoughts are passed over in this way.
+    The last body of answer tags, whose end may be missing, else the first fenced block, else everything; of that the
+    text from the first to the last brace. Braces in the reasoning are skipped this way.
 
     >>> object_text('<thinking>{hm}</thinking><ANSWER>Here: {"PHQ8_Sleep": 1}</ANSWER>')
     '{"PHQ8_Sleep": 1}'

@@ -1,4 +1,4 @@
-"""The shape that a scoring answer must have: eight keys, and under each what the model says about that item."""
+"""The schema of a scoring answer: eight keys, each with the model's answer for that item."""
 
 import re
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ _CONFIDENCES = range(1, 6)
 
 
 def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None) -> dict[str, Any]:
-    """What a model's server can be asked to hold the reply to.
+    """The schema that the model's server can be asked to enforce.
 
-    A reply under this schema starts with the answer: there is no room to think aloud before it. The reason stands
-    before the score instead. `max_text_chars` bounds each evidence and each reason, which small models else ramble in.
+    A reply under this schema starts with the answer, without reasoning before it. The reason precedes the score
+    instead. `max_text_chars` limits each evidence and each reason, which small models otherwise make too long.
     """
     text: dict[str, Any] = {"type": "string"}
     if max_text_chars is not None:
@@ -45,9 +45,9 @@ def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None
 def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityMode) -> dict[PHQ8Item, ItemAnswer]:
     """The answers of a reply's object, in the order of the questionnaire.
 
-    Every key and every score must be there; a score is 0..3 as a number or in digits, or null or "N/A" for none, a
-    confidence 1..5 likewise. Evidence and reason that are missing or blank get a text that says so. What is inferred
-    is read in mode `infer` alone. Unknown keys are left out. Raises ScoringSchemaError with all violations at once;
+    Every key and every score is required; a score is 0..3 as a number or in digits, or null or "N/A" for none, a
+    confidence 1..5 likewise. Missing or blank evidence and reasons are replaced by NO_EVIDENCE and NO_REASON. Fields on
+    inference are read only in mode `infer`. Unknown keys are ignored. Raises ScoringSchemaError with all violations;
     `raw` is the reply for its attribute.
     """
     violations: dict[str, str] = {}
@@ -68,7 +68,7 @@ def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityM
 
 
 class _Fields:
-    """One item's object, read field by field. What is wrong gathers in `violations`."""
+    """One item's object, read field by field. Violations are collected in `violations`."""
 
     def __init__(self, found: Mapping[str, Any]) -> None:
         self._found = found

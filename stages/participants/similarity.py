@@ -1,4 +1,4 @@
-"""How near a text is to others, between 0 and 1."""
+"""Similarity of vectors, between 0 and 1."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,8 @@ from stages.ports import Vectors
 def similarities(unit_rows: Vectors, unit_query: NDArray[np.float32]) -> NDArray[np.float64]:
     """(1 + cosine) / 2 of each row with the query, all of length 1.
 
-    1 is the same direction, 0.5 a right angle, 0 the opposite; rounding never leads beyond 0 and 1.
-    This is the reference that the database's search is tested against. Raises EmbeddingDimensionMismatchError when
+    1 is the same direction, 0.5 a right angle, 0 the opposite; results are clipped to 0..1. The database's search is
+    tested against this function. Raises EmbeddingDimensionMismatchError when
     the query has another length than the rows, EmbeddingValidationError when a cosine is not finite.
     """
     if unit_query.shape != unit_rows.shape[1:]:

@@ -1,4 +1,4 @@
-"""The splits of the DAIC-WOZ layout: who belongs to train, dev and the three paper splits."""
+"""The splits of the DAIC-WOZ layout: train, dev and the three paper splits."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ PAPER_FILES: Mapping[str, str] = {
 """Split name -> its file, relative to the data set."""
 
 TRAINING_SPLITS: Mapping[str, str] = {"paper-train": "paper-train", "avec-train": "train"}
-"""What a split is called as the source of references -> its name. The others are for testing."""
+"""Name of a split as the source of references -> its name. The other splits are for testing."""
 
 
 def resolve_split(name: str, data_set: DataSet) -> Split:
@@ -66,10 +66,10 @@ def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
     for row in rows:
         cell = row.cells["Participant_ID"].strip()
         if not (cell.isascii() and cell.isdigit()):
-            found, what_to_do = "Participant_ID is no whole number", "write the participant's number"
+            found, what_to_do = "Participant_ID is not a whole number", "write the participant's number"
             problems.append(FileProblem(file=file, line=row.line, found=found, what_to_do=what_to_do))
         elif lines.setdefault(int(cell), row.line) != row.line:
-            found = f"participant {int(cell)} stands already in line {lines[int(cell)]}"
+            found = f"participant {int(cell)} is already in line {lines[int(cell)]}"
             problems.append(FileProblem(file=file, line=row.line, found=found, what_to_do="keep one of them"))
     return Parsed(split_of(name, tuple(lines), data=data), tuple(problems))
 

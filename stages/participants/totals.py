@@ -1,4 +1,4 @@
-"""The PHQ-8 total of a participant, as far as the scored items settle it."""
+"""The bounds of a participant's PHQ-8 total."""
 
 from collections.abc import Iterable
 

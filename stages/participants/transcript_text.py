@@ -1,16 +1,16 @@
-"""A transcript as the stages read it: `speaker: value` lines."""
+"""The text of a transcript: `speaker: value` lines."""
 
 from schemas.errors import EmptyTranscriptError
 
 
 def refuse_blank(transcript: str) -> None:
-    """Raise EmptyTranscriptError when there is nothing to quote."""
+    """Raise EmptyTranscriptError for a blank transcript."""
     if not transcript.strip():
         raise EmptyTranscriptError("The transcript has no text; import the participant's interview again.")
 
 
 def utterances_of(speaker: str, transcript: str) -> list[str]:
-    """What the speaker says, line by line, each text once, without the speaker's name.
+    """The utterances of a speaker, line by line, each text once, without the speaker's name.
 
     >>> utterances_of("Participant", "Ellie: how are you\\nParticipant: fine\\nParticipant: fine")
     ['fine']

@@ -1,4 +1,4 @@
-"""From a transcript file in the DAIC-WOZ layout to a Transcript: TAB separated, one utterance a row."""
+"""Parser of transcript files in the DAIC-WOZ layout: separated by TABs, one utterance a row."""
 
 import hashlib
 import math
@@ -14,22 +14,22 @@ COLUMNS = ("start_time", "stop_time", "speaker", "value")
 def parse_transcript(data: bytes, *, file: str, participant_id: int) -> Parsed[Transcript]:
     """Read the utterances in the order of the file.
 
-    Rows whose speaker or value is blank are dropped; words such as `null` or `none` are speech. A speaker loses the
-    blanks around it, a value is kept as it is. Problems: what `parse_rows` reports, times that are not seconds, and
-    a file without any utterance.
+    Rows whose speaker or value is blank are dropped; words such as `null` or `none` are speech. White space around a
+    speaker is removed, a value is unchanged. Problems: those of `parse_rows`, times that are not seconds, and a file
+    without any utterance.
     """
     rows, problems = parse_rows(data, file=file, separator=Separator.TAB, columns=COLUMNS)
     spoken = [row for row in rows if row.cells["speaker"].strip() and row.cells["value"].strip()]
     problems += tuple(problem for row in spoken for problem in _time_problems(row, file=file))
     if not spoken and not problems:
-        what_to_do = "restore it, or take its folder out of the data set"
+        what_to_do = "restore it, or remove its folder from the data set"
         empty = FileProblem(file=file, line=None, found="has no utterance with text", what_to_do=what_to_do)
         problems += (empty,)
     return Parsed(transcript_of(participant_id, (_utterance(row) for row in spoken)), problems)
 
 
 def transcript_of(participant_id: int, utterances: Iterable[Utterance]) -> Transcript:
-    """The transcript of these utterances; none give an empty text.
+    """The transcript of these utterances; the text is empty without any.
 
     >>> transcript_of(7, [Utterance(speaker="Ellie", value="hi"), Utterance(speaker="Participant", value="hey")]).text
     'Ellie: hi\\nParticipant: hey'

@@ -21,18 +21,18 @@ from stages.replies.verdict import VERDICT_JSON_SCHEMA, VERDICT_MAX_TOKENS, deci
 from stages.replies.whole_reply import whole_reply
 
 Ask = Callable[[int, Reference], Awaitable[Decision]]
-"""Gives the decision on the reference of a rank."""
+"""Returns the decision on the reference of a rank."""
 
 
 class Judged(NamedTuple):
-    """The accepted references of one item, and every verdict that was asked for, by rank."""
+    """The accepted references of one item, and all verdicts, by rank."""
 
     accepted: tuple[Reference, ...]
     verdicts: tuple[Verdict, ...]
 
 
 def keep_all(ranked: RankedReferences) -> ValidatedReferences:
-    """Validation switched off: every ranked reference is kept, whatever the cap, and nobody is asked."""
+    """Validation disabled: every ranked reference is kept, whatever the cap, without a call."""
     return ValidatedReferences(validator=None, items=ranked.items, verdicts={})
 
 
@@ -47,12 +47,12 @@ async def validate_references(
     max_refs: int,
     max_chars: int | None,
 ) -> ValidatedReferences:
-    """Walk each item's references in order, one call each, until `max_refs` are accepted; keep those alone.
+    """Judge each item's references in order, one call each, until `max_refs` are accepted; keep only those.
 
-    `unsure` keeps a reference out as `reject` does. Of each passage the model sees `max_chars` characters at most.
+    `unsure` excludes a reference as `reject` does. The model sees at most `max_chars` characters of each passage.
 
     Raises LLMResponseParseError for a reply that is not exactly one verdict, InputChangedError when the text of a
-    chunk is not the one that was ranked, and what the model's client raises, as it is.
+    chunk differs from the one that was ranked, and the errors of the model's client unchanged.
     """
 
     async def judge_item(item: PHQ8Item, references: tuple[Reference, ...]) -> Judged:

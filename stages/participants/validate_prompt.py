@@ -1,4 +1,4 @@
-"""What stage `validate` asks a language model about one reference."""
+"""The prompt of stage `validate` about one reference."""
 
 from schemas.values.chat import Message
 from schemas.values.phq8 import PHQ8Item
@@ -24,13 +24,13 @@ reject: it has nothing to do with the evidence or the symptom, or it contradicts
 unsure: it cannot be told."""
 
 PROMPT_HASH = short_hash(_SYSTEM + _TASK + "".join(MEANINGS.values()))
-"""Changes with every word of the prompt."""
+"""Changes with the prompt."""
 
 
 def verdict_messages(
     item: PHQ8Item, *, evidence: str, reference: str, score: int | None, max_chars: int | None
 ) -> tuple[Message, ...]:
-    """The messages about one reference. Of each passage `max_chars` characters are shown, None shows all."""
+    """The messages about one reference. Each passage is cut at `max_chars` characters; None shows all."""
     user = "\n\n".join(
         [
             f"Symptom: {item.value}, {MEANINGS[item]}\nScore of the reference: {'N/A' if score is None else score}",

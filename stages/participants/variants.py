@@ -1,4 +1,4 @@
-"""The cleaned variants of a transcript that retrieval works better on."""
+"""Cleaned variants of a transcript, which improve retrieval."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,28 +8,28 @@ from schemas.values.interviews import Transcript, TranscriptVariant, Utterance
 from stages.participants.transcripts import transcript_of
 
 INTERRUPTIONS_S: Mapping[int, tuple[float, float]] = {373: (395.0, 428.0), 444: (286.0, 387.0)}
-"""Where someone came into the room: participant -> start and end in seconds from the start of the recording."""
+"""Interruptions of the interview: participant -> start and end in seconds from the start of the recording."""
 
 _SYNC_MARKER = re.compile(r"(<\s*sync\w*\s*>|\[\s*sync\w*\s*\])[\s.,;:!?]*", re.IGNORECASE)
 
 
 def vary(transcript: Transcript, variant: TranscriptVariant) -> Transcript:
-    """The transcript in a variant. Raises EmptyTranscriptError when nothing of it is left."""
+    """The transcript in a variant. Raises EmptyTranscriptError if the result is empty."""
     cleaned = clean(transcript.utterances, participant_id=transcript.participant_id)
     kept = tuple(_VARIANTS[variant](cleaned))
     if not kept:
         raise EmptyTranscriptError(
-            f"Nothing of the transcript of participant {transcript.participant_id} is left in the variant "
-            f"'{variant}'. Check its speakers, or use another variant."
+            f"The transcript of participant {transcript.participant_id} is empty in the variant '{variant}'. "
+            "Check its speakers, or use another variant."
         )
     return transcript_of(transcript.participant_id, kept)
 
 
 def clean(utterances: Sequence[Utterance], *, participant_id: int) -> tuple[Utterance, ...]:
-    """What belongs to the interview, in order: from the interviewer's first row on, no sync marker, no interruption.
+    """The rows of the interview, in order: from the interviewer's first row, without sync markers and interruptions.
 
-    A recording without any interviewer row loses its sync markers and interruptions alone. A row is an interruption
-    when it overlaps one of INTERRUPTIONS_S; a row without times never is. Nonverbal tags stay.
+    Without any interviewer row, only sync markers and interruptions are removed. A row is an interruption if it
+    overlaps one of INTERRUPTIONS_S; a row without times never is. Nonverbal tags are kept.
     """
     first = next((at for at, utterance in enumerate(utterances) if _is_interviewer(utterance)), 0)
     return tuple(
@@ -50,7 +50,7 @@ def participant_only(utterances: Iterable[Utterance]) -> Iterator[Utterance]:
 
 
 def participant_qa(utterances: Iterable[Utterance]) -> Iterator[Utterance]:
-    """The participant's rows, each block of them after the one interviewer row that stood just before it."""
+    """The participant's rows, each block after the one interviewer row directly before it."""
     question = None
     for utterance in utterances:
         if _is_interviewer(utterance):

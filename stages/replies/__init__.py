@@ -1,4 +1,4 @@
-"""What a language model replied, as an object: `parse_reply` with recorded repairs, `parse_strict` without any."""
+"""Parsers of the replies of language models: `parse_reply` with recorded repairs, `parse_strict` without any."""
 
 from stages.replies.strict import parse_strict
 from stages.replies.tolerant import ParsedReply, RepairStep, parse_reply

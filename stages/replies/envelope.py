@@ -1,4 +1,4 @@
-"""What models wrap around their JSON: answer tags and code fences."""
+"""Text that models put around their JSON: answer tags and code fences."""
 
 import re
 
@@ -10,8 +10,8 @@ _WHOLE_FENCE = re.compile(r"```(?:json)?(.*)```", re.DOTALL | re.IGNORECASE)
 def unwrap(reply: str) -> str:
     """The part of a reply that should be JSON.
 
-    What stands between the last two answer tags if there are any; of that the first fenced block if there is one;
-    fences that are left open are taken away.
+    The text between the last pair of answer tags if there is one; of that the first fenced block if there is one;
+    unclosed fences are removed.
 
     >>> unwrap('Thinking aloud. <answer>```json {"score": 1} ```</answer>')
     '{"score": 1}'
@@ -24,7 +24,7 @@ def unwrap(reply: str) -> str:
 
 
 def strip_whole_fence(reply: str) -> str:
-    """The reply without the one code fence that may stand around all of it."""
+    """The reply without a code fence around all of it."""
     text = reply.strip()
     fenced = _WHOLE_FENCE.fullmatch(text)
     return fenced[1].strip() if fenced else text

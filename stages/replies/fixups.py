@@ -1,6 +1,6 @@
-"""Seven small corrections of JSON that a model nearly got right, tried in a fixed order.
+"""Seven small corrections of nearly valid JSON, tried in a fixed order.
 
-A quote closes a string when what follows, leaving out white space, is one of `, } ] :`, the end of the text, or
+A quote closes a string when the next text after white space is one of `, } ] :`, the end of the text, or
 another `"name":`. All other quotes belong to the string.
 """
 
@@ -18,9 +18,9 @@ _SHORT_ESCAPES = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 
 def tolerant_fixups(text: str) -> str:
-    """The text after as many corrections as it takes to make it JSON, or after all of them.
+    """The text after as many corrections as needed to make it JSON, or after all of them.
 
-    JSON comes back as it went in, and so does whatever this function gave before.
+    Valid JSON is returned unchanged, and so is any earlier result of this function.
 
     >>> tolerant_fixups('{"quotes": ["she said "never again"",],}')
     '{"quotes": ["she said \\\\"never again\\\\""]}'
@@ -38,12 +38,12 @@ def straighten_smart_quotes(text: str) -> str:
 
 
 def remove_zero_width_spaces(text: str) -> str:
-    """U+200B goes, everywhere."""
+    """U+200B is removed everywhere."""
     return text.replace("\u200b", "")
 
 
 def insert_missing_commas(text: str) -> str:
-    """A comma goes between a value and the `"name":` on a later line."""
+    """A comma is inserted between a value and the `"name":` on a later line."""
     parts = _split_at_strings(text)
     for gap in range(2, len(parts) - 1, 2):
         value = parts[gap].rstrip()
@@ -56,7 +56,7 @@ def insert_missing_commas(text: str) -> str:
 
 
 def escape_inner_quotes(text: str) -> str:
-    """Quotes inside a string get their backslash."""
+    """Quotes inside a string get a backslash."""
     return _map_strings(text, lambda body: _QUOTE_OR_ESCAPE.sub(_escaped_quote, body))
 
 
@@ -66,7 +66,7 @@ def escape_control_characters(text: str) -> str:
 
 
 def join_string_fragments(text: str) -> str:
-    """Several strings where a name has room for one become lines of one: `"a": "x", "y"` gives `"a": "x\\ny"`."""
+    """Several strings in place of one value become lines of one: `"a": "x", "y"` gives `"a": "x\\ny"`."""
     parts = _split_at_strings(text)
     joined = parts[:2]
     for gap, string, after in zip(parts[2::2], parts[3::2], parts[4::2], strict=False):
@@ -79,7 +79,7 @@ def join_string_fragments(text: str) -> str:
 
 
 def drop_trailing_commas(text: str) -> str:
-    """Commas before a closing bracket go."""
+    """Commas before a closing bracket are removed."""
     parts = _split_at_strings(text)
     parts[::2] = [_COMMAS_AND_BRACKET.sub(lambda run: run[1] or run[0], gap) for gap in parts[::2]]
     return "".join(parts)
@@ -97,7 +97,7 @@ FIXUPS: tuple[Callable[[str], str], ...] = (
 
 
 def _split_at_strings(text: str) -> list[str]:
-    """Gaps and strings in turn, a gap first and last; a string that is never closed belongs to the last gap."""
+    """Alternating gaps and strings, a gap first and last; an unclosed string belongs to the last gap."""
     parts = []
     at = 0
     while (opening := text.find('"', at)) >= 0 and (end := _end_of_string(text, opening)):

@@ -1,4 +1,4 @@
-"""Replies that are Python rather than JSON: single quotes, True, None."""
+"""Replies in Python instead of JSON: single quotes, True, None."""
 
 import ast
 import json
@@ -15,9 +15,9 @@ _PYTHON_ESCAPES = frozenset("\\'\"abfnrtvxuUN\n")
 
 
 def python_literal_object(text: str) -> dict[str, Any] | None:
-    """The object that `text` is when read as a Python literal, or None when it is no literal, or none JSON can hold.
+    """The object in `text`, parsed as a Python literal; None if it is not a literal or has no equivalent in JSON.
 
-    JSON's words for true, false and null are understood outside strings.
+    JSON's true, false and null are accepted outside strings.
 
     >>> python_literal_object("{'slept': true, 'hours': (3, 4)}")
     {'slept': True, 'hours': [3, 4]}
@@ -35,7 +35,7 @@ def _as_python(token: re.Match[str]) -> str:
 
 
 def _known_escape(escape: re.Match[str]) -> str:
-    """Python warns of escapes that it does not know and keeps their backslash; this keeps it without the warning."""
+    """Python warns of unknown escapes and keeps their backslash; this keeps it without the warning."""
     if escape[1] == "/":
         return "/"
     return escape[0] if escape[1] in _PYTHON_ESCAPES else "\\" + escape[0]

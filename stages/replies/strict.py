@@ -1,4 +1,4 @@
-"""JSON as RFC 8259 has it, and nothing else."""
+"""Strict JSON of RFC 8259."""
 
 import json
 from typing import Any, NoReturn
@@ -8,9 +8,9 @@ from stages.replies.envelope import strip_whole_fence
 
 
 def parse_strict(raw: str) -> dict[str, Any]:
-    """The object that a validator's reply is. A code fence around the whole reply is all that may stand beside it.
+    """The object of a validator's reply, which may be inside one code fence and nothing else.
 
-    Nothing is repaired, and a name that occurs twice is refused, because which of the two was meant is a guess.
+    Nothing is repaired, and a repeated name is refused, because either value would be a guess.
     Raises LLMResponseParseError.
 
     >>> parse_strict('```json\\n{"decision": "accept"}\\n```')
@@ -23,9 +23,9 @@ def parse_strict(raw: str) -> dict[str, Any]:
 
 
 def strict_object(text: str, *, unique_names: bool = False) -> dict[str, Any]:
-    """The JSON object that `text` is. Raises ValueError, whose message tells the place but shows nothing of the text.
+    """The JSON object in `text`. Raises ValueError, whose message has the position but no part of the text.
 
-    Without `unique_names` the last of several equal names counts, as in Python's own parser.
+    Without `unique_names` the last of several equal names counts, as in Python's parser.
     """
     try:
         value = json.loads(
@@ -52,7 +52,7 @@ def is_json(text: str) -> bool:
 
 
 def json_type(value: object) -> str:
-    """The JSON word for the type of a parsed value: object, array, string, boolean, number or null."""
+    """The JSON type of a parsed value: object, array, string, boolean, number or null."""
     for types, word in ((dict, "object"), (list, "array"), (str, "string"), (bool, "boolean"), (int | float, "number")):
         if isinstance(value, types):
             return word

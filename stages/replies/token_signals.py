@@ -1,4 +1,4 @@
-"""How sure a model was of its tokens (Spec 051), from the log-probabilities that a server reports."""
+"""A model's certainty of its tokens (Spec 051), from the log-probabilities that a server reports."""
 
 from collections.abc import Sequence
 from math import exp, fsum, log
@@ -8,11 +8,11 @@ from schemas.values.chat import TokenSignals
 
 
 class TokenLogprobs(NamedTuple):
-    """Natural logarithms of probabilities at one token of a reply."""
+    """Natural logarithms of the probabilities at one token of a reply."""
 
     chosen: float
     likeliest: tuple[float, ...]
-    """Of the tokens that the server names as the likeliest there, usually five; one at least."""
+    """Of the tokens that the server reports as the likeliest there, usually five; at least one."""
 
 
 def token_signals(tokens: Sequence[TokenLogprobs]) -> TokenSignals | None:
@@ -31,13 +31,13 @@ def token_signals(tokens: Sequence[TokenLogprobs]) -> TokenSignals | None:
 
 
 def energy(logprobs: Sequence[float]) -> float:
-    """log of the sum of the probabilities. The largest is taken out first, so that none underflows to nothing."""
+    """log of the sum of the probabilities. The largest is factored out first, to avoid underflow."""
     largest = max(logprobs)
     return largest + log(fsum(exp(logprob - largest) for logprob in logprobs))
 
 
 def entropy(logprobs: Sequence[float]) -> float:
-    """Shannon's entropy in nats of the probabilities, scaled to add up to 1."""
+    """Shannon's entropy in nats of the probabilities, normalised to sum to 1."""
     whole = energy(logprobs)
     return -fsum(exp(logprob - whole) * (logprob - whole) for logprob in logprobs) + 0.0
 

@@ -1,4 +1,4 @@
-"""The one tolerant parser of model replies. It never gives something for nothing: what it cannot read, it raises."""
+"""The tolerant parser of model replies. Each repair is recorded; a reply that cannot be parsed raises."""
 
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -13,28 +13,28 @@ from stages.replies.strict import strict_object
 
 
 class RepairStep(StrEnum):
-    """A step of the ladder that a reply needed, under the name that telemetry counts it by."""
+    """A repair that a reply needed, under its name in telemetry."""
 
     FIXUPS = "json_fixups_applied"
-    """The tolerant corrections changed the text."""
+    """The corrections of `tolerant_fixups` changed the text."""
     PYTHON_LITERAL = "json_python_literal_fallback"
-    """The corrected text was Python, not JSON."""
+    """The corrected text was parsed as Python instead of JSON."""
     JSON_REPAIR = "json_repair_fallback"
-    """The json-repair library made an object of it."""
+    """The json-repair library parsed the text."""
 
 
 class ParsedReply(NamedTuple):
-    """An object and the repairs that it took to get it, in order; none when strict parsing was enough."""
+    """An object and the repairs that parsing needed, in order; none if strict parsing succeeded."""
 
     value: dict[str, Any]
     repairs: tuple[RepairStep, ...]
 
 
 def parse_reply(raw: str) -> ParsedReply:
-    """The JSON object of a reply: as it stands, unwrapped, corrected, as a Python literal, or repaired.
+    """The JSON object of a reply: as it is, unwrapped, corrected, as a Python literal, or repaired.
 
-    Raises LLMResponseParseError with the error of the first strict parse of the unwrapped reply, which tells more
-    about the reply than the last rung's error would. A reply that is JSON but no object is no object on any rung.
+    Raises LLMResponseParseError with the error of the first strict parse of the unwrapped reply, which is more
+    informative than the error of the last step. A reply that is JSON but not an object is never accepted.
 
     >>> parse_reply('{"PHQ8_Sleep": ["up at three",]}')
     ParsedReply(value={'PHQ8_Sleep': ['up at three']}, repairs=(<RepairStep.FIXUPS: 'json_fixups_applied'>,))
@@ -54,7 +54,7 @@ def parse_reply(raw: str) -> ParsedReply:
         return ParsedReply(value, repairs)
     if (value := python_literal_object(corrected)) is not None:
         return ParsedReply(value, (*repairs, RepairStep.PYTHON_LITERAL))
-    # The library guesses better from what the model wrote than from corrections that did not lead to JSON.
+    # The library guesses better from the model's text than from corrections that did not produce JSON.
     if (value := _repaired_or_none(text)) is not None:
         return ParsedReply(value, (RepairStep.JSON_REPAIR,))
     raise LLMResponseParseError(raw, first_error)

@@ -1,4 +1,4 @@
-"""What a validator's reply looks like: the schema that a server is given, and the reader of what came back."""
+"""The reply of a validator: the schema that a server is given, and the parser of the reply."""
 
 from collections.abc import Mapping
 
@@ -13,11 +13,11 @@ VERDICT_JSON_SCHEMA: Mapping[str, object] = {
     "additionalProperties": False,
 }
 VERDICT_MAX_TOKENS = 256
-"""Of a reply."""
+"""Token limit of a reply."""
 
 
 def decision_of(raw: str) -> Decision:
-    """The decision that a reply holds. Only strict JSON counts: a repaired verdict would be our guess.
+    """The decision in a reply. Only strict JSON is accepted: a repaired verdict would be a guess.
 
     >>> decision_of('{"decision": "reject"}').value
     'reject'

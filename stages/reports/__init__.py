@@ -1,1 +1,1 @@
-"""What a scored run comes to: reports, differences and failures, from what was stored."""
+"""Reports, differences and failures of runs, from stored outputs."""

@@ -1,4 +1,4 @@
-"""Whether confidence means what it says: over all items, and per item."""
+"""Calibration of a confidence, over all items and per item."""
 
 import re
 
@@ -11,17 +11,17 @@ from stages.metrics.reliability import reliability
 from stages.metrics.selective import Loss
 from stages.reports.selective_prediction import signal_counts
 
-#: Asked when the confidence that was chosen is none in 0..1.
+#: Used if the chosen confidence is not in 0..1.
 FALLBACK = "verbalized"
 
 _COUNTS = {"llm", "total_evidence"}
-"""They count quotes: 1 is one quote and not certainty, even if no item has more."""
+"""Counts of quotes: 1 is one quote and not certainty, even if no item has more."""
 
 
 def calibration(cohort: Cohort, *, measures: Measures) -> Calibration | None:
-    """Of the chosen confidence when it is one in 0..1, else of what the model said itself.
+    """The calibration of the chosen confidence if it is in 0..1, else of the confidence that the model stated.
 
-    None when no scored item has a signal that the confidence is made of: it would be the same for all.
+    None if no scored item has a signal of the confidence: it would be the same for all.
     """
     name = FALLBACK if _COUNTS & set(re.split("[:+]", measures.confidence)) else measures.confidence
     variant, loss = variant_named(name), Loss(measures.loss)
@@ -30,7 +30,7 @@ def calibration(cohort: Cohort, *, measures: Measures) -> Calibration | None:
         return None
 
     def confidence(item: ItemScore) -> float:
-        # The probabilities that a server gives may add up to a little more than 1.
+        # The probabilities of a server may sum to slightly more than 1.
         return min(variant.confidence(item), 1.0)
 
     return Calibration(

@@ -1,4 +1,4 @@
-"""From the jobs of a run to the participants that metrics are taken over."""
+"""The jobs of a run as cohorts of participants for metrics."""
 
 from collections.abc import Iterable
 
@@ -10,18 +10,18 @@ from stages.reports.ground_truth import ground_truth
 
 
 def modes_of(run: ScoredRun) -> tuple[AssessmentMode, ...]:
-    """The modes that a run has jobs of, zero-shot first."""
+    """The modes of a run's jobs, zero-shot first."""
     present = {job.mode for job in run.jobs}
     return tuple(mode for mode in AssessmentMode if mode in present)
 
 
 def jobs_of(run: ScoredRun, mode: AssessmentMode) -> tuple[ScoredJob, ...]:
-    """The jobs of a mode, ascending by participant: in whatever order they were submitted and came to an end."""
+    """The jobs of a mode, ascending by participant, whatever the order of their submission and completion."""
     return tuple(sorted((job for job in run.jobs if job.mode is mode), key=lambda job: job.participant_id))
 
 
 def cohort_of_jobs(jobs: Iterable[ScoredJob]) -> Cohort:
-    """Those that have scores and ground truth."""
+    """The participants that have scores and ground truth."""
     subjects = []
     for job in jobs:
         truth = ground_truth(job.labels).items

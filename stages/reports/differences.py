@@ -1,4 +1,4 @@
-"""How one side of a comparison differs from the other: metrics on common participants, items, settings, failures."""
+"""Differences between two runs: metrics on common participants, items, settings, failures."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ class RunInMode(NamedTuple):
 
 
 def difference(left: RunInMode, right: RunInMode, *, measures: Measures) -> Difference:
-    """Right against left. Raises Refused for a confidence that a side has no signals for."""
+    """Right compared with left. Raises Refused for a confidence that a side lacks the signals for."""
     left_jobs, right_jobs = (
         {job.participant_id: job for job in jobs_of(side.run, side.mode)} for side in (left, right)
     )
@@ -97,7 +97,7 @@ def _flips(left: ScoredJob, right: ScoredJob) -> Iterator[Flip]:
 def setting_differences(
     left: Mapping[str, SettingValue], right: Mapping[str, SettingValue]
 ) -> dict[str, SettingDifference]:
-    """Values that differ; where a value came from does not count."""
+    """Settings with different values; their sources are not compared."""
     found = {}
     for name in dict.fromkeys([*left, *right]):
         before, after = (side[name].value if name in side else None for side in (left, right))

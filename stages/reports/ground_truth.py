@@ -1,4 +1,4 @@
-"""The item labels of a participant, if they can be compared with."""
+"""The item labels of a participant, if they are valid."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -9,14 +9,14 @@ from stages.failures import FailureCategory
 
 
 class GroundTruth(NamedTuple):
-    """All eight item scores; or None, and why."""
+    """All eight item scores; or None and the problem."""
 
     items: dict[PHQ8Item, int] | None
     problem: FailureCategory | None = None
 
 
 def ground_truth(labels: Mapping[str, Any] | None) -> GroundTruth:
-    """Stored labels by evidence key as item scores. A label that is missing or outside 0..3 spoils all eight.
+    """Stored labels by evidence key as item scores. A label that is missing or outside 0..3 invalidates all eight.
 
     >>> ground_truth(None).problem.value, ground_truth({"PHQ8_Sleep": 4}).problem.value
     ('ground_truth_missing', 'ground_truth_invalid')

@@ -1,4 +1,4 @@
-"""The rankings of a query as rankings of documents: judgements speak of documents, and stages find chunks."""
+"""The rankings of a query, converted from chunks to documents, which judgements refer to."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -8,9 +8,9 @@ from schemas.values.retrieval_reports import RankingStage
 
 
 def document_rankings(query: RankedQuery, documents: Mapping[int, str]) -> dict[RankingStage, tuple[str, ...]] | None:
-    """Every ranking that the query's job stored, in the order of the stages; None when a chunk of them is gone.
+    """Every ranking that the query's job stored, in the order of the stages; None if one of their chunks is deleted.
 
-    A document stands where the best of its chunks stands.
+    A document has the rank of its best chunk.
     """
     rankings = dict(_chunk_rankings(query))
     if any(chunk_id not in documents for ranking in rankings.values() for chunk_id in ranking):
@@ -36,7 +36,7 @@ def _chunk_rankings(query: RankedQuery) -> Iterator[tuple[RankingStage, Sequence
 def _of_leg(
     retrieved: RetrievedChunks, leg: Leg, alone: RankingStage, together: RankingStage
 ) -> Iterator[tuple[RankingStage, Sequence[int]]]:
-    """A leg that was switched off has no lists, and so no ranking."""
+    """A disabled leg has no lists, and so no ranking."""
     lists = [found for found in retrieved.lists if found.leg is leg]
     for found in lists:
         if found.text is QueryText.ORIGINAL:
@@ -46,7 +46,7 @@ def _of_leg(
 
 
 def _by_best_rank(lists: Iterable[RankedList]) -> list[int]:
-    """Every chunk of the lists by the best rank that it has in any; of equal ranks the earlier list first."""
+    """Every chunk of the lists by its best rank in any; of equal ranks the earlier list first."""
     best: dict[int, int] = {}
     for found in lists:
         for rank, hit in enumerate(found.hits):

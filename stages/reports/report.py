@@ -1,4 +1,4 @@
-"""A scored run as a report."""
+"""Builds the report of a scored run."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,16 +13,14 @@ from stages.reports.results import results_of
 from stages.reports.selective_prediction import selective_prediction
 from stages.reports.timings import run_timings
 
-#: Said in every report of a run of the profile `demo`.
-DEMO_NOTICE = (
-    "Profile demo: a 135M model scores the items. The numbers show the machinery and say nothing about quality."
-)
+#: In every report of a run of the profile `demo`.
+DEMO_NOTICE = "Profile demo: a 135M model scores the items. Demo model: results are not meaningful."
 
 
 def build_report(run: ScoredRun, *, measures: Measures) -> Report:
-    """The report of a run. The order in which jobs ended, and how often they were tried, changes timings alone.
+    """The report of a run. The order in which jobs ended, and the number of attempts, affect only timings.
 
-    Raises Refused for a confidence that there is none of, or that the run has no signals for.
+    Raises Refused for an unknown confidence, or one that the run lacks the signals for.
     """
     return Report(
         run_metadata=RunMetadata(

@@ -1,4 +1,4 @@
-"""The numbers of a mode of a run."""
+"""The results of a mode of a run."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -27,7 +27,7 @@ _FAILED = (JobStatus.FAILED, JobStatus.POISONED)
 def results_of(
     mode: AssessmentMode, jobs: Sequence[ScoredJob], failed: Mapping[int, FailedAttempt], *, measures: Measures
 ) -> Results:
-    """The numbers over the jobs of one mode. `failed` is what jobs that did not get through rest on, by job."""
+    """The results over the jobs of one mode. `failed` is the final attempt of each failed job, by job."""
     cohort = cohort_of_jobs(jobs)
     scored = [job for job in jobs if job.scores is not None]
     failures = sum(job.status in _FAILED for job in jobs)
@@ -61,7 +61,7 @@ def results_of(
 
 
 def headline_metrics(measures: Measures) -> dict[str, Metric]:
-    """What a mode is summed up in, by name."""
+    """The summary metrics of a mode, by name."""
     min_coverage, threshold = measures.total_min_coverage, measures.binary_threshold
     return {
         "item_mae_weighted": item_mae_weighted,

@@ -1,4 +1,4 @@
-"""A run of queries as a report."""
+"""Builds the report of a run of queries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -25,11 +25,11 @@ FAILED = (JobStatus.FAILED, JobStatus.POISONED)
 
 
 class JudgedQuery(NamedTuple):
-    """A query that something is judged relevant to, and what its job found."""
+    """A query with a relevant judgement, and the rankings of its job."""
 
     query: RankedQuery
     rankings: dict[RankingStage, tuple[str, ...]] | None
-    """None when chunks that it found are gone."""
+    """None if chunks of them are deleted."""
 
 
 def judged_queries(run: QueryRun) -> tuple[JudgedQuery, ...]:
@@ -45,7 +45,7 @@ def is_judged(query: RankedQuery) -> bool:
 
 
 def build_retrieval_report(run: QueryRun, *, measures: RetrievalMeasures) -> RetrievalReport:
-    """The report of a run of queries. A run without judgements has a report too: of counts, names and times."""
+    """The report of a run of queries. Without judgements it has only counts, names and times."""
     judged = judged_queries(run)
     qualities = measured(judged, cutoff=measures.cutoff)
     return RetrievalReport(

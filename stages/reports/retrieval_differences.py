@@ -1,4 +1,4 @@
-"""How one run of queries differs from another."""
+"""Differences between two runs of queries."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ Qualities = Mapping[str, Mapping[RankingStage, Mapping[str, float]]]
 
 
 def retrieval_difference(left: QueryRun, right: QueryRun, *, measures: RetrievalMeasures) -> RetrievalDifference:
-    """Right against left. Queries that both have and judge alike are compared."""
+    """Right compared with left, over the queries that both have with equal judgements."""
     sides = [{query.key: query for query in run.queries} for run in (left, right)]
     both = [key for key in sides[0] if key in sides[1]]
     unlike = {key for key in both if sides[0][key].judgements != sides[1][key].judgements}

@@ -1,29 +1,29 @@
-"""What people are told about a run wherever it is shown: what was asked for, and what to mind."""
+"""The request of a run in words, and notices about its results, wherever it is shown."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: Said in the head of runs of the profile `demo`, by kind; those of other kinds ask no language model of the profile.
+#: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.
 DEMO_NOTICES = {
     "participant": "Profile demo: evidence is chosen by similarity and a 135M model judges it. "
-    "The verdicts show the machinery, not quality.",
-    "query": "Profile demo: a 135M model expands, judges and answers. Its words show the machinery, not quality.",
+    "Demo model: results are not meaningful.",
+    "query": "Profile demo: a 135M model expands, judges and answers. Demo model: results are not meaningful.",
 }
 
-#: Said in the head of every run whose references show scores that the assessing model itself has given.
+#: Shown with every run whose references have scores that the assessing model itself assigned.
 CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: it is shown its own labels as examples."
 
-#: What of a request stands in a list of runs, in this order.
+#: The fields of a request in a list of runs, in this order.
 _ASKED = ("split", "index", "corpus", "preset", "vocabulary", "limit")
 
 
 def asked_for(request: Mapping[str, Any]) -> str:
-    """What a run was asked for, in names and numbers; nothing where the request names none."""
+    """The request of a run, in names and numbers; empty if it has none."""
     return " ".join(str(request[key]) for key in _ASKED if request.get(key))
 
 
 def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str]:
-    """What to mind about a run's results."""
+    """Notices about a run's results."""
     if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):
         yield notice
     if left_out := request.get("left_out_references"):
@@ -33,5 +33,5 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
 
 
 def is_chosen(source: str) -> bool:
-    """Whether a setting of that source is neither a default nor a value of the preset, which is named anyway."""
+    """Whether a setting of that source is neither a default nor a value of the preset, which is shown separately."""
     return source != "default" and not source.startswith("preset ")

@@ -1,4 +1,4 @@
-"""Selective prediction in a report: one confidence in full, and all others by their areas."""
+"""Selective prediction in a report: one confidence in full, and the areas of all others."""
 
 from functools import partial
 
@@ -24,16 +24,16 @@ from stages.metrics.oracle import augrc_optimal, aurc_optimal, excess_augrc, exc
 from stages.metrics.risk_band import risk_band
 from stages.metrics.selective import Loss, augrc, aurc, risk_at_coverage, risk_coverage_curve
 
-#: Coverages that runs are compared at.
+#: The coverages at which runs are compared.
 COVERAGE_GRID = tuple(step / 10 for step in range(1, 10))
 
 _BAND_GRID = tuple(step / 100 for step in range(1, 101))
 
 
 def selective_prediction(cohort: Cohort, *, measures: Measures) -> SelectivePrediction:
-    """All confidences that the run has the signals for. Raises Refused when the one asked for is not among them.
+    """All confidences that the run has the signals for. Raises Refused if the requested one is not among them.
 
-    While nothing is scored, nobody can tell which signals there are, and no confidence is listed.
+    While nothing is scored, the signals are unknown, and no confidence is listed.
     """
     by_confidence: dict[str, ConfidenceMeasures] = {}
     unavailable: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""One participant of a report: scores, bounds and signals beside the truth, and none of the words behind them."""
+"""One participant of a report: scores, bounds and signals beside the truth, without any text of the interview."""
 
 from statistics import fmean
 
@@ -10,7 +10,7 @@ from stages.reports.ground_truth import ground_truth
 
 
 def subject_result(job: ScoredJob, failed: FailedAttempt | None) -> SubjectResult:
-    """The record of a job; `failed` is the attempt that it rests on when it did not get through."""
+    """The record of a job; `failed` is its final attempt if it failed."""
     truth = ground_truth(job.labels).items
     scores = job.scores
     predicted = None if scores is None else {item: scores.items[item].score for item in PHQ8Item}
@@ -41,7 +41,7 @@ def subject_result(job: ScoredJob, failed: FailedAttempt | None) -> SubjectResul
 
 
 def item_signals(item: ItemScore) -> ItemSignals:
-    """The signals around a score. Evidence, reason and marker stay behind: they are what somebody said."""
+    """The signals of a score. Evidence, reason and marker are omitted because they quote the interview."""
     tokens, consistency = item.tokens, item.consistency
     return ItemSignals(
         na_reason=item.na_reason,

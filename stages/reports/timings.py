@@ -1,4 +1,4 @@
-"""When the work of a run was done and how long it took: all that two reports of the same work may differ in."""
+"""Times and durations of a run: the only values in which two reports of the same work may differ."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from stages.reports.cohorts import jobs_of, modes_of
 
 
 def run_timings(run: ScoredRun) -> RunTimings:
-    """The times of a run. An attempt that still runs has not taken any time yet."""
+    """The times of a run. An attempt that is still running does not count."""
     ends = [attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None]
     return RunTimings(
         submitted_at=run.failures.submitted_at,

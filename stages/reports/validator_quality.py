@@ -1,4 +1,4 @@
-"""Whether a validator accepts what is judged relevant."""
+"""The quality of a validator: whether it accepts relevant chunks."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from stages.metrics.query_means import share_interval
 def validator_quality(
     judged: Sequence[RankedQuery], documents: Mapping[int, str], *, measures: RetrievalMeasures
 ) -> ValidatorQuality | None:
-    """Precision and recall of `accept` over the verdicts of these queries; None when nothing was asked.
+    """Precision and recall of `accept` over the verdicts of these queries; None without verdicts.
 
-    Queries of which an asked chunk is gone are left out, as they are for the rankings.
+    Queries with a deleted chunk are excluded, as in the rankings.
     """
     counts = [
         _counted(query, documents)

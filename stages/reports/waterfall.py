@@ -1,25 +1,25 @@
-"""When things happened on one line of time, with long waits made short, so that what was done can be seen."""
+"""Spans of time on one line, with long waits shortened so that the work remains visible."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-#: A wait is drawn no longer than this share of all the time that was spent working.
+#: A wait is drawn no longer than this share of the total working time.
 _WAIT_SHARE = 0.25
 
 
 class Bar(NamedTuple):
-    """Something that took time: where it begins and how wide it is, as shares of the whole line."""
+    """A span of work: its start and its width, as shares of the whole line."""
 
     start: float
     width: float
 
 
 class Wait(NamedTuple):
-    """A time in which nothing happened, drawn shorter than it was."""
+    """A span without work, drawn shorter than it was."""
 
     at: float
-    """Where its middle is, as a share of the whole line."""
+    """The position of its middle, as a share of the whole line."""
     seconds: float
 
 
@@ -33,7 +33,7 @@ class Waterfall(NamedTuple):
 def waterfall(spans: Sequence[tuple[float, float]]) -> Waterfall:
     """Bars for spans of time, each a start and an end in seconds; spans may overlap.
 
-    Without any time spent, the bars have no width. No spans give no bars.
+    If all spans are empty, the bars have no width. Without spans there are no bars.
 
     >>> waterfall([(0, 6), (6, 8), (1008, 1010)])
     Waterfall(bars=[Bar(start=0.0, width=0.48), Bar(start=0.48, width=0.16), Bar(start=0.84, width=0.16)], \

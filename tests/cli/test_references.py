@@ -73,7 +73,7 @@ def test_warnings_stay_out_of_the_result(ragq: Callable[..., Result]) -> None:
 
     assert json.loads(done.stdout)["name"] == "other"
     assert done.stderr.splitlines()[0] == (
-        "Warning: small.meta.json: is missing; taken as built with the settings of today"
+        "Warning: small.meta.json: is missing; assumed to be built with the current settings"
     )
 
 

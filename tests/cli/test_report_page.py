@@ -94,7 +94,7 @@ def test_the_same_report_gives_the_same_page() -> None:
 
 @pytest.mark.parametrize(("profile", "warned"), [("demo", True), ("paper", False)])
 def test_the_demo_profile_is_told_from_others(profile: str, warned: bool) -> None:
-    assert ("say nothing about quality" in report_page(report(profile))) is warned
+    assert ("results are not meaningful" in report_page(report(profile))) is warned
 
 
 def test_colours_are_those_of_the_page() -> None:

@@ -38,19 +38,19 @@ def test_a_vector_shorter_than_the_dimension_is_a_mismatch() -> None:
     [
         ([1, np.nan], "NaN", VectorDefect.NAN),
         ([np.inf, 1], "infinite numbers", VectorDefect.INFINITE),
-        ([0, 0], "nothing but zeros", VectorDefect.ZERO),
-        ([1e-9, -1e-9], "nothing but zeros", VectorDefect.ZERO),
+        ([0, 0], "only zeros", VectorDefect.ZERO),
+        ([1e-9, -1e-9], "only zeros", VectorDefect.ZERO),
     ],
 )
 def test_a_vector_that_points_nowhere_is_refused(bad: list[float], found: str, defect: VectorDefect) -> None:
-    with pytest.raises(EmbeddingValidationError, match=f"Vector 2 of 2 holds {found}") as caught:
+    with pytest.raises(EmbeddingValidationError, match=f"Vector 2 of 2 has {found}") as caught:
         unit_rows(np.array([[1, 0], bad], dtype=np.float32), rows=2)
 
     assert caught.value.defect is defect
 
 
 def test_a_vector_whose_cut_points_nowhere_is_refused() -> None:
-    with pytest.raises(EmbeddingValidationError, match="nothing but zeros"):
+    with pytest.raises(EmbeddingValidationError, match="only zeros"):
         unit_rows(np.array([[0, 0, 1]], dtype=np.float32), rows=1, dimension=2)
 
 

@@ -1,1 +1,1 @@
-"""Reference indexes as files: bytes in, values out, and back. Nothing here touches a disk."""
+"""Reference indexes as files: bytes to values, and back, without access to a disk."""

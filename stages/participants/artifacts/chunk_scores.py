@@ -15,10 +15,9 @@ from stages.replies.strict import json_type
 
 Scores = dict[int, tuple[dict[PHQ8Item, int | None], ...]]
 
-REMEDY = "score these chunks again, or leave the scores out (--no-chunk-scores)"
+REMEDY = "score these chunks again, or import without them (--no-chunk-scores)"
 PROMPT_REMEDY = (
-    "score the chunks again, or accept the scores as they are with "
-    "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true"
+    "score the chunks again, or accept these scores with EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true"
 )
 
 
@@ -45,7 +44,7 @@ def parse_chunk_scores(data: bytes, *, file: str, chunks: Mapping[int, int]) -> 
 
 
 def other_prompt(meta: ChunkScoresMeta) -> str | None:
-    """In words, that the scores were made with another prompt than the scorer's of today; None when they were not."""
+    """A message if the scores were made with another prompt than the current one; else None."""
     if meta.prompt_hash == PROMPT_HASH:
         return None
     return f"prompt_hash: the scores were made with the prompt {meta.prompt_hash}, now it is {PROMPT_HASH}"

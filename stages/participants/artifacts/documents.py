@@ -1,4 +1,4 @@
-"""The JSON files of an artifact, read strictly. What is said about them never quotes them."""
+"""Strict parsers of the JSON files of an artifact. Problems never quote their content."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _PARTICIPANT_ID = re.compile(r"[1-9][0-9]{0,5}")
 
 
 def parse_object(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[str, Any]]:
-    """The object in a file: UTF-8, every name once, no NaN or infinity, only texts that Postgres can hold."""
+    """The object in a file: UTF-8, unique names, no NaN or infinity, only texts that Postgres can store."""
     try:
         document = strict_object(data.decode(), unique_names=True)
     except UnicodeDecodeError:
@@ -29,18 +29,18 @@ def parse_object(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[str,
     else:
         if all(map(can_be_stored, _texts(document))):
             return Parsed(document)
-        found = "holds a NUL character or half of a surrogate pair"
+        found = "contains a NUL character or half of a surrogate pair"
     return Parsed({}, (FileProblem(file=file, line=None, found=found, what_to_do=what_to_do),))
 
 
 def parse_per_participant(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[int, list[Any]]]:
-    """An object of one list per participant, ids ascending."""
+    """An object with one list per participant, ids ascending."""
     document, problems = parse_object(data, file=file, what_to_do=what_to_do)
     entries: dict[int, list[Any]] = {}
     found = []
     for key, entry in document.items():
         if _PARTICIPANT_ID.fullmatch(key) is None:
-            found.append("a name is not the number of a participant")
+            found.append("a name is not a participant id")
         elif not isinstance(entry, list):
             found.append(f"participant {key} has {json_type(entry)} where an array is expected")
         else:
@@ -63,7 +63,7 @@ def parse_sidecar(kind: type[Description], data: bytes, *, file: str, what_to_do
 def misaligned(
     entries: Mapping[int, list[Any]], chunks: Mapping[int, int], *, file: str, what_to_do: str
 ) -> Iterator[FileProblem]:
-    """A problem for every participant that is missing, unknown, or has not one entry for each of their chunks."""
+    """A problem for every participant that is missing, unknown, or has another number of entries than chunks."""
     for participant_id in sorted(entries.keys() | chunks.keys()):
         if participant_id not in entries:
             found = f"participant {participant_id} is missing"
@@ -71,14 +71,14 @@ def misaligned(
             found = f"participant {participant_id} has no chunks"
         elif len(entries[participant_id]) != chunks[participant_id]:
             counts = f"entries ({len(entries[participant_id])}) as chunks ({chunks[participant_id]})"
-            found = f"participant {participant_id} has not as many {counts}"
+            found = f"participant {participant_id} does not have as many {counts}"
         else:
             continue
         yield FileProblem(file=file, line=None, found=found, what_to_do=what_to_do)
 
 
 def to_bytes(document: Mapping[str, Any], *, indent: int | None = None) -> bytes:
-    """A JSON file in UTF-8 with a newline at its end."""
+    """A JSON file in UTF-8 that ends with a newline."""
     return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent) + "\n").encode()
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with an artifact, all of it in one error, and what is only worth saying."""
+"""Problems of an artifact, reported in one error, and warnings."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -13,23 +13,23 @@ _SHOWN = 20
 
 
 class Findings:
-    """Gathers over all files. Nothing is raised before everything was looked at."""
+    """Collects the problems and warnings of all files, to be raised at the end."""
 
     def __init__(self) -> None:
         self.problems: list[FileProblem] = []
         self.warnings: list[str] = []
 
     def take(self, parsed: Parsed[T]) -> T:
-        """What was parsed; its problems are kept."""
+        """The parsed value; its problems are collected."""
         self.problems += parsed.problems
         return parsed.value
 
     def refuse(self, file: str, found: str, what_to_do: str) -> None:
-        """Keep a problem."""
+        """Add a problem."""
         self.problems.append(FileProblem(file=file, line=None, found=found, what_to_do=what_to_do))
 
     def warn(self, file: str, found: str) -> None:
-        """Keep something worth saying."""
+        """Add a warning."""
         self.warnings.append(f"{file}: {found}")
 
     def raise_problems(self) -> None:
@@ -41,6 +41,6 @@ class Findings:
 
 
 def first_lines(lines: Sequence[str]) -> str:
-    """The lines, indented; of many only the first, and how many more there are."""
+    """The lines, indented; of many only the first, and the number of the others."""
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return "\n".join(f"  {line}" for line in (*lines[:_SHOWN], *more))

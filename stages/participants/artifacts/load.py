@@ -1,4 +1,4 @@
-"""An index from its files, by the rules that the original system loads one."""
+"""Loads an index from its files, by the rules of the original system."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from stages.ports import Vectors
 
 
 class LoadedArtifact(NamedTuple):
-    """An index that was loaded."""
+    """A loaded index."""
 
     identity: Identity
     participants: tuple[ParticipantChunks, ...]
@@ -30,18 +30,18 @@ class LoadedArtifact(NamedTuple):
     meta: ArtifactMeta | None
     chunk_scores_meta: ChunkScoresMeta | None
     partial: PartialBuild | None
-    """What was left out when the files were made and now; None for a complete index."""
+    """What was skipped at the build and now; None for a complete index."""
     warnings: tuple[str, ...]
 
 
 def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: LoadRules) -> LoadedArtifact:
-    """The index in these files, which are called `name` and their suffix; vectors and texts have to be among them.
+    """The index in these files, named `name` and their suffix; vectors and texts are required.
 
-    Tags and chunk scores are looked at only when the rules ask for them. All mismatches, with the settings and in
-    the files, come in one EmbeddingArtifactMismatchError. Without tags and scores a participant whose texts and
-    vectors do not pair is left out with a warning. Then EmbeddingDimensionMismatchError is raised for vectors that
-    are shorter than asked for, unless they may be left out and are not all there is, and EmbeddingValidationError
-    for vectors with NaN, an infinity or nothing but zeros.
+    Tags and chunk scores are read only if the rules request them. All mismatches, with the settings and within the
+    files, are raised in one EmbeddingArtifactMismatchError. Without tags and scores, a participant whose texts and
+    vectors differ in number is skipped with a warning. Then EmbeddingDimensionMismatchError is raised for vectors
+    shorter than the setting, unless they may be skipped and others remain, and EmbeddingValidationError for vectors
+    with NaN, an infinity or only zeros.
     """
     names = {file: f"{name}{file}" for file in ArtifactFile}
     findings = Findings()
@@ -52,7 +52,7 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
     if ArtifactFile.META in files:
         meta = findings.take(parse_meta(files[ArtifactFile.META], file=names[ArtifactFile.META]))
     else:
-        findings.warn(names[ArtifactFile.META], "is missing; taken as built with the settings of today")
+        findings.warn(names[ArtifactFile.META], "is missing; assumed to be built with the current settings")
     if ArtifactFile.PARTIAL in files:
         partial = findings.take(parse_partial(files[ArtifactFile.PARTIAL], file=names[ArtifactFile.PARTIAL]))
     listed = {*texts, *(partial.skipped_participants if partial else ())}
@@ -69,7 +69,7 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
         if rules.asked_for:
             findings.refuse(names[ArtifactFile.VECTORS], found, REMEDY)
         else:
-            findings.warn(names[ArtifactFile.VECTORS], f"{found}; left out")
+            findings.warn(names[ArtifactFile.VECTORS], f"{found}; skipped")
     findings.raise_problems()
 
     kept = {key: vectors[key] for key in texts if key not in dropped}
@@ -77,7 +77,7 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
     for participant_id in short:
         rows = len(kept.pop(participant_id))
         found = f"participant {participant_id} has {rows} vectors of less than {rules.settings.embedding.dimension}"
-        findings.warn(names[ArtifactFile.VECTORS], f"{found} dimensions; left out")
+        findings.warn(names[ArtifactFile.VECTORS], f"{found} dimensions; skipped")
     _refuse_unsound(kept, rules, names[ArtifactFile.VECTORS])
     return LoadedArtifact(
         identity=identity,
@@ -104,7 +104,7 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
 
 
 def _unpaired(texts: Mapping[int, tuple[str, ...]], vectors: Mapping[int, Vectors]) -> dict[int, str]:
-    """Participants whose texts and vectors do not pair, and why."""
+    """Participants whose texts and vectors differ in number, and how."""
     found = {}
     for key in sorted(texts.keys() | vectors.keys()):
         if key not in vectors:
@@ -112,19 +112,21 @@ def _unpaired(texts: Mapping[int, tuple[str, ...]], vectors: Mapping[int, Vector
         elif key not in texts:
             found[key] = f"participant {key} has vectors and no texts"
         elif len(texts[key]) != len(vectors[key]):
-            found[key] = f"participant {key} has not as many texts ({len(texts[key])}) as vectors ({len(vectors[key])})"
+            found[key] = (
+                f"participant {key} does not have as many texts ({len(texts[key])}) as vectors ({len(vectors[key])})"
+            )
     return found
 
 
 def _short(vectors: Mapping[int, Vectors], rules: LoadRules, file: str) -> list[int]:
-    """Participants with vectors shorter than asked for, if they may be left out."""
+    """Participants with vectors shorter than the setting, if they may be skipped."""
     if not any(len(rows) for rows in vectors.values()):
-        raise EmbeddingArtifactMismatchError(f"{file} holds no chunk with a text and a vector; nothing was imported.")
+        raise EmbeddingArtifactMismatchError(f"{file} has no chunk with a text and a vector; nothing was imported.")
     embedding = rules.settings.embedding
     short = [key for key, rows in vectors.items() if len(rows) and rows.shape[1] < embedding.dimension]
     left = [key for key, rows in vectors.items() if len(rows) and key not in short]
-    may_be_left_out = embedding.allow_insufficient_dimension_embeddings and not rules.asked_for and left
-    if short and not may_be_left_out:
+    may_be_skipped = embedding.allow_insufficient_dimension_embeddings and not rules.asked_for and left
+    if short and not may_be_skipped:
         raise EmbeddingDimensionMismatchError(expected=embedding.dimension, actual=vectors[short[0]].shape[1])
     return short
 
@@ -137,4 +139,4 @@ def _refuse_unsound(vectors: Mapping[int, Vectors], rules: LoadRules, file: str)
     ]
     if found:
         lines = first_lines(found)
-        raise EmbeddingValidationError(f"{file} holds vectors without a direction; embed the chunks again.\n{lines}")
+        raise EmbeddingValidationError(f"{file} has invalid vectors; embed the chunks again.\n{lines}")

@@ -1,4 +1,4 @@
-"""`.meta.json`: what an index was built from and with."""
+"""`.meta.json`: the source and the settings of an index."""
 
 from datetime import datetime
 from typing import Any
@@ -9,11 +9,11 @@ from stages.model_aliases import canonical_model, resolved_model
 from stages.participants.artifacts.documents import parse_sidecar
 from stages.participants.splits import TRAINING_SPLITS
 
-REMEDY = "correct it, or take the file away: what it does not say is not compared"
+REMEDY = "correct it, or remove the file: fields that are missing are not compared"
 
 
 def parse_meta(data: bytes, *, file: str) -> Parsed[ArtifactMeta | None]:
-    """The description of an index; a file that cannot be read is a problem, never a missing one."""
+    """The description of an index; a file that cannot be parsed is a problem and not treated as missing."""
     return parse_sidecar(ArtifactMeta, data, file=file, what_to_do=REMEDY)
 
 
@@ -34,10 +34,10 @@ def describe(
     built_at: datetime,
     built_by: str,
 ) -> ArtifactMeta:
-    """The description of an index that is written to files.
+    """The description of an index for its files.
 
-    What the files said that it was imported from stays, where the index itself does not know better: who made it
-    when, and fields of other programs.
+    Fields of the files that the index was imported from are kept unless the index has its own value: the time and the
+    program of the build, and fields of other programs.
     """
     outside = {inside: outside for outside, inside in TRAINING_SPLITS.items()}
     resolved = resolved_model(model, backend)

@@ -1,4 +1,4 @@
-"""`.partial.json`: what was left out of an index."""
+"""`.partial.json`: what was skipped when an index was built."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ _REASONS: Final = {
     FailureCategory.EMBEDDING_ZERO_VECTOR: "embedding_zero",
     FailureCategory.EMBEDDING_DIMENSION_MISMATCH: "dimension_mismatch",
 }
-"""The words of the original; whatever else went wrong is an `embedding_error` there."""
+"""The reasons of the original system; any other failure is an `embedding_error` there."""
 
-REMEDY = "restore it, or take the file away if the index is complete"
+REMEDY = "restore it, or remove the file if the index is complete"
 
 
 class LeftOut(NamedTuple):
@@ -27,11 +27,11 @@ class LeftOut(NamedTuple):
     category: str
     """A FailureCategory."""
     chunks: int
-    """How many chunks the transcript had; 0 when it was not cut into any."""
+    """The number of chunks of the transcript; 0 if it was not cut."""
 
 
 def partial_build(left_out: Sequence[LeftOut], *, output_npz: str) -> PartialBuild:
-    """What an index lacks: whole participants, and their chunks counted under what went wrong with the participant.
+    """What an index lacks: whole participants, and their chunks counted by the reason of the participant.
 
     >>> partial_build([LeftOut(304, "embedding_nan", 41), LeftOut(313, "transcript_empty", 0)], output_npz="x.npz")
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -51,14 +51,14 @@ def partial_build(left_out: Sequence[LeftOut], *, output_npz: str) -> PartialBui
 
 
 def parse_partial(data: bytes, *, file: str) -> Parsed[PartialBuild | None]:
-    """What was left out when the files were made."""
+    """What was skipped when the files were made."""
     return parse_sidecar(PartialBuild, data, file=file, what_to_do=REMEDY)
 
 
 def with_skipped(
     partial: PartialBuild | None, *, participants: Sequence[int], chunks: int, reasons: Mapping[str, int]
 ) -> PartialBuild | None:
-    """What was left out before and now; None when that is nothing."""
+    """What was skipped before and now; None if nothing was."""
     if not participants and not chunks:
         return partial
     before = partial or PartialBuild()

@@ -1,4 +1,4 @@
-"""What is asked of an artifact when it is loaded."""
+"""Requirements on an artifact when it is loaded."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from stages.participants.artifacts.names import ArtifactFile
 
 
 class SplitIdentity(Protocol):
-    """What identifies a split: its file, and its participants whatever their order."""
+    """The identity of a split: hashes of its file, and of its participants in any order."""
 
     @property
     def csv_hash(self) -> str: ...
@@ -19,20 +19,20 @@ class SplitIdentity(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class LoadRules:
-    """What is asked of an artifact when it is loaded."""
+    """Requirements on an artifact when it is loaded."""
 
     settings: RunSettings
     with_tags: bool = False
-    """Read the tags, which then have to be there and right."""
+    """Read the tags, which are then required and must be valid."""
     with_chunk_scores: bool = False
-    """Read the chunk scores, which then have to be there and right."""
+    """Read the chunk scores, which are then required and must be valid."""
     default_split: str = "paper-train"
-    """The training split of an artifact that does not say."""
+    """The training split of an artifact that does not name one."""
     splits: Mapping[str, SplitIdentity] = field(default_factory=dict)
-    """The splits as they are now, by name; one that is absent is not compared."""
+    """The current splits, by name; one that is absent is not compared."""
 
     @property
     def asked_for(self) -> Collection[ArtifactFile]:
-        """The files that are read only because they were asked for, and may not be missing then."""
+        """The files that are read only on request, and are then required."""
         scores = (ArtifactFile.CHUNK_SCORES, ArtifactFile.CHUNK_SCORES_META)
         return ((ArtifactFile.TAGS,) if self.with_tags else ()) + (scores if self.with_chunk_scores else ())

@@ -1,4 +1,4 @@
-"""Tags and chunk scores: the files that are looked at only when they are asked for (Spec 38)."""
+"""Tags and chunk scores: the files that are read only on request (Spec 38)."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.artifacts.tags import Tags, parse_tags
 
-_ABSENT = "was asked for and is missing"
+_ABSENT = "was requested and is missing"
 
 
 class ScoredChunks(NamedTuple):
-    """The scores of the chunks, and who gave them."""
+    """The scores of the chunks, and their scorer."""
 
     scores: Scores
     meta: ChunkScoresMeta | None
@@ -39,9 +39,9 @@ def load_chunk_scores(
     rules: LoadRules,
     findings: Findings,
 ) -> ScoredChunks:
-    """The scores, whose prompt has to be the one of today's scorer; a missing file is a problem.
+    """The scores, whose prompt must be the current one; a missing file is a problem.
 
-    With EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another prompt, or none that is known, is only a warning.
+    With EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning.
     """
     file = f"{name}{ArtifactFile.CHUNK_SCORES}"
     scores: Scores = {}
@@ -63,9 +63,9 @@ def _load_meta(
     else:
         meta, other = None, _ABSENT
     if other and rules.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
-        findings.warn(file, f"{other}; the scores are taken all the same")
+        findings.warn(file, f"{other}; the scores are used anyway")
     elif other:
         findings.refuse(file, other, PROMPT_REMEDY)
     if meta is not None and meta.source_embeddings not in (None, f"{name}{ArtifactFile.VECTORS}"):
-        findings.warn(file, "the scores were made for an artifact of another name; make sure it had the same chunks")
+        findings.warn(file, "the scores were made for an artifact of another name; check that it had the same chunks")
     return meta

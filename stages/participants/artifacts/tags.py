@@ -1,4 +1,4 @@
-"""`.tags.json`: the items that each chunk is about (Spec 34)."""
+"""`.tags.json`: the items of each chunk (Spec 34)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from stages.replies.strict import json_type
 
 Tags = dict[int, tuple[tuple[PHQ8Item, ...], ...]]
 
-REMEDY = "write the tags again for these chunks, or leave them out (--no-tags)"
+REMEDY = "write the tags again for these chunks, or import without them (--no-tags)"
 
 _ITEMS = {item.evidence_key: item for item in PHQ8Item}
 
@@ -48,7 +48,7 @@ def _wrong(tags: Any) -> str | None:
     if not isinstance(tags, list):
         return f"expected an array of tags, found {json_type(tags)}"
     if not all(isinstance(tag, str) for tag in tags):
-        return "a tag is no string"
+        return "a tag is not a string"
     if not all(tag in _ITEMS for tag in tags):
         return "a tag is unknown, tags look like PHQ8_Sleep"
     return None

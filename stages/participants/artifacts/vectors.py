@@ -1,4 +1,4 @@
-"""`.npz`: the vectors of the chunks, read without unpickling anything."""
+"""`.npz`: the vectors of the chunks, read without unpickling."""
 
 import re
 import zipfile
@@ -17,7 +17,7 @@ from stages.ports import Vectors
 
 REMEDY = "write one float32 array of shape (chunks, dimension) per participant with numpy.savez"
 
-#: How far a row's length may be from 1 for the row to count as normalised: float32 rounds to about 6e-8.
+#: The largest difference from length 1 of a normalised row: float32 rounds to about 6e-8.
 UNIT_TOLERANCE = 1e-6
 
 _ZERO = 1e-8
@@ -26,9 +26,9 @@ _UNREADABLE = (ValueError, EOFError, OSError, RuntimeError, MemoryError, zipfile
 
 
 def parse_vectors(data: bytes, *, file: str) -> Parsed[dict[int, Vectors]]:
-    """The arrays as they were written, ids ascending. Arrays under other names are passed over.
+    """The arrays as written, ids ascending. Arrays with other names are ignored.
 
-    An array of pickled objects, one of numbers that float32 does not hold exactly, and a file that is no intact
+    An array of pickled objects, an array of numbers that are not exact in float32, and a file that is not an intact
     `.npz` are problems.
     """
     try:
@@ -45,7 +45,7 @@ def parse_vectors(data: bytes, *, file: str) -> Parsed[dict[int, Vectors]]:
 
 
 def write_vectors(participants: Sequence[ParticipantChunks]) -> bytes:
-    """The file that `parse_vectors` reads, bit by bit what the participants have."""
+    """The file that `parse_vectors` reads, with the exact bits of the vectors."""
     file = BytesIO()
     arrays: Mapping[str, Any] = {f"emb_{person.participant_id}": person.vectors for person in participants}
     np.savez(file, **arrays)
@@ -53,10 +53,10 @@ def write_vectors(participants: Sequence[ParticipantChunks]) -> bytes:
 
 
 def unit_length(rows: Vectors, dimension: int) -> Vectors:
-    """The rows cut to `dimension`, and those that are not of length 1 then brought to it.
+    """The rows cut to `dimension`; those that are then not of length 1 are normalised.
 
-    A row of length 1, up to UNIT_TOLERANCE, stays as it is to the last bit: what was written is read again the same.
-    None of the rows may be one of `unsound_rows`. Raises EmbeddingDimensionMismatchError when the rows are shorter.
+    A row of length 1, up to UNIT_TOLERANCE, is unchanged, so that written vectors are read back bit for bit. No row may
+    be one of `unsound_rows`. Raises EmbeddingDimensionMismatchError when the rows are shorter.
     """
     if not len(rows):
         return np.empty((0, dimension), dtype=np.float32)
@@ -71,10 +71,10 @@ def unit_length(rows: Vectors, dimension: int) -> Vectors:
 
 
 def unsound_rows(rows: Vectors, dimension: int) -> dict[int, str]:
-    """The rows that are no direction once they are cut: position -> `NaN`, `infinity` or `nothing but zeros`."""
+    """The rows that cannot be normalised once they are cut: position -> `NaN`, `infinity` or `only zeros`."""
     cut = rows[:, :dimension]
     found = {
-        "nothing but zeros": (np.abs(cut) <= _ZERO).all(axis=1),
+        "only zeros": (np.abs(cut) <= _ZERO).all(axis=1),
         "infinity": np.isinf(cut).any(axis=1),
         "NaN": np.isnan(cut).any(axis=1),
     }
@@ -92,9 +92,9 @@ def _arrays(data: bytes) -> dict[int, Any]:
 
 def _wrong(array: Any) -> str | None:
     if not isinstance(array, np.ndarray):
-        return "no array"
+        return "not an array"
     if array.dtype.kind != "f" or not np.can_cast(array.dtype, np.float32):
-        return f"numbers of type {array.dtype}, which float32 does not hold exactly"
+        return f"numbers of type {array.dtype}, which are not exact in float32"
     if array.ndim != 2:
         return f"an array of shape {array.shape}"
     return None

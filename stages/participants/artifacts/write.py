@@ -1,4 +1,4 @@
-"""An index as the files that `load_artifact` reads."""
+"""Writes an index as the files that `load_artifact` reads."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def write_artifact(
     chunk_scores_meta: ChunkScoresMeta | None,
     partial: PartialBuild | None,
 ) -> dict[ArtifactFile, bytes]:
-    """The files of an index. Tags, chunk scores and what was left out have files only where there are any."""
+    """The files of an index. Those of tags, chunk scores and skipped participants exist only if there are any."""
     vectors_file = f"{name}{ArtifactFile.VECTORS}"
     files = {
         ArtifactFile.TEXTS: write_texts(participants),

@@ -34,7 +34,7 @@ async def test_jobs_stand_by_their_stages_with_those_that_failed_first(
 async def test_the_head_says_what_was_asked_and_what_to_mind(client: httpx.AsyncClient, shown: ShownRun) -> None:
     said = words(await see(client, f"/runs/{shown.run_id}"))
     assert "paper-test" in said
-    assert "The verdicts show the machinery, not quality." in said
+    assert "Demo model: results are not meaningful." in said
     assert "EMBEDDING_TOP_K_REFERENCES 2 option --set" in said
     assert "All 2 settings of the run" in said
 

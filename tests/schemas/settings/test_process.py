@@ -83,6 +83,6 @@ def test_origins_and_hosts_are_lists_of_names() -> None:
 @pytest.mark.parametrize("origin", ["*", "a.example", "https://a.example/", "https://*.example", "null"])
 def test_what_no_browser_sends_is_no_origin(origin: str) -> None:
     assert problems({"RAGQ_API_CORS_ORIGINS": f"https://a.example,{origin}"}) == [
-        f"RAGQ_API_CORS_ORIGINS names {origin!r}, which is no origin; write https://name or https://name:port "
+        f"RAGQ_API_CORS_ORIGINS names {origin!r}, which is not an origin; write https://name or https://name:port "
         "(RAGQ_API_CORS_ORIGINS: environment)."
     ]

@@ -95,7 +95,7 @@ def test_a_coverage_outside_0_and_1_is_refused(coverage: float) -> None:
         partial(risk_at_coverage, coverage=coverage, confidence=evidence_count),
         partial(aurc, up_to=coverage, confidence=evidence_count),
     ):
-        with pytest.raises(ValueError, match="give a coverage above 0, 1 at most"):
+        with pytest.raises(ValueError, match="give a coverage above 0 and at most 1"):
             value_of(metric, WORKED)
 
 

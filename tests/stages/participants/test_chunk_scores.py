@@ -64,7 +64,7 @@ def test_bad_keys_raise_all_at_once_and_are_not_shown() -> None:
     with pytest.raises(ScoringSchemaError) as caught:
         chunk_scores_of(reply)
 
-    assert caught.value.violations == {"PHQ8_Sleep": "missing", "root": "other keys than the eight: 1"}
+    assert caught.value.violations == {"PHQ8_Sleep": "missing", "root": "keys other than the eight: 1"}
     assert "secret" not in str(caught.value)
 
 

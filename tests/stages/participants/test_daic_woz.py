@@ -105,7 +105,7 @@ def test_the_problems_of_all_files_come_together() -> None:
 
 def test_nobody_stands_in_two_avec_splits() -> None:
     assert problems_with(dev=DEV + b"303,0,0,0,0,0,0,0,0,0,0,0\n") == [
-        "dev_split_Depression_AVEC2017.csv: participant 303 stands also in train_split_Depression_AVEC2017.csv; "
+        "dev_split_Depression_AVEC2017.csv: participant 303 is also in train_split_Depression_AVEC2017.csv; "
         "keep one of them"
     ]
 
@@ -119,7 +119,7 @@ def test_the_two_test_files_agree_on_gender() -> None:
 
 def test_nobody_stands_in_two_paper_splits() -> None:
     assert problems_with(paper_val=b"Participant_ID\n303\n302\n", metadata=b"") == [
-        "paper_splits/paper_split_val.csv: participant 302 stands also in paper-train; keep one of them"
+        "paper_splits/paper_split_val.csv: participant 302 is also in paper-train; keep one of them"
     ]
 
 
@@ -139,9 +139,9 @@ def test_the_metadata_agrees_with_its_csvs() -> None:
 def test_who_is_in_a_split_has_a_transcript() -> None:
     assert problems_with(interview=b"") == [
         "dev_split_Depression_AVEC2017.csv: participants 319 have no transcript; "
-        "add <id>_P/<id>_TRANSCRIPT.csv for each, or take them out",
+        "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them",
         "paper_splits/paper_split_test.csv: participants 319 have no transcript; "
-        "add <id>_P/<id>_TRANSCRIPT.csv for each, or take them out",
+        "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them",
     ]
 
 

@@ -49,13 +49,13 @@ def test_a_patched_item_is_marked() -> None:
 @pytest.mark.parametrize(
     ("row", "what"),
     [
-        ("319,1,10,0,1,2,,,1,0,1,0", "2 items are missing; only a single one can be rebuilt."),
+        ("319,1,10,0,1,2,,,1,0,1,0", "2 items are missing; only a single one can be computed."),
         ("319,1,16,0,1,2,,3,1,0,1,0", "The score 16 leaves 8 for PHQ8_Sleep, which is not in 0..3."),
         ("319,0,7,0,1,2,,3,1,0,1,0", "The score 7 leaves -1 for PHQ8_Sleep, which is not in 0..3."),
     ],
 )
 def test_what_cannot_be_rebuilt_stays_a_problem(row: str, what: str) -> None:
-    assert found(read(row, patch=True).problems) == [(2, f"item cells are blank and cannot be rebuilt: {what}")]
+    assert found(read(row, patch=True).problems) == [(2, f"item cells are blank and cannot be computed: {what}")]
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_what_cannot_be_rebuilt_stays_a_problem(row: str, what: str) -> None:
         ),
         ("303,1,10,0,1,2,4,3,1,0,1,0", "PHQ8_Sleep is 4"),
         ("303,1,10,,1,2,2,3,1,0,1,0", "Gender is blank"),
-        ("x,1,10,0,1,2,2,3,1,0,1,0", "Participant_ID is no whole number"),
-        ("303,1,10.5,0,1,2,2,3,1,0,1,0", "PHQ8_Score is no whole number"),
+        ("x,1,10,0,1,2,2,3,1,0,1,0", "Participant_ID is not a whole number"),
+        ("303,1,10.5,0,1,2,2,3,1,0,1,0", "PHQ8_Score is not a whole number"),
     ],
 )
 def test_labels_that_contradict_themselves_are_problems(row: str, what: str) -> None:
@@ -82,7 +82,7 @@ def test_all_problems_of_a_file_come_together() -> None:
         (3, "PHQ8_Binary is 2"),
         (3, "PHQ8_Score is 99"),
         (3, "PHQ8_Moving is 9"),
-        (4, "participant 303 stands already in line 2"),
+        (4, "participant 303 is already in line 2"),
     ]
 
 

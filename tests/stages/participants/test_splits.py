@@ -22,8 +22,8 @@ def test_a_split_keeps_the_order_of_its_file() -> None:
 def test_ids_that_are_no_numbers_or_stand_twice_are_problems() -> None:
     parsed = parse_split(b"Participant_ID\n1\n1_P\n1\n", file="a.csv", name="paper-train")
     assert [str(problem) for problem in parsed.problems] == [
-        "a.csv:3: Participant_ID is no whole number; write the participant's number",
-        "a.csv:4: participant 1 stands already in line 2; keep one of them",
+        "a.csv:3: Participant_ID is not a whole number; write the participant's number",
+        "a.csv:4: participant 1 is already in line 2; keep one of them",
     ]
 
 

@@ -45,7 +45,7 @@ def test_words_that_look_like_nothing_are_speech(word: str) -> None:
 @pytest.mark.parametrize("body", ["", "\n\n", "1\t2\tEllie\t \n"])
 def test_a_transcript_without_text_is_a_problem(body: str) -> None:
     assert [str(problem) for problem in parsed(body).problems] == [
-        "7_TRANSCRIPT.csv: has no utterance with text; restore it, or take its folder out of the data set"
+        "7_TRANSCRIPT.csv: has no utterance with text; restore it, or remove its folder from the data set"
     ]
 
 

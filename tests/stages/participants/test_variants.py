@@ -72,5 +72,5 @@ def test_variants_keep_their_speakers(variant: str, text: str) -> None:
 
 def test_a_question_without_an_answer_is_not_part_of_participant_qa() -> None:
     whole = transcript_of(300, said("P: a", "E: q"))
-    with pytest.raises(EmptyTranscriptError, match="participant 300 is left in the variant 'participant_qa'"):
+    with pytest.raises(EmptyTranscriptError, match="participant 300 is empty in the variant 'participant_qa'"):
         vary(whole, TranscriptVariant.PARTICIPANT_QA)

@@ -81,7 +81,7 @@ def test_vectors_of_length_one_stay_as_they_are_to_the_last_bit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"), (0, "nothing but zeros")]
+    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"), (0, "only zeros")]
 )
 def test_a_vector_without_a_direction_is_refused(value: float, word: str) -> None:
     rows = np.array([[1, 0, 0, 0], [value, 0, 0, 0]], dtype=np.float32)
@@ -90,7 +90,7 @@ def test_a_vector_without_a_direction_is_refused(value: float, word: str) -> Non
 
 
 def test_a_vector_that_is_zero_only_where_it_is_cut_is_refused() -> None:
-    with pytest.raises(EmbeddingValidationError, match="participant 304, chunk 0: nothing but zeros"):
+    with pytest.raises(EmbeddingValidationError, match="participant 304, chunk 0: only zeros"):
         load(rules(dimension=2), META=None)
 
 
@@ -105,7 +105,7 @@ def test_shorter_vectors_may_be_left_out() -> None:
     loaded = load(rules(allow_insufficient_dimension_embeddings=True), VECTORS=short)
 
     assert [person.participant_id for person in loaded.participants] == [304]
-    assert loaded.warnings == ("small.npz: participant 303 has 2 vectors of less than 4 dimensions; left out",)
+    assert loaded.warnings == ("small.npz: participant 303 has 2 vectors of less than 4 dimensions; skipped",)
     assert loaded.partial == PartialBuild(
         skipped_participants=(303,),
         skipped_participant_count=1,
@@ -131,7 +131,7 @@ def test_texts_without_vectors_are_left_out_with_a_warning() -> None:
     loaded = load(VECTORS=npz({303: VECTORS[303]}))
 
     assert [person.participant_id for person in loaded.participants] == [303]
-    assert loaded.warnings == ("small.npz: participant 304 has texts and no array emb_304; left out",)
+    assert loaded.warnings == ("small.npz: participant 304 has texts and no array emb_304; skipped",)
     assert loaded.partial == PartialBuild(
         skipped_participants=(304,), skipped_participant_count=1, skipped_chunks=1, chunk_skip_reason_counts={}
     )
@@ -141,12 +141,12 @@ def test_another_count_of_texts_is_left_out_with_a_warning() -> None:
     loaded = load(TEXTS=as_json(TEXTS | {"303": ["alone"]}))
 
     assert [person.participant_id for person in loaded.participants] == [304]
-    assert loaded.warnings == ("small.npz: participant 303 has not as many texts (1) as vectors (2); left out",)
+    assert loaded.warnings == ("small.npz: participant 303 does not have as many texts (1) as vectors (2); skipped",)
 
 
 def test_vectors_without_texts_are_left_out_with_a_warning() -> None:
     loaded = load(TEXTS=as_json({"303": TEXTS["303"]}))
-    assert loaded.warnings == ("small.npz: participant 304 has vectors and no texts; left out",)
+    assert loaded.warnings == ("small.npz: participant 304 has vectors and no texts; skipped",)
 
 
 @pytest.mark.parametrize("aligned", ALIGNED)
@@ -159,7 +159,7 @@ def test_with_sidecars_a_missing_array_is_a_mismatch(aligned: LoadRules) -> None
 @pytest.mark.parametrize("aligned", ALIGNED)
 def test_with_sidecars_another_count_of_texts_is_a_mismatch(aligned: LoadRules) -> None:
     assert found(aligned, VECTORS=npz(VECTORS | {304: VECTORS[303]})) == [
-        "small.npz: participant 304 has not as many texts (1) as vectors (2)"
+        "small.npz: participant 304 does not have as many texts (1) as vectors (2)"
     ]
 
 
@@ -199,7 +199,7 @@ def test_what_the_description_does_not_say_is_not_compared(name: str) -> None:
 
 
 def test_without_a_description_there_is_only_a_warning() -> None:
-    assert load(META=None).warnings == ("small.meta.json: is missing; taken as built with the settings of today",)
+    assert load(META=None).warnings == ("small.meta.json: is missing; assumed to be built with the current settings",)
 
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b"\xff", b'{"dimension": "4"}', b'{"dimension": true}'])
@@ -211,7 +211,7 @@ def test_a_description_that_cannot_be_read_is_a_mismatch_and_no_missing_one(data
 def test_another_file_of_the_split_with_the_same_participants_is_a_warning() -> None:
     loaded = load(rules(splits={"paper-train": Split(csv_hash="d" * 12)}))
     assert loaded.warnings == (
-        "small.meta.json: split paper-train has the same participants in another file than at the time",
+        "small.meta.json: split paper-train has the same participants, but its file has changed",
     )
 
 
@@ -268,21 +268,21 @@ def test_tags_belong_to_their_chunks_and_may_be_none() -> None:
 @pytest.mark.parametrize(
     ("tags", "what"),
     [
-        (None, "was asked for and is missing"),
+        (None, "was requested and is missing"),
         (b"{", "cannot be read: Expecting property name enclosed in double quotes at line 1, column 2"),
         (as_json({"303": TAGS["303"]}), "participant 304 is missing"),
         (as_json(TAGS | {"305": []}), "participant 305 has no chunks"),
-        (as_json(TAGS | {"304": [[], []]}), "participant 304 has not as many entries (2) as chunks (1)"),
+        (as_json(TAGS | {"304": [[], []]}), "participant 304 does not have as many entries (2) as chunks (1)"),
         (as_json(TAGS | {"304": "PHQ8_Sleep"}), "participant 304 has string where an array is expected"),
         (as_json(TAGS | {"304": ["PHQ8_Sleep"]}), "participant 304, chunk 0: expected an array of tags, found string"),
-        (as_json(TAGS | {"304": [[1]]}), "participant 304, chunk 0: a tag is no string"),
+        (as_json(TAGS | {"304": [[1]]}), "participant 304, chunk 0: a tag is not a string"),
         (as_json(TAGS | {"304": [["Sleep"]]}), "participant 304, chunk 0: a tag is unknown, tags look like PHQ8_Sleep"),
     ],
 )
 def test_tags_that_are_asked_for_have_to_be_there_and_right(tags: bytes | None, what: str) -> None:
     lines = mismatches(rules(with_tags=True), TAGS=tags)
     assert lines[0] == (
-        f"small.tags.json: {what}; write the tags again for these chunks, or leave them out (--no-tags)"
+        f"small.tags.json: {what}; write the tags again for these chunks, or import without them (--no-tags)"
     )
 
 
@@ -306,15 +306,15 @@ def test_chunk_scores_belong_to_their_chunks() -> None:
 @pytest.mark.parametrize(
     ("scores", "what"),
     [
-        (None, "was asked for and is missing"),
+        (None, "was requested and is missing"),
         (b"", "cannot be read: Expecting value at line 1, column 1"),
         (as_json({}), "participant 303 is missing"),
         (as_json(CHUNK_SCORES | {"305": []}), "participant 305 has no chunks"),
-        (as_json(CHUNK_SCORES | {"304": []}), "participant 304 has not as many entries (0) as chunks (1)"),
+        (as_json(CHUNK_SCORES | {"304": []}), "participant 304 does not have as many entries (0) as chunks (1)"),
         (as_json(CHUNK_SCORES | {"304": [None]}), "participant 304, chunk 0: expected an object of scores, found null"),
         (
             as_json(CHUNK_SCORES | {"304": [NO_SCORES | {"PHQ8_Total": 1}]}),
-            "participant 304, chunk 0: root: other keys than the eight: 1",
+            "participant 304, chunk 0: root: keys other than the eight: 1",
         ),
         (
             as_json(CHUNK_SCORES | {"304": [dict(list(NO_SCORES.items())[1:])]}),
@@ -332,7 +332,7 @@ def test_chunk_scores_belong_to_their_chunks() -> None:
 def test_chunk_scores_that_are_asked_for_have_to_be_there_and_right(scores: bytes | None, what: str) -> None:
     lines = mismatches(rules(with_chunk_scores=True), CHUNK_SCORES=scores)
     assert lines[0] == (
-        f"small.chunk_scores.json: {what}; score these chunks again, or leave the scores out (--no-chunk-scores)"
+        f"small.chunk_scores.json: {what}; score these chunks again, or import without them (--no-chunk-scores)"
     )
 
 
@@ -342,7 +342,7 @@ OTHER_PROMPT = as_json(CHUNK_SCORES_META | {"prompt_hash": "0" * 12})
 @pytest.mark.parametrize(
     ("meta", "what"),
     [
-        (None, "was asked for and is missing"),
+        (None, "was requested and is missing"),
         (
             OTHER_PROMPT,
             f"prompt_hash: the scores were made with the prompt 000000000000, now it is {PROMPT_HASH}",
@@ -353,7 +353,7 @@ def test_scores_by_another_prompt_are_refused_unless_they_are_accepted(meta: byt
     assert found(rules(with_chunk_scores=True), CHUNK_SCORES_META=meta) == [f"small.chunk_scores.meta.json: {what}"]
 
     accepted = load(rules(with_chunk_scores=True, allow_chunk_scores_prompt_hash_mismatch=True), CHUNK_SCORES_META=meta)
-    assert accepted.warnings == (f"small.chunk_scores.meta.json: {what}; the scores are taken all the same",)
+    assert accepted.warnings == (f"small.chunk_scores.meta.json: {what}; the scores are used anyway",)
 
 
 def test_scores_with_a_broken_description_are_refused_even_when_any_prompt_is_accepted() -> None:
@@ -364,7 +364,7 @@ def test_scores_with_a_broken_description_are_refused_even_when_any_prompt_is_ac
 def test_scores_that_were_made_for_a_file_of_another_name_are_taken_with_a_warning() -> None:
     meta = as_json(CHUNK_SCORES_META | {"source_embeddings": "other.npz"})
     assert load(rules(with_chunk_scores=True), CHUNK_SCORES_META=meta).warnings == (
-        "small.chunk_scores.meta.json: the scores were made for an artifact of another name; make sure it had the same "
+        "small.chunk_scores.meta.json: the scores were made for an artifact of another name; check that it had the same "
         "chunks",
     )
 
@@ -417,7 +417,7 @@ def test_a_broken_note_of_what_was_left_out_is_a_mismatch() -> None:
         (b'{"303": [NaN]}', "cannot be read: NaN is not JSON"),
         (b'{"303": ["secret \\u0000"]}', "contains a NUL character or half of a surrogate pair"),
         (b'{"303": ["secret \\ud83d"]}', "contains a NUL character or half of a surrogate pair"),
-        (b'{"secret": []}', "a name is not the number of a participant"),
+        (b'{"secret": []}', "a name is not a participant id"),
         (b'{"303": {"secret": 1}}', "participant 303 has object where an array is expected"),
         (b'{"303": [["secret"]]}', "participant 303, chunk 0: expected a string, found array"),
         (b"secret \xff", "is not UTF-8"),

@@ -55,8 +55,8 @@ def test_a_broken_file_is_refused(data: bytes, kind: str) -> None:
 @pytest.mark.parametrize(
     ("array", "found"),
     [
-        (np.zeros((1, 4)), "numbers of type float64, which float32 does not hold exactly"),
-        (np.zeros((1, 4), dtype=np.int8), "numbers of type int8, which float32 does not hold exactly"),
+        (np.zeros((1, 4)), "numbers of type float64, which are not exact in float32"),
+        (np.zeros((1, 4), dtype=np.int8), "numbers of type int8, which are not exact in float32"),
         (np.zeros(4, dtype=np.float32), "an array of shape (4,)"),
     ],
 )
