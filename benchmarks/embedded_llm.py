@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean
 from tempfile import NamedTemporaryFile
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 import psutil
@@ -22,6 +22,7 @@ from rich.table import Table
 from adapters.ollama_chat import OllamaChat
 from adapters.openai_chat import OpenAIChat
 from adapters.packaged import PACKAGED_LLM
+from benchmarks import cpu
 from benchmarks.contestants import PROJECT
 from benchmarks.machine import this_machine
 from schemas.values.chat import ChatCall, Message
@@ -29,8 +30,8 @@ from stack.endings import end
 from stages.ports import ChatModel
 
 PACKAGES: Final = ("ragq", "xllamacpp")
-PASSAGE_CHARS: Final = 1200
-REPLY_TOKENS: Final = 64
+PASSAGE_CHARS: Final = 800
+REPLY_TOKENS: Final = 48
 INSTRUCTIONS: Final = (
     "You read one passage, which is given between two lines of dashes, and say in a few sentences what it is about. "
     "You use nothing but the passage. You do not repeat it word for word, and you do not speak of anything else."
@@ -54,6 +55,8 @@ class Found(NamedTuple):
     """Of prompts alone: calls for one token."""
     call_s: float
     """One call of a passage with its reply, one call after the other."""
+    call_cpu_s: float
+    """Processor time of the server for such a call: other work on the machine hardly changes it."""
     two_at_once_s: float
     """The same calls, two at once: seconds divided by calls."""
     end_mb: float
@@ -79,9 +82,9 @@ def embedded_llm(calls: int, threads: int, json_file: Path | None) -> None:
     asked = list(passage_calls(calls))
     found = {}
     for name, command in SERVERS.items():
-        click.echo(name, err=True)
         with _started(*command, "--threads", str(threads)) as (process, url, start_s):
             found[name] = asyncio.run(_measure(name, url, asked, process, start_s))
+        click.echo(f"{name}: {found[name]}", err=True)
     console = Console(width=120)
     console.print(machine.sentence(), highlight=False)
     console.print(_table(found, calls))
@@ -100,8 +103,8 @@ def passage_calls(count: int) -> Iterator[ChatCall]:
         yield ChatCall(model=PACKAGED_LLM, messages=messages, max_tokens=REPLY_TOKENS)
 
 
-async def measure(chat: ChatModel, calls: Sequence[ChatCall]) -> dict[str, float]:
-    """All that a client can find out by asking; see Found."""
+async def measure(chat: ChatModel, calls: Sequence[ChatCall], cpu_s: Callable[[], float]) -> dict[str, Any]:
+    """All that a client can find out by asking, and what `cpu_s` says of the server meanwhile; see Found."""
 
     async def ask(asked: Sequence[ChatCall]) -> tuple[list[str], float]:
         began = time.perf_counter()
@@ -109,7 +112,9 @@ async def measure(chat: ChatModel, calls: Sequence[ChatCall]) -> dict[str, float
         return texts, time.perf_counter() - began
 
     await ask([calls[0].model_copy(update={"max_tokens": 1})])
+    cpu_before_s = cpu_s()
     first, alone_s = await ask(calls)
+    cpu_alone_s = cpu_s() - cpu_before_s
     short = [await chat.chat(call.model_copy(update={"max_tokens": 1})) for call in calls]
     again, _ = await ask(calls[::-1])
     began = time.perf_counter()
@@ -119,6 +124,7 @@ async def measure(chat: ChatModel, calls: Sequence[ChatCall]) -> dict[str, float
     return {
         "read_tokens_per_s": mean((reply.prompt_tokens or 0) / reply.seconds for reply in short),
         "call_s": alone_s / len(calls),
+        "call_cpu_s": cpu_alone_s / len(calls),
         "two_at_once_s": two_s / len(calls),
         "changed_after_others": sum(before != after for before, after in zip(first, again[::-1], strict=True)),
         "changed_beside_others": sum(first[place] != text for place, text in beside.items()),
@@ -129,7 +135,7 @@ async def _measure(name: str, url: str, calls: Sequence[ChatCall], process: psut
     chat = OllamaChat(url) if name == "ragq" else OpenAIChat(f"{url}/v1")
     idle_mb = process.memory_info().rss / 1e6
     try:
-        measured = await measure(chat, calls)
+        measured = await measure(chat, calls, lambda: cpu.seconds(process.pid))
     finally:
         await chat.close()
     return Found(start_s=start_s, idle_mb=idle_mb, end_mb=process.memory_info().rss / 1e6, **measured)
@@ -154,8 +160,18 @@ def _started(*arguments: str) -> Iterator[tuple[psutil.Process, str, float]]:
 
 def _table(found: dict[str, Found], calls: int) -> Table:
     table = Table(title=f"{calls} calls of {REPLY_TOKENS} tokens at most", title_justify="left")
-    for heading in ("server", "start", "idle", "at the end", "reads", "a call", "two at once", "changed after, beside"):
-        table.add_column(heading, justify="left" if heading == "server" else "right")
+    for heading in (
+        "server",
+        "start",
+        "idle",
+        "at the end",
+        "reads",
+        "a call",
+        "processor",
+        "two at once",
+        "changed after, beside",
+    ):
+        table.add_column(heading, justify="left" if heading == "server" else "right", no_wrap=heading == "server")
     for name, one in found.items():
         table.add_row(
             name,
@@ -164,6 +180,7 @@ def _table(found: dict[str, Found], calls: int) -> Table:
             f"{one.end_mb:.0f} MB",
             f"{one.read_tokens_per_s:.0f} tokens/s",
             f"{one.call_s:.2f} s",
+            f"{one.call_cpu_s:.2f} s",
             f"{one.two_at_once_s:.2f} s",
             f"{one.changed_after_others}, {one.changed_beside_others}",
         )

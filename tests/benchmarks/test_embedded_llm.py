@@ -1,6 +1,7 @@
 """The comparison of servers: what is asked, and how replies that depend on others are counted."""
 
 import itertools
+import time
 
 from benchmarks.embedded_llm import INSTRUCTIONS, PASSAGE_CHARS, measure, passage_calls
 from tests.fakes.chat import ScriptedChat
@@ -15,13 +16,17 @@ def test_calls_begin_alike_and_go_on_with_a_passage_each() -> None:
 
 
 async def test_a_model_that_always_says_the_same_has_changed_nothing() -> None:
-    measured = await measure(ScriptedChat(lambda call: call.messages[1].content, delay_s=0.01), list(passage_calls(3)))
+    measured = await measure(
+        ScriptedChat(lambda call: call.messages[1].content, delay_s=0.01), list(passage_calls(3)), time.process_time
+    )
     assert (measured["changed_after_others"], measured["changed_beside_others"]) == (0, 0)
     assert 0 < measured["two_at_once_s"] < measured["call_s"]
 
 
 async def test_a_reply_that_depends_on_the_one_before_is_counted() -> None:
     numbers = itertools.count()
-    measured = await measure(ScriptedChat(lambda call: str(next(numbers)), delay_s=0.01), list(passage_calls(3)))
+    measured = await measure(
+        ScriptedChat(lambda call: str(next(numbers)), delay_s=0.01), list(passage_calls(3)), time.process_time
+    )
     assert measured["changed_after_others"] == 3
     assert measured["changed_beside_others"] == 3
