@@ -1,14 +1,15 @@
-"""`ragq retry`, `pause`, `resume` and `cancel`: what people decide about runs and jobs."""
+"""`ragq retry`, `pause`, `resume` and `cancel`: actions on runs and jobs."""
 
 import click
 
 from cli.ids import TARGET
+from cli.numbers_in_words import counted
 from cli.output import print_json
 from cli.session import with_servers
 from services.control import Action, control
 from store.runs.job_control import Target
 
-_NOTE = click.option("--note", help="Why, in your words; shown with the jobs.")
+_NOTE = click.option("--note", help="The reason; shown with the jobs.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
@@ -16,27 +17,27 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obj
 @click.argument("target", metavar="RUN|JOB", type=TARGET)
 @_JSON
 def retry(target: Target, as_json: bool) -> None:
-    """Let failed and poisoned jobs go on at the stage that failed; stored outputs and paid calls are not repeated.
+    """Continue failed and poisoned jobs with the stage that failed; stored outputs and paid calls are not repeated.
 
     \b
     Example:
         ragq retry r12
         ragq retry j345
     """
-    _decide(target, Action.RETRY, None, as_json)
+    _control(target, Action.RETRY, None, as_json)
 
 
 @click.command()
 @click.argument("target", metavar="RUN|JOB", type=TARGET)
 @_JSON
 def resume(target: Target, as_json: bool) -> None:
-    """Let paused jobs go on.
+    """Continue paused jobs.
 
     \b
     Example:
         ragq resume r12
     """
-    _decide(target, Action.RESUME, None, as_json)
+    _control(target, Action.RESUME, None, as_json)
 
 
 @click.command()
@@ -44,13 +45,13 @@ def resume(target: Target, as_json: bool) -> None:
 @_NOTE
 @_JSON
 def pause(target: Target, note: str | None, as_json: bool) -> None:
-    """Hold open jobs back; what a worker computes at the moment is still stored.
+    """Pause unfinished jobs; what a worker computes at the moment is still stored.
 
     \b
     Example:
         ragq pause r12 --note "the GPU is needed elsewhere"
     """
-    _decide(target, Action.PAUSE, note, as_json)
+    _control(target, Action.PAUSE, note, as_json)
 
 
 @click.command()
@@ -58,21 +59,21 @@ def pause(target: Target, note: str | None, as_json: bool) -> None:
 @_NOTE
 @_JSON
 def cancel(target: Target, note: str | None, as_json: bool) -> None:
-    """End open and paused jobs; what was stored stays readable.
+    """End unfinished and paused jobs; what was stored is kept.
 
     \b
     Example:
         ragq cancel r12 --note "wrong split"
     """
-    _decide(target, Action.CANCEL, note, as_json)
+    _control(target, Action.CANCEL, note, as_json)
 
 
-def _decide(target: Target, action: Action, note: str | None, as_json: bool) -> None:
-    decided = with_servers(lambda app, database: control(app, database, target, action, note=note))
+def _control(target: Target, action: Action, note: str | None, as_json: bool) -> None:
+    result = with_servers(lambda app, database: control(app, database, target, action, note=note))
     if as_json:
-        jobs = [f"j{job_id}" for job_id in decided.job_ids]
+        jobs = [f"j{job_id}" for job_id in result.job_ids]
         print_json({"target": str(target), "action": action.verb, "jobs": jobs})
     else:
-        click.echo(f"{len(decided.job_ids)} jobs of {target} {action.verb}.")
-    if not decided.is_sent:
-        click.echo("The broker cannot be reached; the jobs start by themselves when it is back.", err=True)
+        click.echo(f"{counted(len(result.job_ids), 'job')} of {target} {action.verb}.")
+    if not result.is_sent:
+        click.echo("The broker cannot be reached; the jobs start when it is available again.", err=True)

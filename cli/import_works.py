@@ -58,7 +58,7 @@ class Imported(NamedTuple):
 )
 @click.option("--no-embed", is_flag=True, help="Import only; the next import without this option embeds what waits.")
 @settings_options
-@click.option("--wait", is_flag=True, help="Follow the embedding until it comes to rest.")
+@click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def works_command(
     paths: tuple[Path, ...],
@@ -155,8 +155,8 @@ def _tell(imported: Imported, corpus: str) -> None:
         "replaced": imported.outcomes[ImportOutcome.REPLACED],
         "unchanged": imported.outcomes[ImportOutcome.UNCHANGED],
     }
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
-    click.echo(f"Works of corpus '{corpus}': {told}; {imported.waiting} chunks wait for their vectors.", err=True)
+    counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
+    click.echo(f"Works of corpus '{corpus}': {counted}; {imported.waiting} chunks wait for their vectors.", err=True)
     for refusal in imported.refused:
         click.echo(f"Refused: {refusal}.", err=True)
 

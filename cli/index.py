@@ -15,7 +15,7 @@ from stages.participants.splits import TRAINING_SPLITS
 from store.references import index_runs, references
 from store.references.references import StoredIndex
 
-#: The exit codes of the generators that few-shot studies used, so that scripts around them can stay.
+#: The exit codes of the generators that few-shot studies used, so that scripts around them keep working.
 NOT_PUBLISHED = 1
 PUBLISHED_IN_PART = 2
 
@@ -42,7 +42,7 @@ index.add_command(tags_command)
 @click.option(
     "--allow-partial",
     is_flag=True,
-    help="Publish without the participants whose jobs fail, and say so in the index; exit code 2 then.",
+    help="Publish without the participants whose jobs fail, and record it in the index; exit code 2 then.",
 )
 @click.option(
     "--write-item-tags/--no-write-item-tags",
@@ -96,7 +96,7 @@ def references_command(
     report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
     if not no_wait:
         follow_to_rest(submitted.run_id, as_json=as_json)
-        _leave_with_what_was_published(submitted.run_id)
+        _exit_by_what_was_published(submitted.run_id)
     elif as_json:
         print_json({"run": f"r{submitted.run_id}", "jobs": submitted.jobs})
     else:
@@ -109,14 +109,14 @@ def references_command(
 @click.option(
     "--allow-same-model",
     is_flag=True,
-    help="Let MODEL_QUANTITATIVE_MODEL score: it is shown its own labels as examples then, and every run says so.",
+    help="Let MODEL_QUANTITATIVE_MODEL score: it is shown its own labels as examples then, and every run records it.",
 )
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Only the first N chunks, as a trial: their scores stay invisible."
 )
 @settings_options
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same chunks were scored before.")
-@click.option("--wait", is_flag=True, help="Follow the run until it comes to rest.")
+@click.option("--wait", is_flag=True, help="Follow the run until it finishes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def chunk_scores_command(
     name: str | None,
@@ -129,11 +129,11 @@ def chunk_scores_command(
     wait: bool,
     as_json: bool,
 ) -> None:
-    """Let a language model score every chunk of an index by itself, as a run of one job per chunk.
+    """Score every chunk of an index by itself with a language model, as a run of one job per chunk.
 
     NAME is EMBEDDING_EMBEDDINGS_FILE unless it is given. EMBEDDING_REFERENCE_SCORE_SOURCE=chunk shows these scores with
     the references. They become visible in one step when every chunk has been scored; a reply that cannot be used
-    fails the job of its chunk. The same command again, or `ragq retry`, goes on with the chunks that are missing, and
+    fails the job of its chunk. The same command again, or `ragq retry`, continues with the missing chunks, and
     no answer is paid for twice.
 
     \b
@@ -142,7 +142,7 @@ def chunk_scores_command(
         ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --limit 20 --wait
     """
     settings = effective_settings(profile, assignments)
-    submitted, planned = with_servers(
+    scoring = with_servers(
         lambda app, database: score_chunks(
             app,
             database,
@@ -154,9 +154,10 @@ def chunk_scores_command(
             always_new=always_new,
         )
     )
+    submitted = scoring.submitted
     report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
-    if planned.is_trial:
-        click.echo(f"A trial of {submitted.jobs} of {planned.chunks} chunks: no run will see these scores.", err=True)
+    if scoring.is_trial:
+        click.echo(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
     if wait:
         follow(submitted.run_id, as_json=as_json)
     elif as_json:
@@ -177,11 +178,11 @@ def list_command(as_json: bool) -> None:
     _print(with_database(references.current), as_json)
 
 
-def _leave_with_what_was_published(run_id: int) -> None:
+def _exit_by_what_was_published(run_id: int) -> None:
     index = with_database(lambda connection: index_runs.by_run(connection, run_id))
     if index is None or index.published_at is None:
         click.echo(
-            f"Nothing was published: every participant has to get through. `ragq retry r{run_id}` goes on; "
+            f"Nothing was published: every participant has to succeed. `ragq retry r{run_id}` continues; "
             "--allow-partial publishes without those that fail.",
             err=True,
         )
@@ -189,7 +190,7 @@ def _leave_with_what_was_published(run_id: int) -> None:
     if index.partial is not None:
         left_out = ", ".join(map(str, index.partial["skipped_participants"]))
         click.echo(
-            f"Index '{index.name}' was published without participant {left_out}; `ragq retry r{run_id}` goes on with "
+            f"Index '{index.name}' was published without participant {left_out}; `ragq retry r{run_id}` continues "
             "what failed and publishes a fuller one.",
             err=True,
         )

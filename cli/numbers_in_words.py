@@ -21,6 +21,15 @@ def percent(value: float | None) -> str:
     return NOT_AVAILABLE if value is None else f"{100 * value:.1f}"
 
 
+def counted(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "job"), counted(2, "job")
+    ('1 job', '2 jobs')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def bounds(interval: Interval, digits: int = 3) -> str:
     """The ends of an interval; nothing where there is none."""
     if interval.low is None or interval.high is None:

@@ -212,7 +212,7 @@ def answer_command(query_id: int, file: Path) -> None:
 
 
 def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[bool]]) -> None:
-    """Change a query, send its job when stages are due, and print how the job stands."""
+    """Change a query, send its job when stages are due, and print the status of the job."""
 
     async def change_and_send(app: Celery, database: Database) -> QueryLine:
         async with database.connection() as connection:

@@ -61,7 +61,7 @@ def import_command(
 ) -> None:
     """Import a reference index from NAME.npz and the files beside it.
 
-    What the files say about how they were made has to be what the settings ask for; everything that differs is named,
+    The metadata in the files must match the settings; every difference is named,
     and nothing is imported then. The index becomes the current one of its name in one step.
 
     Without FILE it is DATA_EMBEDDINGS_PATH, or EMBEDDING_EMBEDDINGS_FILE in DATA_BASE_DIR/embeddings, and takes the

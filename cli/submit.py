@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from cli.numbers_in_words import counted
 from cli.output import print_json
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
@@ -27,7 +28,7 @@ class Kind(NamedTuple):
     options: tuple[str, ...]
     request: Callable[..., Request]
     follow: Callable[..., None] = follow
-    """Waits for the run, prints what it came to, and leaves with its exit code."""
+    """Waits for the run, prints its results, and exits with its code."""
     shown: tuple[str, ...] = ()
     """Options of what is printed then."""
 
@@ -83,8 +84,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--preset", help="Queries: how to search, rank and answer; the default preset unless named.")
 @click.option("--no-expand", is_flag=True, help="Queries: search for the questions as they are asked.")
-@click.option("--expansion", type=_FILE, help="Queries: an expansion reply of a model of your own, for --query.")
-@click.option("--response", type=_FILE, help="Queries: an answer of a model of your own, for --query.")
+@click.option("--expansion", type=_FILE, help="Queries: an expansion reply of an external model, for --query.")
+@click.option("--response", type=_FILE, help="Queries: an answer of an external model, for --query.")
 @click.option(
     "--phrases",
     type=click.File("rb"),
@@ -95,11 +96,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--allow-nsfw", is_flag=True, help="Tags: permit those that are not safe for work.")
 @click.option("--context-tags", metavar="TAG,TAG...", help="Tags: those that are chosen already, as context of all.")
 @shape_options
-@click.option("--until", metavar="STAGE", help="Stop after this stage, `assemble` say; the rest is never run.")
+@click.option("--until", metavar="STAGE", help="End the chain with this stage, e.g. `assemble`.")
 @settings_options
-@click.option("--retries", type=click.IntRange(0, 10), help="Times a transport error is tried again by itself.")
+@click.option("--retries", type=click.IntRange(0, 10), help="How often a transport error is retried automatically.")
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
-@click.option("--wait", is_flag=True, help="Follow the run until it comes to rest.")
+@click.option("--wait", is_flag=True, help="Follow the run until it finishes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def submit(
     profile: str | None,
@@ -114,8 +115,8 @@ def submit(
 
     Participants are scored in both modes unless one is chosen. Questions are expanded, searched for, and answered with
     sources; --set takes values of the preset too. Phrases get candidate tags, which --wait prints. The same
-    submission again finds its run: failed jobs of it go on, and nothing that is stored is computed twice; --new forces
-    another run.
+    submission again finds its run: its failed jobs continue, and nothing that is stored is computed twice; --new
+    forces another run.
 
     Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed (with --wait).
 
@@ -154,15 +155,16 @@ def report_submitted(submitted: Submitted, *, profile: str, why: str) -> None:
     """Print on stderr what a submission led to."""
     run = f"r{submitted.run_id}"
     if submitted.is_new:
-        click.echo(f"{run}: {submitted.jobs} jobs stored, profile {profile} ({why}).", err=True)
+        click.echo(f"{run}: {counted(submitted.jobs, 'job')} submitted, profile {profile} ({why}).", err=True)
     elif submitted.resumed:
-        click.echo(f"{run} did this work before; {submitted.resumed} of its {submitted.jobs} jobs go on.", err=True)
+        continued = f"{submitted.resumed} of {counted(submitted.jobs, 'job')} continue"
+        click.echo(f"Already submitted as {run}; {continued}.", err=True)
     else:
-        click.echo(f"{run} does or did this work already; nothing new was stored. --new forces another run.", err=True)
+        click.echo(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
     if submitted.sent < submitted.due:
         click.echo(
-            f"The broker cannot be reached: {submitted.due - submitted.sent} jobs are stored and start by themselves "
-            "when it is back.",
+            f"The broker cannot be reached: {counted(submitted.due - submitted.sent, 'job')} stored, to be sent when "
+            "it is available again.",
             err=True,
         )
 

@@ -68,7 +68,7 @@ def _asked(query: str | None, queries: Path | None, qrels: Path | None) -> Query
         qrels_file=str(qrels),
     )
     if found.left_out_keys:
-        click.echo(f"Keys of {queries} that nothing is done with: {', '.join(found.left_out_keys)}.", err=True)
+        click.echo(f"Ignored keys of {queries}: {', '.join(found.left_out_keys)}.", err=True)
     if found.left_out_judgements:
         click.echo(f"{found.left_out_judgements} judgements of {qrels} are of other queries.", err=True)
     return found

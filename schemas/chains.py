@@ -38,7 +38,7 @@ _FEW_SHOT: Final = (
 
 CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
     ("participant", "few_shot"): _FEW_SHOT,
-    ("participant", "zero_shot"): tuple(one for one in _FEW_SHOT if one.name in ("extract", "assemble", "score")),
+    ("participant", "zero_shot"): tuple(stage for stage in _FEW_SHOT if stage.name in ("extract", "assemble", "score")),
     ("query", "answer"): (
         Stage("expand", "llm", queries.Expansion, asks_llm=True),
         Stage("embed", "model", queries.EmbeddedQuery),
@@ -89,17 +89,18 @@ def stages_of(kind: str, mode: str, *, until: str | None = None) -> tuple[str, .
 
 def stages_of_group(group: Group) -> tuple[str, ...]:
     """The stages that a group of workers takes."""
-    return tuple(stage for stage, its in _GROUP_OF.items() if its == group)
+    return tuple(stage for stage in STAGES if _GROUP_OF[stage] == group)
 
 
 def stage_that_stores(kind: str, mode: str, output: type[Value]) -> str:
     """The stage of a chain that stores this type of output."""
-    return next(stage.name for stage in CHAINS[kind, mode] if stage.output is output)
+    return {stage.output: stage.name for stage in CHAINS[kind, mode]}[output]
 
 
 def output_of(kind: str, mode: str, stage: str) -> type[Value] | None:
     """What a stage of a chain stores; None for a chain or a stage that is not listed here, or no longer."""
-    return next((one.output for one in CHAINS.get((kind, mode), ()) if one.name == stage), None)
+    chain = CHAINS.get((kind, mode), ())
+    return next((listed.output for listed in chain if listed.name == stage), None)
 
 
 def in_order(kind: str, stages: Collection[str]) -> list[str]:

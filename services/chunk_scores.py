@@ -13,33 +13,24 @@ from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.participants.artifacts.names import index_name
 from stages.participants.chunk_scores import is_circular, refuse_circular_scoring
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
-from store.database import Connection, Database
+from store.database import Database
 from store.references import chunk_scores
 from store.runs import overviews
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
 
-class PlannedScores(NamedTuple):
-    """A run that scores chunks, and what it is to be compared with."""
+class Scoring(NamedTuple):
+    """A run that scores chunks."""
 
-    run: NewRun
+    submitted: Submitted
     chunks: int
     """Chunks of the index."""
-    is_shown: bool
-    """The index shows scores by this scorer and prompt already."""
 
     @property
     def is_trial(self) -> bool:
         """Not every chunk is scored, so that nothing is visible afterwards."""
-        return len(self.run.jobs) < self.chunks
-
-
-class Scoring(NamedTuple):
-    """A run that scores chunks, submitted."""
-
-    submitted: Submitted
-    planned: PlannedScores
+        return self.submitted.jobs < self.chunks
 
 
 async def score_chunks(
@@ -53,37 +44,16 @@ async def score_chunks(
     limit: int | None = None,
     always_new: bool = False,
 ) -> Scoring:
-    """Submit the run that scores the chunks of an index. Arguments and errors as for `plan_chunk_scores`."""
-    async with database.connection() as connection:
-        planned = await plan_chunk_scores(
-            connection, name, settings, scorer_model=scorer_model, allow_same_model=allow_same_model, limit=limit
-        )
-    run = PlannedRun(planned.run)
-    submitted = await submit_run(app, database, run, always_new=always_new)
-    if not (planned.is_trial or planned.is_shown) and await _has_succeeded(database, submitted.run_id):
-        # Other scores replaced these: a new run publishes them again, from the ledger.
-        submitted = await submit_run(app, database, run, always_new=True)
-    return Scoring(submitted, planned)
-
-
-async def plan_chunk_scores(
-    connection: Connection,
-    name: str | None,
-    settings: EffectiveSettings,
-    *,
-    scorer_model: str,
-    allow_same_model: bool = False,
-    limit: int | None = None,
-) -> PlannedScores:
-    """The run that scores the chunks of the current index of a name; without one it is EMBEDDING_EMBEDDINGS_FILE.
+    """Submit the run that scores the chunks of the current index of a name; None is EMBEDDING_EMBEDDINGS_FILE.
 
     With `limit` only the first so many chunks are scored, and never published. Raises Refused for an unknown index,
     and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is allowed.
     """
     quantitative_model = settings.run.model.quantitative_model
     refuse_circular_scoring(scorer_model, quantitative_model=quantitative_model, allow_same_model=allow_same_model)
-    index = await current_index(connection, index_name(name or settings.run.embedding.embeddings_file))
-    chunks = await chunk_scores.chunks(connection, index.id)
+    async with database.connection() as connection:
+        index = await current_index(connection, index_name(name or settings.run.embedding.embeddings_file))
+        chunks = await chunk_scores.chunks(connection, index.id)
     chosen = chunks[:limit]
     inputs = {
         "index_id": index.id,
@@ -116,9 +86,14 @@ async def plan_chunk_scores(
             for chunk in chosen
         ],
     )
+    submitted = await submit_run(app, database, PlannedRun(run), always_new=always_new)
+    scoring = Scoring(submitted, len(chunks))
     shown = index.chunk_scores_meta or {}
     is_shown = (shown.get("scorer_model"), shown.get("prompt_hash")) == (scorer_model, PROMPT_HASH)
-    return PlannedScores(run, len(chunks), is_shown)
+    if scoring.is_trial or is_shown or not await _has_succeeded(database, submitted.run_id):
+        return scoring
+    # Other scores replaced these: a new run publishes them again, from the ledger.
+    return scoring._replace(submitted=await submit_run(app, database, PlannedRun(run), always_new=True))
 
 
 async def _has_succeeded(database: Database, run_id: int) -> bool:

@@ -1,4 +1,4 @@
-"""What people decide about runs and jobs: that they go on, wait or end. Commands, REST and pages decide alike."""
+"""Runs and jobs retried, paused, resumed and cancelled, alike by commands, REST and pages."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -14,15 +14,15 @@ from store.runs.job_control import Target
 
 
 class Action(StrEnum):
-    """What can be decided."""
+    """What can be done with unfinished jobs."""
 
-    #: Failed and poisoned jobs go on at the stage that failed; what is stored stays.
+    #: Failed and poisoned jobs continue with the stage that failed; what is stored is kept.
     RETRY = "retry"
-    #: Open jobs are held back; what a worker computes at the moment is still stored.
+    #: Unfinished jobs wait until they are resumed; what a worker computes at the moment is still stored.
     PAUSE = "pause"
-    #: Paused jobs go on.
+    #: Paused jobs continue.
     RESUME = "resume"
-    #: Open and paused jobs end; what is stored stays readable.
+    #: Unfinished and paused jobs end; what is stored is kept.
     CANCEL = "cancel"
 
     @property
@@ -40,18 +40,18 @@ _VERBS: Final = {
 
 
 class ControlResult(NamedTuple):
-    """What a decision led to."""
+    """What an action changed."""
 
     job_ids: list[int]
     """The jobs it changed."""
     is_sent: bool
-    """Every job that goes on has its message; otherwise the broker is away, and the jobs start when it is back."""
+    """Every job that continues has its message; otherwise the broker is unavailable, and the jobs start later."""
 
 
 async def control(
     app: Celery, database: Database, target: Target, action: Action, *, note: str | None = None
 ) -> ControlResult:
-    """Carry out a decision about a run or a job, and send what goes on. The note is kept by pause and cancel.
+    """Retry, pause, resume or cancel a run or a job, and send what continues. Pause and cancel store the note.
 
     Raises RunMissingError or JobMissingError, and NoJobInStateError when it would change nothing.
     """

@@ -20,9 +20,9 @@ async def corpus_for_import(
     embeds_headings: bool | None,
     keeps_token_vectors: bool | None = None,
 ) -> StoredCorpus:
-    """The corpus of a name, made by these settings if there is none. An option that is None takes what it has.
+    """The corpus of a name, made with these settings if it does not exist. An option that is None takes what it has.
 
-    Raises Refused when the corpus is there and embeds otherwise than these settings say, and when vectors of tokens
+    Raises Refused when the corpus exists and embeds by other settings than these, and when vectors of tokens
     are to be kept that a server cannot give.
     """
     run = settings.run
@@ -53,7 +53,7 @@ async def corpus_for_import(
 
 
 async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:
-    """The corpus of a name. Raises CorpusUnknownError, naming those there are, when there is none."""
+    """The corpus of a name. Raises CorpusUnknownError, naming those that exist, when it does not exist."""
     found = await corpora.find(connection, name)
     if found is None:
         raise CorpusUnknownError(name, [corpus.name for corpus in await corpora.all_corpora(connection)])
@@ -70,7 +70,7 @@ def embedder_settings(corpus: StoredCorpus) -> dict[str, str | int]:
 
 
 def refuse_other_embedder(corpus: StoredCorpus, settings: EffectiveSettings) -> None:
-    """Raise Refused, naming every difference, when a corpus was embedded otherwise than these settings say."""
+    """Raise Refused, naming every difference, when a corpus was embedded by other settings than these."""
     now = settings.run.values()
     differences = [
         f"  {name}: made with {made}, now {now[name]}"

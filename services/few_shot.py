@@ -1,4 +1,4 @@
-"""What few-shot jobs take from a reference index: which one, and what the run has to say about it."""
+"""The reference index that few-shot jobs use, and what the run records about it."""
 
 from typing import Any, NamedTuple
 
@@ -81,13 +81,13 @@ async def _unfit_sidecars(connection: Connection, index: StoredIndex, settings: 
         unfit.append("EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags; `ragq index references` writes them")
     if needs_scores and not found.has_scores:
         unfit.append(
-            "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has scores of its own; "
+            "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores; "
             f"`ragq index chunk-scores {index.name} --scorer-model MODEL` makes them, "
             "`ragq references import NAME.npz --chunk-scores` brings them"
         )
     elif needs_scores and not settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
         meta = _chunk_scores_meta(index)
-        unknown = "prompt_hash: nothing tells by which prompt the chunks were scored"
+        unknown = "prompt_hash: nothing records by which prompt the chunks were scored"
         other = unknown if meta is None else other_prompt(meta)
         unfit += [f"{other}; {PROMPT_REMEDY}"] if other else []
     return unfit

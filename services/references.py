@@ -36,14 +36,16 @@ async def build_references(
     write_item_tags: bool = True,
     always_new: bool = False,
 ) -> ReferencesBuild:
-    """Submit the run that builds the reference index of a training split; another one when its index was replaced.
+    """Submit the run that builds the reference index of a training split, named by EMBEDDING_EMBEDDINGS_FILE.
 
-    `allow_partial` holds for a run that is found, too. Raises as `plan_references`.
+    A run whose index was replaced is not continued: another one is stored. With `allow_partial`, also for a run that
+    exists, participants whose jobs fail are left out of the index. Without `write_item_tags` its chunks have no tags,
+    and runs that filter by them are refused.
+
+    Raises Refused for a split that is not a training split or not stored, and for participants without transcript.
     """
     async with database.connection() as connection:
-        planned = await plan_references(
-            connection, split, settings, allow_partial=allow_partial, write_item_tags=write_item_tags
-        )
+        planned = await _planned(connection, split, settings, allow_partial, write_item_tags)
     submitted = await submit_run(app, database, planned, always_new=always_new)
     async with database.connection() as connection:
         index = await index_runs.by_run(connection, submitted.run_id)
@@ -57,21 +59,9 @@ async def build_references(
     return ReferencesBuild(submitted, index if is_whole else None)
 
 
-async def plan_references(
-    connection: Connection,
-    split: str,
-    settings: EffectiveSettings,
-    *,
-    allow_partial: bool = False,
-    write_item_tags: bool = True,
+async def _planned(
+    connection: Connection, split: str, settings: EffectiveSettings, allow_partial: bool, write_item_tags: bool
 ) -> PlannedRun:
-    """The run that builds the reference index of a training split, named by EMBEDDING_EMBEDDINGS_FILE.
-
-    With `allow_partial` participants whose jobs fail are left out of it; without `write_item_tags` its chunks have no
-    tags, and runs that filter by them are refused.
-
-    Raises Refused for a split that is not a training split or not stored, and for participants without transcript.
-    """
     if split not in TRAINING_SPLITS:
         raise Refused(
             f"References come from a training split, so that nobody is tested on themselves: "

@@ -50,7 +50,7 @@ async def build_vocabulary(
     """
     async with database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
-        run = plan_vocabulary(vocabulary, settings, seed=seed, vectors=vectors)
+        run = _planned(vocabulary, settings, seed, vectors)
         built_by = None if vocabulary.model is None else await runs.find(connection, run)
     if built_by is not None:
         return VocabularyBuild(built_by, None)
@@ -60,10 +60,9 @@ async def build_vocabulary(
     return VocabularyBuild(submitted.run_id, submitted)
 
 
-def plan_vocabulary(
-    vocabulary: StoredVocabulary, settings: EffectiveSettings, *, seed: int, vectors: GivenVectors | None = None
+def _planned(
+    vocabulary: StoredVocabulary, settings: EffectiveSettings, seed: int, vectors: GivenVectors | None
 ) -> NewRun:
-    """The run that builds the models of a vocabulary."""
     given = None
     if vectors is not None:
         given = {"path": str(vectors.path), "layout": vectors.layout.value, "sha256": vectors.sha256}
@@ -71,7 +70,7 @@ def plan_vocabulary(
         kind="index",
         profile=settings.profile,
         settings=settings.snapshot(),
-        # No setting has a say in the models.
+        # The models depend on no setting.
         settings_hash=content_hash([]),
         request={
             "vocabulary": vocabulary.name,

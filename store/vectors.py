@@ -1,4 +1,4 @@
-"""Vectors on their way into Postgres and out of it: the one place that converts between numpy and pgvector."""
+"""Conversion between numpy and pgvector; no other module converts."""
 
 from collections.abc import Iterable
 

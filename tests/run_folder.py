@@ -32,6 +32,13 @@ def path() -> Path:
     return Path(os.environ[VARIABLE])
 
 
+def new_folder() -> Path:
+    """An empty folder in it, which everybody may enter too."""
+    made = Path(tempfile.mkdtemp(dir=path()))
+    made.chmod(0o755)
+    return made
+
+
 def worker() -> str:
     """The name of this process among those that share the tests; `main` when it does them alone."""
     return os.environ.get("PYTEST_XDIST_WORKER", "main")
@@ -55,7 +62,7 @@ def end_all() -> None:
                 end(process.pid, signal.SIGINT)
             else:
                 kill_tree(process.pid)
-    shutil.rmtree(path())
+    shutil.rmtree(path(), ignore_errors=True)
 
 
 def _started_by_tests() -> Iterator[psutil.Process]:

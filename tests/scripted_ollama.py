@@ -64,9 +64,9 @@ class ScriptedOllama:
         """Where it listens."""
         return self._server.server_port
 
-    def model(self, answer: Callable[[str], Say] = lambda prompt: Say()) -> ScriptedModel:
-        """A new model. Its name is its own, so that no call of it is in any ledger yet."""
-        model = ScriptedModel(f"judge_{run_folder.worker()}:{next(self._numbers)}", answer)
+    def model(self, answer: Callable[[str], Say] = lambda prompt: Say(), name: str | None = None) -> ScriptedModel:
+        """A new model. Without `name` it gets one of its own, so that no call of it is in any ledger yet."""
+        model = ScriptedModel(name or f"judge_{run_folder.worker()}:{next(self._numbers)}", answer)
         self.models[model.name] = model
         return model
 

@@ -35,7 +35,7 @@ def make_worker_app(broker_url: str) -> Celery:
 
 def _settings(broker_url: str) -> dict[str, Any]:
     settings: dict[str, Any] = {
-        # A queue without a binding of its own would share one with all others and get every message.
+        # A queue without its own binding would share one with all others and get every message.
         "task_queues": [Queue(stage, _EXCHANGE, routing_key=stage) for stage in STAGES],
         "task_routes": {f"ragq.{stage}": {"queue": stage, "routing_key": stage} for stage in STAGES},
         "task_create_missing_queues": True,

@@ -53,7 +53,7 @@ class _Text:
 
 
 class Batcher:
-    """An encoder behind a queue, on one thread of its own. Made and used on one event loop."""
+    """An encoder behind a queue, on its own thread. Created and used on one event loop."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Batcher:
     ) -> None:
         """`token_budget` bounds one pass: texts times the length of the longest. A single longer text goes alone.
 
-        `is_crowded` says whether other tasks are under way whose texts are worth `window_s` seconds of waiting.
+        `is_crowded` returns whether other tasks are in flight, whose texts are worth `window_s` seconds of waiting.
         At most `max_waiting` requests wait; further callers wait for a place first.
         """
         self.encoder = encoder

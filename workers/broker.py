@@ -27,7 +27,7 @@ class QoS(kombu_redis.QoS):
             log.warning("messages_left_to_the_reaper", error_type=type(error).__name__)
 
     def ack(self, delivery_tag: str) -> None:
-        """Acknowledge, unless the channel was closed under us; the message then comes again and dies at its claim."""
+        """Acknowledge, unless the channel is closed; the message then comes again and its claim finds nothing."""
         try:
             super().ack(delivery_tag)
         except AttributeError:

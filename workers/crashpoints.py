@@ -1,4 +1,4 @@
-"""Places where a worker can be told to die, so that tests of survival need no luck.
+"""Places where a worker can be made to die, so that tests of fault tolerance do not depend on timing.
 
 `RAGQ_CRASH_AT=after_compute@validate#1` ends the process with SIGKILL when the first attempt of a `validate` stage
 reaches that point. Stage and attempt may be left out: `after_claim` strikes everywhere, again and again.
@@ -12,7 +12,7 @@ Point = Literal["after_claim", "after_compute", "before_commit", "after_commit",
 
 
 def crash_point(point: Point, stage: str, attempt: int) -> None:
-    """End this process if the environment says so; usually do nothing."""
+    """End this process if RAGQ_CRASH_AT names this point; usually do nothing."""
     wanted = os.environ.get("RAGQ_CRASH_AT")
     if not wanted:
         return

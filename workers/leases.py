@@ -1,6 +1,6 @@
 """The heartbeat: one statement a second renews every lease of this process.
 
-It has a thread, a loop and a connection of its own, so that neither model work nor a full pool can stall it.
+It has its own thread, loop and connection, so that neither model work nor a full pool can stall it.
 """
 
 import asyncio

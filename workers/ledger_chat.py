@@ -13,14 +13,14 @@ from store.runs import ledger
 class InFlightCalls:
     """The calls that tasks of this process wait for: of several equal ones the first is asked, and answers the others.
 
-    Both modes of a participant, say, extract the same evidence at the same time.
+    For example, both modes of a participant extract the same evidence at the same time.
     """
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def turn(self, key: str) -> asyncio.Lock:
-        """Held by whoever asks the call of this key."""
+        """The lock that the task holds which makes the call of this key."""
         return self._locks.setdefault(key, asyncio.Lock())
 
 

@@ -1,4 +1,4 @@
-"""One event loop per process, on a thread of its own, for the life of the process.
+"""One event loop per process, on its own thread, for the life of the process.
 
 Celery's tasks are plain functions; they hand a coroutine to this loop and wait. So connections, clients and the
 batcher live on between tasks, which a loop per task would not allow.

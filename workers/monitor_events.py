@@ -1,4 +1,4 @@
-"""What Flower and other monitors are told, in batches.
+"""Events for Flower and other monitors, in batches.
 
 Celery sends the events of a task one by one as soon as its loop turns, and each costs as much as a message of the
 chain. Kept for a moment, those of many tasks travel together.
@@ -29,7 +29,7 @@ class BatchedEvents(bootsteps.StartStopStep):
         self._flushing = consumer.timer.call_repeatedly(LONGEST_DELAY_SECONDS, dispatcher.flush)
 
     def stop(self, consumer: Any) -> None:
-        """Before the connection goes, and with it what a monitor was not told by then."""
+        """Flush before the connection closes, because unsent events would be lost with it."""
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None

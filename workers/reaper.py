@@ -24,7 +24,7 @@ from workers.messages import BROKER_ERRORS, send
 
 log = structlog.get_logger(__name__)
 
-#: What the database and the broker say when they cannot serve a sweep; the next one may fare better.
+#: The errors of an unavailable database or broker; the next sweep tries again.
 AWAY: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, *BROKER_ERRORS)
 
 

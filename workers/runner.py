@@ -1,6 +1,6 @@
 """The frame around every stage: claim, read and compute, commit; or store the error and end the chain.
 
-No transaction is open while a stage computes. Whatever happens to this process, the rows say what is true: a claim
+No transaction is open while a stage computes. Whatever happens to this process, the rows hold the truth: a claim
 without a commit runs out with its lease, a commit without its message is sent on by the reaper, and a message that
 comes twice finds nothing to claim.
 """
@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import Any
 
 import structlog
+from aiorwlock import RWLock
 
 from schemas.errors import (
     EvidenceGroundingError,
@@ -29,7 +30,6 @@ from store.runs import ledger, runs, stages
 from store.runs.stages import Claim, Committed
 from workers.crashpoints import crash_point
 from workers.leases import Leases
-from workers.process_lock import SharedExclusiveLock
 from workers.wiring import Wiring
 from workers.work import Result, StageFunctions, Work
 
@@ -42,16 +42,16 @@ LONGEST_RETRY_SECONDS = 60.0
 class Outcome(Enum):
     """How a message ended."""
 
-    #: The stage is stored; the chain goes on.
+    #: The stage is stored; the chain continues.
     STORED = auto()
-    #: The stage was stored before; the chain goes on because its next message may be missing.
+    #: The stage was stored before; the chain continues because its next message may be missing.
     FORWARDED = auto()
     #: Somebody else has it, or nothing is to be done: this copy of the message ends here.
     NOTHING_TO_DO = auto()
 
 
 class StageFailed(Exception):
-    """What Celery is told when a foreign exception ended a stage: its type, and never its words."""
+    """Raised to Celery in place of a foreign exception that ended a stage: with its type, without its message."""
 
 
 class StageRunner:
@@ -79,7 +79,9 @@ class StageRunner:
         self._max_interruptions = max_interruptions
         # Interruptions after which one more would poison the job.
         self._last_chance = max(max_interruptions - 1, 1)
-        self._lock = SharedExclusiveLock()
+        # A stage that kills its process interrupts the stages that run with it, and each of them counts that. So a
+        # stage that may not be interrupted once more runs alone: no neighbour of a poisonous job is poisoned with it.
+        self._lock = RWLock()
         self._settings: dict[int, FrozenSettings] = {}
 
     async def run(self, stage: str, job_id: int, *, is_redelivered: bool) -> Outcome:
@@ -91,17 +93,17 @@ class StageRunner:
         try:
             return await self._run(stage, job_id, is_redelivered)
         except DatabaseUnreachableError as error:
-            # Nothing is wrong with the stage: its lease runs out, and it comes again when the database is back.
+            # Nothing is wrong with the stage: its lease runs out, and it is run again when the database is back.
             log.warning("stage_left_to_its_lease", job_id=job_id, stage=stage, error=str(error))
             return Outcome.NOTHING_TO_DO
 
     async def _run(self, stage: str, job_id: int, is_redelivered: bool) -> Outcome:
-        async with self._lock.shared():
+        async with self._lock.reader:
             claim = await self._claim(stage, job_id, interrupted_below=self._last_chance)
             if claim is not None:
                 return await self._hold(claim)
         if await self._has_one_chance_left(stage, job_id):
-            async with self._lock.exclusive():
+            async with self._lock.writer:
                 claim = await self._claim(stage, job_id)
                 if claim is not None:
                     return await self._hold(claim)

@@ -98,7 +98,10 @@ class Work:
         return output.model_validate((await self._stored(output)).value)
 
     async def vectors(self, output: type[Value]) -> NDArray[np.float32]:
-        """The vectors that were stored with such an output, one row each in stored order. Raises as `output`."""
+        """The vectors that were stored with such an output, one row each in stored order. Raises as `output`.
+
+        For the ports of searches, which take arrays, so that they are tested and replaced without a database.
+        """
         attempt_id = await self.attempt_id(output)
         return await self.database.with_retry(lambda connection: attempts.vectors(connection, attempt_id))
 

@@ -24,15 +24,15 @@ class AnswerResult(NamedTuple):
 
     result_id: int
     is_new: bool
-    """False when the key stands for an answer that was given before."""
+    """False when the key belongs to an answer that was given before."""
 
 
 async def preview(
     connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
 ) -> AugmentedPrompt:
-    """The prompt that stage `augment` would make now: with `top_n` sources, or as many as the preset says.
+    """The prompt that stage `augment` would make now: with `top_n` sources, or as many as the preset has.
 
-    With `preset`, as it would be made once the question has moved there. Raises StepNotReadyError while no search is
+    With `preset`, as it would be made once the query has moved there. Raises StepNotReadyError while no search is
     stored, PresetMissingError, and TemplateMissingError.
     """
     expansion = await attempts.output(connection, query.job_id, "expand")

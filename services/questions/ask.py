@@ -1,4 +1,4 @@
-"""One query, asked: stored as a run of its own. The caller sends it, once that is committed."""
+"""Submits one query as its own run. The caller sends it, once that is committed."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -27,7 +27,7 @@ class AskResult(NamedTuple):
     job_id: int
     run_id: int
     is_new: bool
-    """False when the key stands for a query that was asked before."""
+    """False when the key belongs to a query that was asked before."""
 
 
 class ExpansionPreview(NamedTuple):
@@ -58,7 +58,7 @@ async def preview_expansion_prompt(
 async def ask(
     connection: Connection, request: QueryRequest, settings: EffectiveSettings, *, key: RequestKey | None
 ) -> AskResult:
-    """Store a request of one query as a new run, unless the key stands for one that was made before.
+    """Store a request of one query as a new run, unless the key belongs to one that was made before.
 
     A pasted expansion is stored at once, as a manual output, without a worker.
 

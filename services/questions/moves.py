@@ -1,7 +1,7 @@
-"""A question moves to another preset.
+"""A query moves to another preset.
 
-What a run was submitted with is frozen, so that every stored output can be explained. A question that is to go on with
-another preset gets a run of its own with it, and takes along what was stored before the first stage that runs again.
+What a run was submitted with is frozen, so that every stored output can be explained. A query that continues with
+another preset gets its own run with it; what was stored before the first stage that runs again is carried over.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ from store.runs.runs import NewJob, NewRun
 async def with_preset(
     connection: Connection, query: StoredQuery, name: str, *, chain: Sequence[str], first: str
 ) -> StoredQuery:
-    """The question with a job of that preset: its own, when its run was submitted with these very values.
+    """The query with a job of that preset: its own, when its run was submitted with these very values.
 
     Otherwise a new run is stored, with one job of these stages. Its settings are those of the old run but for the
     preset, its templates are those that are active now, and the stages before `first` are carried over, with where
-    they come from. Answers stay with the question; the old job is cancelled where it was still to go on.
+    they come from. Answers stay with the query; the old job is cancelled when it is unfinished.
 
-    Raises PresetMissingError, QuerySetPresetError for a question whose run has others, and Refused for a preset that
+    Raises PresetMissingError, QuerySetPresetError for a query whose run has others, and Refused for a preset that
     the corpus cannot serve.
     """
     stored = await presets.get(connection, name)
@@ -66,7 +66,7 @@ async def with_preset(
     await job_control.hold(
         connection,
         JobStatus.CANCELLED,
-        f"its question moved to preset {stored.name}, job j{job_id}",
+        f"its query moved to preset {stored.name}, job j{job_id}",
         job_id=query.job_id,
     )
     await query_jobs.move(connection, query.id, job_id)

@@ -36,7 +36,7 @@ END = "DELETE FROM api_session WHERE session_hash = $1"
 
 
 class Recognised(NamedTuple):
-    """What the doors have to know of a browser."""
+    """The session of a browser."""
 
     holder: Holder | None
     """None when it has no session, or one that has ended."""

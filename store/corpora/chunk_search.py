@@ -25,7 +25,7 @@ ORDER BY q.ordinal, n.distance, n.chunk_id
 """
 
 # The index holds half precision and knows no ties: twice as many candidates come out of it, and the vectors decide.
-# Its predicate and its expression have to stand in the statement as they stand in the index.
+# Its predicate and its expression have to be the same in the statement as in the index.
 APPROXIMATE = """
 SELECT q.ordinal - 1 AS list, n.chunk_id, 1 - n.distance AS score
 FROM unnest($1::vector[]) WITH ORDINALITY AS q (vector, ordinal)

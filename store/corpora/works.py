@@ -63,7 +63,7 @@ class NewWork:
 
     bibliography: Bibliography
     source_path: str | None
-    """Where it comes from; without one, title and authors tell whether it is there already."""
+    """The file it comes from; without one, a work is identified by title and authors."""
     markdown: str
     chunks: Sequence[CutChunk]
 

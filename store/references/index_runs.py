@@ -43,7 +43,7 @@ WHERE j.run_id = $1 AND j.status IN ('failed', 'poisoned')
 ORDER BY participant_id
 """
 
-# An index that others may be searching is never changed: what is published anew is a row of its own.
+# An index that others may be searching is never changed: each publication is a new row.
 PLAN_AGAIN = """
 INSERT INTO reference_index
     (name, run_id, split, split_csv_hash, split_ids_hash, backend, model, dimension, chunk_size, chunk_step,

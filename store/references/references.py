@@ -112,7 +112,7 @@ class IndexPlan:
     name: str
     split: str
     split_csv_hash: str | None
-    """None where the files of an imported index do not say."""
+    """None where the files of an imported index do not state it."""
     split_ids_hash: str
     backend: str
     model: str
@@ -244,7 +244,7 @@ async def content(connection: Connection, index_id: int) -> list[ParticipantChun
 
 
 async def sidecars(connection: Connection, index_id: int) -> Sidecars:
-    """Whether every chunk of an index carries tags, and scores of its own."""
+    """Whether every chunk of an index has tags, and chunk scores."""
     row = await connection.fetchrow(SIDECARS, index_id)
     return Sidecars(bool(row["tags"]), bool(row["scores"]))
 

@@ -62,8 +62,7 @@ WHERE job_id = $1 AND position >= $2
 
 CONTINUE = """
 UPDATE job
-SET status = CASE WHEN $2 THEN 'succeeded' WHEN $3 THEN 'paused' ELSE 'waiting' END, note = $4,
-    finished_at = CASE WHEN $2 THEN now() END
+SET status = CASE WHEN $2 THEN 'succeeded' ELSE 'waiting' END, note = NULL, finished_at = CASE WHEN $2 THEN now() END
 WHERE id = $1
 """
 
@@ -101,16 +100,14 @@ async def stage_states(connection: Connection, job_id: int) -> list[StageState]:
     return found
 
 
-async def set_output(
-    connection: Connection, job_id: int, stage: str, output: Mapping[str, Any], *, pause_note: str | None = None
-) -> None:
+async def set_output(connection: Connection, job_id: int, stage: str, output: Mapping[str, Any]) -> None:
     """Store an output for a stage, as an attempt of it, and make the stages after it run again.
 
-    With `pause_note` the job is then paused, with that note. Raises Refused when the job has no such stage
-    and when a stage before it is not done, StageRunningError while a stage runs.
+    Raises Refused when the job has no such stage and when a stage before it is not done, StageRunningError while a
+    stage runs.
     """
     async with connection.transaction():
-        await _put(connection, job_id, stage, {"by": MANUAL}, output, content_hash(output), pause_note)
+        await _put(connection, job_id, stage, {"by": MANUAL}, output, content_hash(output))
 
 
 async def carry_over(connection: Connection, attempt_id: int, job_id: int) -> None:
@@ -118,15 +115,15 @@ async def carry_over(connection: Connection, attempt_id: int, job_id: int) -> No
     async with connection.transaction():
         old = await connection.fetchrow(CARRIED, attempt_id)
         inputs = {"by": MANUAL, "from": {"job": old["job_id"], "attempt": old["number"]}}
-        copy = await _put(connection, job_id, old["stage"], inputs, old["output"], old["output_hash"], None)
+        copy = await _put(connection, job_id, old["stage"], inputs, old["output"], old["output_hash"])
         await connection.execute(SAME_VECTORS, attempt_id, copy)
 
 
-async def redo(connection: Connection, job_id: int, stage: str, *, pause_note: str | None = None) -> None:
+async def redo(connection: Connection, job_id: int, stage: str) -> None:
     """Make a stage and those after it run again. Raises as `set_output`."""
     async with connection.transaction():
         chain = await stage_states(connection, job_id)
-        await _continue_from(connection, job_id, chain, _reached(chain, job_id, stage).position, pause_note)
+        await _continue_from(connection, job_id, chain, _reached(chain, job_id, stage).position)
 
 
 async def append_stages(connection: Connection, job_id: int, stages: Sequence[str]) -> list[str]:
@@ -142,7 +139,7 @@ async def append_stages(connection: Connection, job_id: int, stages: Sequence[st
         if added:
             await connection.execute(LONGER, job_id, last, added)
             if _is_done(chain):
-                await _continue_from(connection, job_id, await stage_states(connection, job_id), last + 1, None)
+                await _continue_from(connection, job_id, await stage_states(connection, job_id), last + 1)
     return added
 
 
@@ -156,7 +153,7 @@ async def truncate_after(connection: Connection, job_id: int, stage: str) -> Non
         last = _of(chain, job_id, stage).position
         await connection.execute(SHORTER, job_id, last)
         if _is_done(chain[: last + 1]):
-            await connection.execute(CONTINUE, job_id, True, False, None)
+            await connection.execute(CONTINUE, job_id, True)
 
 
 async def _put(
@@ -166,7 +163,6 @@ async def _put(
     inputs: Mapping[str, Any],
     output: Mapping[str, Any],
     output_hash: str,
-    pause_note: str | None,
 ) -> int:
     chain = await stage_states(connection, job_id)
     job = await connection.fetchrow(JOB, job_id)
@@ -199,7 +195,7 @@ async def _put(
         link,
     )
     await connection.execute(DONE, job_id, stage, fence, number)
-    await _continue_from(connection, job_id, chain, of.position + 1, pause_note)
+    await _continue_from(connection, job_id, chain, of.position + 1)
     return attempt_id
 
 
@@ -222,9 +218,6 @@ def _is_done(chain: Sequence[StageState]) -> bool:
     return all(of.status == StageStatus.DONE for of in chain)
 
 
-async def _continue_from(
-    connection: Connection, job_id: int, chain: Sequence[StageState], position: int, pause_note: str | None
-) -> None:
+async def _continue_from(connection: Connection, job_id: int, chain: Sequence[StageState], position: int) -> None:
     await connection.execute(AGAIN_FROM, job_id, position)
-    is_over = position > chain[-1].position
-    await connection.execute(CONTINUE, job_id, is_over, pause_note is not None, pause_note)
+    await connection.execute(CONTINUE, job_id, position > chain[-1].position)

@@ -1,4 +1,4 @@
-"""The stages of jobs, as they stand."""
+"""The stages of jobs, with their present status."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -393,7 +393,7 @@ async def renew(connection: Connection, worker_id: str, held: Sequence[Claim], l
 async def expire(connection: Connection, *, max_interruptions: int, job_id: int | None = None) -> list[Expired]:
     """Take stages back whose lease has run out: ready again, or poisoned at the cap. Of one job, or of all.
 
-    Each is taken in a transaction of its own, so that nothing is locked for long, nor two jobs at a time.
+    Each is taken in its own transaction, so that nothing is locked for long, nor two jobs at a time.
     """
     found: list[Expired] = []
     while (expired := await _expire_one(connection, max_interruptions, job_id)) is not None:

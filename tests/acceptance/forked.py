@@ -4,6 +4,7 @@ What runs in them is what a shell would start: the entry of `ragq` or of `celery
 folder, session and output of its own. Only the seconds that importing takes are saved, once for every process.
 """
 
+import gc
 import multiprocessing
 import os
 import runpy
@@ -23,9 +24,14 @@ _FORKS.set_forkserver_preload(
         "flower.command",
         "adapters.ollama_chat",
         "sentence_transformers",
+        "transformers.models.bert.modeling_bert",
         "workers.functions",
+        "api.app",
+        __name__,
     ]
 )
+# A forked process that looks for garbage leaves alone what was there before it, and so does not copy it.
+os.register_at_fork(before=gc.freeze)
 
 
 class Output(NamedTuple):

@@ -127,7 +127,7 @@ def test_a_trial_of_some_chunks_shows_nothing_and_is_paid_for_once(fresh: Instal
     fresh.start_worker()
     trial = fresh.ragq("index", "chunk-scores", NAME, "--scorer-model", scorer.name, "--limit", "5", "--wait")
     assert (trial.exit_code, scorer.calls, fresh.value(SCORED)) == (0, 5, 0)
-    assert f"A trial of 5 of {CHUNKS} chunks: no run will see these scores." in trial.stderr
+    assert f"A trial of 5 of {CHUNKS} chunks: no run will use these scores." in trial.stderr
 
     run_id = score_chunks(fresh, scorer.name)
 

@@ -160,12 +160,12 @@ def test_an_edit_takes_effect_and_what_it_made_stale_is_done_again(asked: Instal
         "query", "edit", str(query["id"]), "--intent", "definition", "--mqe", "tannin in tea", "--no-run"
     )
 
-    assert edited.stdout.strip() == f"j{query['job_id']} paused"
+    assert edited.stdout.strip() == f"j{query['job_id']} succeeded"
     waiting = shown(asked, run_id)
     assert (waiting["status"], waiting["intent"]) == ("needs_embeddings", "DEFINITION")
     assert waiting["stages"]["expand"]["hyde_answer"] == EXPANSION["hyde_answer"]
     assert waiting["stages"]["consolidate"] is None
-    assert asked.ragq("resume", f"j{query['job_id']}").exit_code == 0
+    assert asked.ragq("query", "run", str(query["id"])).exit_code == 0
     assert asked.wait_for(run_id) == {"succeeded": 1}
     after = shown(asked, run_id)
     assert "DEFINITION" in after["stages"]["augment"]["prompt"]
@@ -186,7 +186,7 @@ def test_the_order_of_edited_passages_is_that_of_the_prompt(asked: Installation,
     sources = shown(asked, run_id)["stages"]["augment"]["sources"]
     assert [source["chunk_ids"] for source in sources] == [groups[2]["chunk_ids"], groups[0]["chunk_ids"]]
     wrong = asked.ragq("query", "edit", str(before["id"]), "--passages", "1,1")
-    assert (wrong.exit_code, "name each that is to stay once" in wrong.stderr) == (1, True)
+    assert (wrong.exit_code, "name each passage to keep once" in wrong.stderr) == (1, True)
 
 
 def test_rejected_chunks_stay_out_of_the_prompt(

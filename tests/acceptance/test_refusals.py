@@ -55,7 +55,7 @@ def test_an_index_of_other_settings_is_refused_with_every_difference(shared: Ins
 def test_a_run_by_chunk_scores_is_refused_on_an_index_without(shared: Installation) -> None:
     said = refused(shared.ragq(*FEW_SHOT, "--set", "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk"))
 
-    assert "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has scores of its own" in said
+    assert "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores" in said
 
 
 def test_evidence_of_a_wrong_shape_is_refused_with_every_problem(shared: Installation, tmp_path: Path) -> None:

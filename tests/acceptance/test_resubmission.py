@@ -26,7 +26,7 @@ def test_the_same_submission_finds_its_run_and_new_makes_another(
         "due": 0,
         "sent": 0,
     }
-    assert f"r{first} does or did this work already; nothing new was stored." in again.stderr
+    assert f"Already submitted as r{first}; nothing new was stored." in again.stderr
     assert another > first
     assert (
         shared.value(
@@ -52,7 +52,7 @@ def test_after_a_failure_the_same_submission_goes_on(
 
     again = shared.ragq("submit", *work, "--wait", "--json")
 
-    assert f"r{run_id} did this work before; 1 of its 2 jobs go on." in again.stderr
+    assert f"Already submitted as r{run_id}; 1 of 2 jobs continue." in again.stderr
     assert (again.exit_code, again.json["overview"]["id"], judge.calls) == (0, run_id, 3)
 
 
@@ -76,5 +76,5 @@ def test_a_submission_succeeds_without_a_broker_and_says_so(
     )
 
     assert (done.exit_code, done.json["due"], done.json["sent"]) == (0, 1, 0)
-    assert "The broker cannot be reached: 1 jobs are stored and start by themselves" in done.stderr
+    assert "The broker cannot be reached: 1 job stored, to be sent" in done.stderr
     assert time.monotonic() - began < 10

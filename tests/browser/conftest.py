@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from tests import run_folder
 from tests.acceptance.conftest import Install, install, ollama
 from tests.browser.chromium import EXECUTABLE, FLAGS, TIMEOUT_MS, visiting
-from tests.browser.furniture import ANSWER, EXPANSION, furnish
+from tests.browser.furniture import ANSWER, EXPANSION, furnish, supply
 from tests.browser.site import Office, Site, start_site
 from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
 
@@ -49,10 +49,11 @@ def furnished_template(
     install: Install, migrated_template: str, ollama: ScriptedOllama, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
     """A database with one of everything that the pages show, for others to copy."""
+    supply(ollama)
 
     def build() -> str:
         with install(migrated_template) as installation:
-            furnish(installation, ollama, tmp_path_factory.mktemp("furniture"))
+            furnish(installation, tmp_path_factory.mktemp("furniture"))
         return installation.database
 
     return run_folder.once("furnished_template", build)

@@ -37,12 +37,23 @@ Longer steeping draws more tannin [S2]. Nothing is said about milk [S9].
 """
 
 
-def furnish(installation: Installation, ollama: ScriptedOllama, folder: Path) -> None:
+WRITER, JUDGE, BABBLER, SCORER = (f"furniture:{name}" for name in ("writer", "judge", "babbler", "scorer"))
+
+
+def supply(ollama: ScriptedOllama) -> None:
+    """Give a server the models that the furniture is made with, and asks for again."""
+    ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)), WRITER)
+    ollama.model(lambda prompt: Say(ACCEPT if "leaf" in prompt or "tea" in prompt else REJECT), JUDGE)
+    ollama.model(lambda prompt: Say("I would rather talk about the weather."), BABBLER)
+    ollama.model(lambda prompt: Say(_scores(prompt) if "<transcript>" in prompt else ACCEPT), SCORER)
+
+
+def furnish(installation: Installation, folder: Path) -> None:
     """Fill an empty installation: works, participants, phrases, and runs of every kind in every state."""
     worker = installation.start_worker()
     _fill(installation, folder)
-    _ask(installation, ollama, folder)
-    _score(installation, ollama, folder)
+    _ask(installation, folder)
+    _score(installation, folder)
     _tag(installation, folder)
     worker.stop()
     _leave_work_undone(installation)
@@ -62,16 +73,13 @@ def _fill(installation: Installation, folder: Path) -> None:
         assert done.exit_code == 0, done.stderr
 
 
-def _ask(installation: Installation, ollama: ScriptedOllama, folder: Path) -> None:
+def _ask(installation: Installation, folder: Path) -> None:
     expansion, answer = folder / "expansion.json", folder / "answer.md"
     expansion.write_text(json.dumps(EXPANSION))
     answer.write_text(ANSWER)
-    writer = ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
-    judge = ollama.model(lambda prompt: Say(ACCEPT if "leaf" in prompt or "tea" in prompt else REJECT))
-    babbler = ollama.model(lambda prompt: Say("I would rather talk about the weather."))
-    lenient = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
-    unread = ("--set", "validation.enabled=true", "--set", f"validation.model={babbler.name}")
-    written = ("--set", f"RAGQ_QUERY_MODEL={writer.name}")
+    lenient = ("--set", "validation.enabled=true", "--set", f"validation.model={JUDGE}")
+    unread = ("--set", "validation.enabled=true", "--set", f"validation.model={BABBLER}")
+    written = ("--set", f"RAGQ_QUERY_MODEL={WRITER}")
     pasted = ("--expansion", str(expansion))
     arch = "What keeps the stones of an arch together?"
     for question, options in (
@@ -88,12 +96,11 @@ def _ask(installation: Installation, ollama: ScriptedOllama, folder: Path) -> No
     assert installation.ragq("query", "answer", str(asked["id"]), str(answer)).exit_code == 0
 
 
-def _score(installation: Installation, ollama: ScriptedOllama, folder: Path) -> None:
-    model = ollama.model(lambda prompt: Say(_scores(prompt) if "<transcript>" in prompt else ACCEPT))
+def _score(installation: Installation, folder: Path) -> None:
     evidence = folder / "evidence.json"
     evidence.write_text(json.dumps(evidence_of({316: 2, 319: 3, 330: 1})))
     names = ("MODEL_JUDGE_MODEL", "MODEL_QUANTITATIVE_MODEL")
-    models = [option for name in names for option in ("--set", f"{name}={model.name}")]
+    models = [option for name in names for option in ("--set", f"{name}={SCORER}")]
     run_id = installation.submit(
         *("--participants", "316,319,330", "--evidence", str(evidence), "--until", "score", *models)
     )

@@ -29,5 +29,5 @@ def test_a_broker_that_is_away_is_told_beside_the_result(ragq: Ragq, stored: Cal
 
     resumed = ragq("resume", f"r{run.run_id}")
 
-    assert (resumed.exit_code, resumed.stdout) == (0, f"1 jobs of r{run.run_id} resumed.\n")
+    assert (resumed.exit_code, resumed.stdout) == (0, f"1 job of r{run.run_id} resumed.\n")
     assert "The broker cannot be reached" in resumed.stderr

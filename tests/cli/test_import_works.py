@@ -149,7 +149,7 @@ def test_a_run_of_batches_is_stored_even_without_a_broker(ragq: Ragq, books: Pat
 
     run = json.loads(done.stdout)
     assert (run["jobs"], run["waiting"]) == (2, 2)
-    assert "The broker cannot be reached: 2 jobs are stored" in done.stderr
+    assert "The broker cannot be reached: 2 jobs stored" in done.stderr
     assert json.loads(again.stdout)["run"] is None
 
 

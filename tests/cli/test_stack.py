@@ -4,7 +4,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -190,8 +189,7 @@ class Installed:
 @pytest.fixture(scope="module")
 def running() -> Iterator[Installed]:
     """Everything that `ragq up` starts, for the tests below."""
-    folder = Path(tempfile.mkdtemp(dir=run_folder.path()))
-    folder.chmod(0o755)
+    folder = run_folder.new_folder()
     installed = Installed(folder / "home")
     up = installed.ragq("up", "--json")
     assert up.returncode == 0, up.stderr

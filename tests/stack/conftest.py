@@ -1,6 +1,5 @@
 import http.server
 import shutil
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +13,7 @@ from tests import run_folder
 
 @contextmanager
 def _folder_for_everybody() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(dir=run_folder.path()))
-    folder.chmod(0o755)
+    folder = run_folder.new_folder()
     yield folder
     shutil.rmtree(folder)
 

@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """A Postgres and a Valkey that tests may kill, if they start them again."""
     with (
-        PostgresServer(run_folder.path() / f"breakable_postgres_{run_folder.worker()}") as postgres,
+        PostgresServer(run_folder.new_folder()) as postgres,
         ValkeyServer(tmp_path_factory.mktemp("breakable_valkey"), durable=True) as valkey,
     ):
         yield Servers(postgres, valkey)

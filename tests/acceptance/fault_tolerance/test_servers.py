@@ -74,7 +74,7 @@ def test_a_run_that_is_submitted_while_the_broker_is_down_starts_when_it_is_back
         servers.valkey.start()
 
     assert (submitted.exit_code, submitted.json["due"], submitted.json["sent"]) == (0, 3, 0)
-    assert "The broker cannot be reached: 3 jobs are stored and start by themselves" in submitted.stderr
+    assert "The broker cannot be reached: 3 jobs stored, to be sent" in submitted.stderr
     breakable.assert_survived(submitted.json["run_id"], jobs=3)
 
 

@@ -199,7 +199,7 @@ async def test_the_rest_of_a_whole_chain_is_nothing(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
 
-        with pytest.raises(NothingToDoError, match="every stage"):
+        with pytest.raises(NothingToDoError, match="Every stage"):
             await run_stages(connection, query)
 
         assert await job_status(connection, query.job_id) == "succeeded"

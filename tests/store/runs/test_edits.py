@@ -55,16 +55,18 @@ async def test_a_given_output_takes_the_place_of_the_computed_one_and_later_stag
         assert (await attempts.audit(connection, stored.run_id)).flaws == []
 
 
-async def test_an_edit_with_a_note_pauses_the_job_until_it_is_resumed(database: Database, store_run: StoreRun) -> None:
+async def test_an_edit_continues_a_paused_job(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract", "embed"))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
-        await carry_out(connection, job_id, "extract", "embed")
+        await carry_out(connection, job_id, "extract")
+        await job_control.hold(connection, JobStatus.PAUSED, "not now", job_id=job_id)
 
-        await edits.set_output(connection, job_id, "extract", {"by": "me"}, pause_note="edited")
+        await edits.set_output(connection, job_id, "extract", {"by": "me"})
 
-        assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
-        assert await job_control.resume(connection, job_id=job_id) == [job_id]
+        job = await jobs.job(connection, job_id)
+        assert job is not None
+        assert (job.status, job.note) == (JobStatus.WAITING, None)
         await carry_out(connection, job_id, "embed")
 
 

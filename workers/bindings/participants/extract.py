@@ -13,7 +13,7 @@ log = structlog.get_logger("ragq.evidence")
 
 
 async def run(work: Work) -> Result[ExtractedEvidence]:
-    """By the submission, by a language model, or by similarity: whichever the run says."""
+    """By the submission, by a language model, or by similarity: whichever the run is set to."""
     extracted = await _extracted(work, (await work.transcript()).text)
     if work.settings.quantitative.evidence_quote_log_rejections:
         for item, count in extracted.rejected.items():

@@ -8,7 +8,7 @@ from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[AugmentedPrompt]:
-    """By the template that was active at submission, with as many sources as were asked for, or as the preset says."""
+    """By the template that was active at submission, with the requested number of sources, or the preset's."""
     query = await question(work)
     validated = await work.output(ValidatedChunks)
     consolidated = await work.output(ConsolidatedContext)

@@ -1,4 +1,4 @@
-"""Stage `consolidate` of a query: chunks that stand together become one passage."""
+"""Stage `consolidate` of a query: adjacent chunks become one passage."""
 
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, RerankedChunks, ValidatedChunks

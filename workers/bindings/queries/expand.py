@@ -8,7 +8,7 @@ from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[Expansion]:
-    """As the submission says."""
+    """By a model, by a pasted reply, or not at all, as submitted."""
     asked = work.claim.inputs["expansion"]
     if asked["origin"] == Origin.NONE:
         return Result(no_expansion())

@@ -8,7 +8,7 @@ from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[ValidatedChunks]:
-    """As the preset says; without any chunk left the job fails, unless the preset lets that pass."""
+    """As set in the preset; without any chunk left the job fails, unless the preset allows that."""
     preset = work.preset.validation
     reranked = await work.output(RerankedChunks)
     if not preset.enabled:

@@ -8,7 +8,7 @@ from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[ValidatedTags]:
-    """Against what the vocabulary says about the candidates, asked anew."""
+    """Against the vocabulary's entries of the candidates, read again."""
     settings = work.settings.psq
     ranked = await work.output(RankedTags)
     tags = [candidate.tag for candidate in ranked.candidates]

@@ -1,0 +1,128 @@
+"""The same edit by command and over REST: with the same choice to run, the rows are the same."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import redis
+from click.testing import CliRunner, Result
+
+from api.context import ApiContext
+from cli.main import cli
+from schemas.settings.process import KNOWN_NAMES
+from services.questions.ask import AskResult, ask
+from stack.valkey import ValkeyServer
+from tests.services.questions.questions import WHOLE, complete_stages, request, settings
+from tests.services.test_dispatch import messages
+
+QUERY = "SELECT original_query FROM queries WHERE id = $1"
+JOB = "SELECT status, note, inputs, finished_at IS NOT NULL AS is_finished FROM job WHERE id = $1"
+STAGES = "SELECT stage, position, status, attempts, fence, enq_n FROM stage_run WHERE job_id = $1 ORDER BY position"
+ATTEMPTS = """
+SELECT stage, number, fence, worker_id, outcome, inputs, output, output_hash FROM stage_attempt
+WHERE job_id = $1 ORDER BY id
+"""
+
+EDITS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "text": (("--text", " Why is tea brown?"), {"original_query": " Why is tea brown?"}),
+    "parts": (
+        ("--intent", "critique", "--mqe", "tannin", "--mqe", "oxygen ", "--hyde", "Air.", "--entity", "leaf"),
+        {
+            "intent": "CRITIQUE",
+            "expanded_queries": ["tannin", "oxygen "],
+            "hyde_answer": "Air.",
+            "entities": ["leaf"],
+        },
+    ),
+    "text and intent": (
+        ("--text", "Why is tea brown?", "--intent", "CRITIQUE"),
+        {"original_query": "Why is tea brown?", "intent": "CRITIQUE"},
+    ),
+    "passages": (("--passages", "3,1"), {"clean_retrieval_context": [{"place": 3}, {"place": 1}]}),
+    "what is stored already": (("--intent", "MECHANISM"), {"intent": "MECHANISM"}),
+    "passages that are not there": (("--passages", "4,1"), {"clean_retrieval_context": [{"place": 4}]}),
+    "a blank text": (("--text", " ", "--intent", "CRITIQUE"), {"original_query": " ", "intent": "CRITIQUE"}),
+    "passages and text": (
+        ("--passages", "2,1", "--text", "Why?"),
+        {"clean_retrieval_context": [{"place": 2}, {"place": 1}], "original_query": "Why?"},
+    ),
+}
+
+
+async def asked(ctx: ApiContext) -> AskResult:
+    async with ctx.database.connection() as connection:
+        made = await ask(connection, request(), settings(), key=None)
+        await complete_stages(connection, made.job_id, *WHOLE)
+    return made
+
+
+async def rows(ctx: ApiContext, query: AskResult) -> list[list[dict[str, Any]]]:
+    async with ctx.database.connection() as connection:
+        found = [await connection.fetch(QUERY, query.query_id)]
+        found += [await connection.fetch(statement, query.job_id) for statement in (JOB, STAGES, ATTEMPTS)]
+    return [[dict(row) for row in table] for table in found]
+
+
+Command = Callable[..., Awaitable[Result]]
+
+
+@pytest.fixture
+def command(ctx: ApiContext, valkey: ValkeyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs `ragq ARGUMENTS` on the servers of the application, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    environment = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": ctx.database.url, "REDIS_URL": valkey.url}
+    runner = CliRunner(env=environment)
+    return lambda *arguments: asyncio.to_thread(runner.invoke, cli, arguments)
+
+
+@pytest.mark.usefixtures("corpus")
+@pytest.mark.parametrize("run", [True, False])
+@pytest.mark.parametrize("name", EDITS)
+async def test_an_edit_leads_to_the_same_rows(
+    client: httpx.AsyncClient, ctx: ApiContext, valkey: ValkeyServer, command: Command, name: str, run: bool
+) -> None:
+    options, body = EDITS[name]
+    by_command, over_rest = await asked(ctx), await asked(ctx)
+    with redis.Redis.from_url(valkey.url) as broker:
+        broker.flushdb()
+
+    printed = await command("query", "edit", str(by_command.query_id), *options, "--run" if run else "--no-run")
+    reply = await client.patch(f"/rag/queries/{over_rest.query_id}", params={"run": run}, json=body)
+
+    assert (printed.exit_code == 0) is reply.is_success, (printed.output, reply.text)
+    assert await rows(ctx, by_command) == await rows(ctx, over_rest)
+    sent = [message["body"][1]["job"] for queue in ("embed", "augment") for message in messages(valkey, queue)]
+    is_due = run and name in ("text", "parts", "text and intent", "passages")
+    assert sorted(sent) == ([by_command.job_id, over_rest.job_id] if is_due else [])
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_each_front_end_has_its_default(client: httpx.AsyncClient, ctx: ApiContext, command: Command) -> None:
+    by_command, over_rest = await asked(ctx), await asked(ctx)
+
+    printed = await command("query", "edit", str(by_command.query_id), "--intent", "CRITIQUE")
+    reply = await client.patch(f"/rag/queries/{over_rest.query_id}", json={"intent": "CRITIQUE"})
+
+    assert printed.output == f"j{by_command.job_id} waiting\n"
+    assert (reply.json()["job_status"], reply.json()["status"]) == ("succeeded", "needs_embeddings")
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_a_query_that_was_edited_without_running_continues_on_request(ctx: ApiContext, command: Command) -> None:
+    query = await asked(ctx)
+    number = str(query.query_id)
+
+    edited = await command("query", "edit", number, "--hyde", "Air.", "--no-run")
+    continued = await command("query", "run", number, "--until", "validate")
+
+    assert (edited.stdout, edited.stderr) == (
+        f"j{query.job_id} succeeded\n",
+        f"Query {number} needs_embeddings; `ragq query run {number}` continues.\n",
+    )
+    assert continued.stdout == f"j{query.job_id} waiting\n"
+    async with ctx.database.connection() as connection:
+        await complete_stages(connection, query.job_id, *WHOLE[1:5])
+        assert await connection.fetchval("SELECT status FROM job WHERE id = $1", query.job_id) == "succeeded"

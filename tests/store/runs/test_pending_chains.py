@@ -1,0 +1,23 @@
+"""What is left to do for jobs."""
+
+from collections.abc import Awaitable, Callable
+
+from store.database import Database
+from store.runs.pending_chains import PendingChain, PendingStage, pending_chains
+from store.runs.runs import StoredRun
+
+
+async def test_chains_come_in_the_order_asked_and_each_job_once(
+    database: Database, store_run: Callable[..., Awaitable[StoredRun]]
+) -> None:
+    stored = await store_run("316", "319", stages=("extract", "embed"))
+    first, second = stored.job_ids
+
+    async with database.connection() as connection:
+        found = await pending_chains(connection, [second, first, second])
+
+    stages = [PendingStage("extract", 1), PendingStage("embed", 1)]
+    assert found == [
+        PendingChain(job_id=second, run_id=stored.run_id, subject="319", stages=stages),
+        PendingChain(job_id=first, run_id=stored.run_id, subject="316", stages=stages),
+    ]
