@@ -46,7 +46,7 @@ SERVERS: Final[dict[str, tuple[str, ...]]] = {
 """Modules with their options, by the name that the table shows."""
 
 
-class Found(NamedTuple):
+class ServerMeasurement(NamedTuple):
     """What was found about one server."""
 
     start_s: float
@@ -104,7 +104,7 @@ def passage_calls(count: int) -> Iterator[ChatCall]:
 
 
 async def measure(chat: ChatModel, calls: Sequence[ChatCall], cpu_s: Callable[[], float]) -> dict[str, Any]:
-    """All that a client can find out by asking, and what `cpu_s` says of the server meanwhile; see Found."""
+    """All that a client can find out by asking, and what `cpu_s` says of the server meanwhile; see ServerMeasurement."""
 
     async def ask(asked: Sequence[ChatCall]) -> tuple[list[str], float]:
         began = time.perf_counter()
@@ -131,14 +131,16 @@ async def measure(chat: ChatModel, calls: Sequence[ChatCall], cpu_s: Callable[[]
     }
 
 
-async def _measure(name: str, url: str, calls: Sequence[ChatCall], process: psutil.Process, start_s: float) -> Found:
+async def _measure(
+    name: str, url: str, calls: Sequence[ChatCall], process: psutil.Process, start_s: float
+) -> ServerMeasurement:
     chat = OllamaChat(url) if name == "ragq" else OpenAIChat(f"{url}/v1")
     idle_mb = process.memory_info().rss / 1e6
     try:
         measured = await measure(chat, calls, lambda: cpu.seconds(process.pid))
     finally:
         await chat.close()
-    return Found(start_s=start_s, idle_mb=idle_mb, end_mb=process.memory_info().rss / 1e6, **measured)
+    return ServerMeasurement(start_s=start_s, idle_mb=idle_mb, end_mb=process.memory_info().rss / 1e6, **measured)
 
 
 @contextmanager
@@ -158,7 +160,7 @@ def _started(*arguments: str) -> Iterator[tuple[psutil.Process, str, float]]:
             process.wait()
 
 
-def _table(found: dict[str, Found], calls: int) -> Table:
+def _table(found: dict[str, ServerMeasurement], calls: int) -> Table:
     table = Table(title=f"{calls} calls of {REPLY_TOKENS} tokens at most", title_justify="left")
     for heading in (
         "server",
