@@ -20,7 +20,7 @@ from tests.started import started, started_llm_server
 _numbers = itertools.count(1)
 
 #: Fixtures that start a server or a browser, directly or through others.
-_SERVERS = frozenset({"postgres", "valkey", "ollama_url", "openai_url", "browser", "running"})
+_SERVERS = frozenset({"postgres", "valkey", "servers", "ollama_url", "openai_url", "browser", "running"})
 #: What takes longest starts first, so that no process is left alone with it in the end.
 _FIRST = ("tests/browser/", "tests/chaos/", "tests/acceptance/", "tests/cli/", "tests/stack/", "tests/contracts/")
 
