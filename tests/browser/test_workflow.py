@@ -76,9 +76,9 @@ async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office
         await page.get_by_label("Intent").select_option("DEFINITION")
         await page.get_by_label("Search phrases").fill("colour of tea\ntannin")
         await page.get_by_role("button", name="Save the expansion").click()
-        await expect(page.get_by_role("status").first).to_contain_text("embed the question next")
+        await expect(page.get_by_role("status").first).to_contain_text("Next: embed.")
         await expect(page.locator("#state")).to_contain_text("needs embeddings")
-        await expect(page.locator("#context")).to_contain_text("no consolidated context any more")
+        await expect(page.locator("#context")).to_contain_text("There is no consolidated context")
         await run_all(page)
         embedded = (await office.value(STAGE_OUTPUT, query_id, "embed"))["texts"]
         assert embedded == ["original", "mqe", "mqe", "hyde"]

@@ -101,7 +101,7 @@ async def test_an_edit_of_the_expansion_is_kept_and_embeddings_are_needed(
     async with ctx.database.connection() as connection:
         (line,) = await queries.lines(connection)
         assert (line.status, list(await chain(connection, ready.job_id))) == ("needs_embeddings", ["expand"])
-    assert "embed the question next" in words(await see(client, reply.headers["location"]))
+    assert "Next: embed." in words(await see(client, reply.headers["location"]))
 
 
 async def test_saving_an_expansion_as_it_is_makes_nothing_stale(
@@ -205,7 +205,7 @@ async def test_a_form_of_another_context_changes_nothing(
     reply = await put(client, shown, ready, at=(2, 1, 3))
 
     assert reply.status_code == 422
-    assert "The passages are others by now" in reply.text
+    assert "The passages changed meanwhile" in reply.text
     assert await places(ctx, ready) == [2, 3, 1]
 
 

@@ -94,7 +94,7 @@ async def test_attempts_are_drawn_on_one_line_of_time(client: httpx.AsyncClient,
 async def test_a_job_in_any_state_has_a_page(client: httpx.AsyncClient, shown: ShownRun, name: str) -> None:
     page = await see(client, f"/jobs/{getattr(shown, name)}")
     assert page.status_code == 200
-    assert ("No worker has taken a stage" in page.text) is (name == "waiting")
+    assert ("No worker has started a stage" in page.text) is (name == "waiting")
 
 
 async def test_outputs_of_another_version_are_shown_as_they_are(

@@ -133,7 +133,7 @@ async def test_a_page_that_awaits_an_answer_redirects_to_it(
     shown = await see(client, waiting)
     await send(client, shown, f"{waiting}/answer")
     shown = await see(client, waiting, awaits=0)
-    assert "The answer is on its way" in shown.text
+    assert "The answer is being generated" in shown.text
     assert '<noscript><meta http-equiv="refresh"' in shown.text
 
     async with ctx.database.connection() as connection:

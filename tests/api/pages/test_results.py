@@ -101,7 +101,7 @@ async def test_passages_that_are_not_kept_are_said_to_be_so(
 
     shown = await see(client, f"/rag/{ready.id}/results/{result_id}")
 
-    assert "is not kept any more" in shown.text
+    assert "is no longer stored" in shown.text
     assert "[S2] A work" in shown.text
     assert "passage 2" not in shown.text
 

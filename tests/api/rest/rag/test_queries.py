@@ -237,11 +237,11 @@ async def test_a_passage_is_identified_by_any_of_its_fields(
 
 
 UNFIT: tuple[tuple[list[dict[str, Any]], str], ...] = (
-    ([{"place": 4}], "fits 0 of 3 passages"),
-    ([{"place": 1, "chunk_ids": [2]}], "fits 0 of 3 passages"),
-    ([{"work_id": 1}], "fits 3 of 3 passages"),
-    ([{"content": "passage 1"}], "names no passage"),
-    ([{}], "names no passage"),
+    ([{"place": 4}], "matches 0 of 3 passages"),
+    ([{"place": 1, "chunk_ids": [2]}], "matches 0 of 3 passages"),
+    ([{"work_id": 1}], "matches 3 of 3 passages"),
+    ([{"content": "passage 1"}], "identifies no passage"),
+    ([{}], "identifies no passage"),
     ([{"place": 1, "content": "Something else."}], "changes content"),
     ([{"place": 1, "heading_chain": ["Other"]}], "changes heading_chain"),
     ([{"place": 1}, {"place": 1}], "name each passage to keep once"),
