@@ -25,6 +25,10 @@ _SERVERS = frozenset({"postgres", "valkey", "servers", "ollama_url", "openai_url
 _FIRST = ("tests/browser/", "tests/chaos/", "tests/acceptance/", "tests/cli/", "tests/stack/", "tests/contracts/")
 
 
+#: They change what stages do when they are imported, which is for workers to do.
+collect_ignore_glob = ["acceptance/*exploding_*.py", "acceptance/unfit_*.py"]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder of the run, in the process that the others are started by."""
     if not hasattr(config, "workerinput"):
