@@ -104,7 +104,7 @@ def passage_calls(count: int) -> Iterator[ChatCall]:
 
 
 async def measure(chat: ChatModel, calls: Sequence[ChatCall], cpu_s: Callable[[], float]) -> dict[str, Any]:
-    """All that a client can find out by asking, and what `cpu_s` says of the server meanwhile; see ServerMeasurement."""
+    """What a client can measure, and the server's processor time by `cpu_s`; see ServerMeasurement."""
 
     async def ask(asked: Sequence[ChatCall]) -> tuple[list[str], float]:
         began = time.perf_counter()

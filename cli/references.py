@@ -99,7 +99,7 @@ def import_command(
     if as_json:
         print_json(stored)
     else:
-        click.echo(f"ImportedIndex index '{stored.name}': {stored.participants} participants, {stored.chunks} chunks.")
+        click.echo(f"Imported index '{stored.name}': {stored.participants} participants, {stored.chunks} chunks.")
 
 
 @references_group.command("export")
