@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -32,6 +33,8 @@ collect_ignore_glob = ["acceptance/*exploding_*.py", "acceptance/unfit_*.py"]
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder of the run, in the process that the others are started by."""
     if not hasattr(config, "workerinput"):
+        # As many threads as cores in each of several processes would wait for each other.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
         run_folder.make()
 
 
