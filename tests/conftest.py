@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -20,14 +21,20 @@ from tests.started import started, started_llm_server
 _numbers = itertools.count(1)
 
 #: Fixtures that start a server or a browser, directly or through others.
-_SERVERS = frozenset({"postgres", "valkey", "ollama_url", "openai_url", "browser", "running"})
+_SERVERS = frozenset({"postgres", "valkey", "servers", "ollama_url", "openai_url", "browser", "running"})
 #: What takes longest starts first, so that no process is left alone with it in the end.
 _FIRST = ("tests/browser/", "tests/chaos/", "tests/acceptance/", "tests/cli/", "tests/stack/", "tests/contracts/")
+
+
+#: They change what stages do when they are imported, which is for workers to do.
+collect_ignore_glob = ["acceptance/*exploding_*.py", "acceptance/unfit_*.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder of the run, in the process that the others are started by."""
     if not hasattr(config, "workerinput"):
+        # As many threads as cores in each of several processes would wait for each other.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
         run_folder.make()
 
 

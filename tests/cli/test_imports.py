@@ -25,5 +25,5 @@ def test_a_variant_keeps_what_its_speakers_say() -> None:
 
 
 def test_a_variant_that_leaves_nothing_is_refused() -> None:
-    with pytest.raises(EmptyTranscriptError, match="Nothing of the transcript of participant 316 is left"):
+    with pytest.raises(EmptyTranscriptError, match="The transcript of participant 316 is empty in the variant"):
         in_variant(data_set(("Ellie", "hello")), TranscriptVariant.PARTICIPANT_ONLY)
