@@ -115,14 +115,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _chat(self, model: ScriptedModel, prompt: str) -> None:
         model.prompts.append(prompt)
-        said = model.answer(prompt)
-        self.server.script.closing.wait(said.delay_s)
-        if said.hang_up:
+        reply = model.answer(prompt)
+        self.server.script.closing.wait(reply.delay_s)
+        if reply.hang_up:
             self.close_connection = True
-        elif said.status != 200:
-            self._send(said.status, {"error": said.text})
+        elif reply.status != 200:
+            self._send(reply.status, {"error": reply.text})
         else:
-            self._send(200, _reply(model.name, said.text))
+            self._send(200, _reply(model.name, reply.text))
 
     def _send(self, status: int, body: dict[str, Any]) -> None:
         encoded = json.dumps(body).encode()

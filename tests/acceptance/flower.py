@@ -34,7 +34,7 @@ def start_flower(installation: Installation) -> StartedFlower:
     flower = StartedFlower(process, port)
     deadline = time.monotonic() + START_TIMEOUT_S
     while not _answers(flower):
-        assert process.is_alive and time.monotonic() < deadline, process.said
+        assert process.is_alive and time.monotonic() < deadline, process.output
         time.sleep(0.05)
     return flower
 

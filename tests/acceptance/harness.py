@@ -61,7 +61,7 @@ class StartedProcess:
         return self.process.pid
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """Everything it printed so far."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
@@ -79,7 +79,7 @@ class StartedProcess:
         """SIGTERM and wait: a worker ends its tasks first."""
         self.process.terminate()
         self.process.join(STOP_TIMEOUT_S)
-        assert not self.is_alive, self.said
+        assert not self.is_alive, self.output
 
     def freeze(self) -> None:
         """SIGSTOP: it does nothing any more and knows nothing of it."""
@@ -162,7 +162,7 @@ class Installation:
     @property
     def logs(self) -> str:
         """Everything that every process of this installation printed."""
-        return "".join(started.said for started in self._started)
+        return "".join(started.output for started in self._started)
 
     def start_worker(
         self,
@@ -221,7 +221,7 @@ class Installation:
         """Wait until a query of one value gives true; `alive` must not end meanwhile."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self.value(query, *arguments):
-            assert alive is None or alive.is_alive, alive.said if alive else ""
+            assert alive is None or alive.is_alive, alive.output if alive else ""
             assert time.monotonic() < deadline, f"Still not so: {query} {arguments}"
             time.sleep(0.05)
 

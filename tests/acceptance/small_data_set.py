@@ -48,7 +48,7 @@ def transcript_file(participant_id: int) -> str:
     return f"transcripts/{participant_id}_P/{participant_id}_TRANSCRIPT.csv"
 
 
-def said_by(participant_id: int) -> list[str]:
+def utterances_of(participant_id: int) -> list[str]:
     """What a participant says, in order, in utterances long enough that nobody else says them."""
     rows = [row.split("\t") for row in small_files()[transcript_file(participant_id)].decode().splitlines()]
     return [value for _, _, speaker, value in rows if speaker == "Participant" and len(value) > 30]
@@ -59,7 +59,7 @@ def evidence_of(items: Mapping[int, int]) -> dict[str, dict[str, list[str]]]:
     return {
         str(participant_id): {
             item.evidence_key: [quote]
-            for item, quote in zip(list(PHQ8Item)[:count], said_by(participant_id), strict=False)
+            for item, quote in zip(list(PHQ8Item)[:count], utterances_of(participant_id), strict=False)
         }
         for participant_id, count in items.items()
     }

@@ -11,7 +11,7 @@ import pytest
 from schemas.settings.run import RUN_SETTINGS
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
-from tests.acceptance.small_data_set import TEST, TRAIN, said_by
+from tests.acceptance.small_data_set import TEST, TRAIN, utterances_of
 from tests.acceptance.test_scores import SCORES, judge_and, scored_by
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
 from tests.scripted_ollama import Say, ScriptedOllama
@@ -78,7 +78,7 @@ def test_audit_events_hold_hashes_and_no_text(first_run: FirstRun) -> None:
     assert kept
     assert all(line.keys() >= {*AUDIT_FIELDS, "run_id", "job_id"} for line in lines)
     printed = json.dumps(lines)
-    assert not [said for person in (*TRAIN, *TEST) for said in said_by(person) if said in printed]
+    assert not [text for person in (*TRAIN, *TEST) for text in utterances_of(person) if text in printed]
 
 
 def test_the_cross_encoder_that_ran_is_named_and_both_scores_are_kept(first_run: FirstRun) -> None:

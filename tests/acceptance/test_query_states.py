@@ -92,12 +92,12 @@ def test_failures_of_questions_are_told_with_stage_and_category_and_without_a_wo
     model = ("--set", f"RAGQ_QUERY_MODEL={babbler.name}")
     unread = shelved.submit("--query", QUESTION, "--corpus", "shelf", "--until", "expand", *SHORT, *model)
     assert shelved.wait_for(broken) == shelved.wait_for(unread) == {"failed": 1}
-    told = {}
+    listed = {}
     for run_id, stage in ((broken, "embed"), (unread, "expand")):
         (failure,) = shelved.ragq("failures", f"r{run_id}", "--json").json["failures"]
-        told[failure["category"]] = (failure["stage"], failure["context"]["subject"], failure["severity"])
+        listed[failure["category"]] = (failure["stage"], failure["context"]["subject"], failure["severity"])
         printed = shelved.ragq("failures", f"r{run_id}").stdout + shelved.ragq("show", f"r{run_id}").stdout
         assert (f" {stage} attempt 1: " in printed, f"`ragq retry r{run_id}`" in printed) == (True, True)
         assert (QUESTION in printed, "Tea is dark" in printed) == (False, False)
-    assert told == {"unknown": ("embed", "1", "error"), "expansion_json_parse": ("expand", "1", "error")}
+    assert listed == {"unknown": ("embed", "1", "error"), "expansion_json_parse": ("expand", "1", "error")}
     assert (QUESTION in shelved.logs, "Tea is dark" in shelved.logs) == (False, False)

@@ -9,7 +9,7 @@ import pytest
 from schemas.values.phq8 import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.harness import Installation
-from tests.acceptance.small_data_set import said_by
+from tests.acceptance.small_data_set import utterances_of
 from tests.scripted_ollama import ACCEPT, Say, ScriptedModel
 
 FALLEN = 330
@@ -22,7 +22,7 @@ def score_by_prompt(prompt: str) -> Say:
     """Scores that differ from prompt to prompt and are the same for the same prompt."""
     if "<transcript>" not in prompt:
         return Say(ACCEPT)
-    if said_by(FALLEN)[0] in prompt.partition("</transcript>")[0]:
+    if utterances_of(FALLEN)[0] in prompt.partition("</transcript>")[0]:
         return Say("I would rather not.")
     draws = {item: zlib.crc32(f"{item} {prompt}".encode()) for item in PHQ8Item}
     answer = {

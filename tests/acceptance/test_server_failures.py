@@ -13,7 +13,7 @@ from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
 WORDS = "what the server said about the lighthouse"
 
 
-def told(attempt: dict[str, Any]) -> tuple[str, str, str]:
+def recorded(attempt: dict[str, Any]) -> tuple[str, str, str]:
     return attempt["error_type"], attempt["error_category"], attempt["error_message"]
 
 
@@ -33,7 +33,7 @@ def test_an_error_of_the_server_is_an_llm_error_without_its_words(
 
     assert shared.wait_for(run_id) == {"failed": 1}
     (attempt,) = shared.inspect(run_id, "validate")
-    assert told(attempt) == (
+    assert recorded(attempt) == (
         "schemas.errors.LLMError",
         "transport",
         f"http://127.0.0.1:{ollama.port} answered a request for model '{judge.name}' with status 500.",
@@ -50,7 +50,7 @@ def test_a_broken_connection_stays_what_it_is(
 
     assert shared.wait_for(run_id) == {"failed": 1}
     (attempt,) = shared.inspect(run_id, "validate")
-    assert told(attempt) == (
+    assert recorded(attempt) == (
         "httpx.RemoteProtocolError",
         "transport",
         "httpx.RemoteProtocolError (its message is stored with the attempt)",
@@ -65,7 +65,7 @@ def test_a_refused_connection_stays_what_it_is(fresh: Installation, judge: Scrip
 
     assert fresh.wait_for(run_id) == {"failed": 1}
     (attempt,) = fresh.inspect(run_id, "extract")
-    assert told(attempt) == (
+    assert recorded(attempt) == (
         "builtins.ConnectionError",
         "transport",
         "builtins.ConnectionError (its message is stored with the attempt)",
@@ -120,7 +120,7 @@ def test_a_reply_that_cannot_be_used_is_never_tried_again_by_itself(
 def test_a_time_out_names_the_seconds_of_the_setting(shared: Installation, run_that_waits_in_vain: int) -> None:
     assert shared.wait_for(run_that_waits_in_vain) == {"failed": 1}
     (attempt,) = shared.inspect(run_that_waits_in_vain, "validate")
-    assert told(attempt) == (
+    assert recorded(attempt) == (
         "schemas.errors.LLMTimeoutError",
         "validation_llm_timeout",
         "LLM request timed out after 10s",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests import run_folder
-from tests.acceptance.broker_contents import everything_in, everything_told
+from tests.acceptance.broker_contents import commands_received, everything_in
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.wardrobe import write_wardrobe
@@ -298,14 +298,14 @@ def test_a_broken_contract_fails_the_chain(install: Install, wardrobe_template: 
 def test_phrases_are_in_postgres_alone(install: Install, wardrobe_template: str, phrases: Any) -> None:
     secret = "lighthouse keeper overcoat"
     by = ("--phrases", phrases({"id": "s-1", "phrases": [secret], "context_tags": ["harbour bell"]}))
-    with install(wardrobe_template) as installation, everything_told(installation.redis_url) as told:
+    with install(wardrobe_template) as installation, commands_received(installation.redis_url) as commands:
         submitted = installation.ragq("submit", *by, "--vocabulary", "wardrobe", "--until", "validate", "--json")
         queued = everything_in(installation.redis_url)
         installation.start_worker(LOG_LEVEL="DEBUG")
         run_id = submitted.json["run_id"]
         assert installation.wait_for(run_id) == {"succeeded": 1}
         printed = [installation.ragq(command, f"r{run_id}") for command in ("show", "watch", "failures", "audit")]
-        seen = [queued, *told, installation.logs, submitted.stdout, submitted.stderr]
+        seen = [queued, *commands, installation.logs, submitted.stdout, submitted.stderr]
         seen += [text for done in printed for text in (done.stdout, done.stderr)]
     assert "s-1" in queued
     words = {word for word in (*secret.split(), "harbour", secret.replace(" ", "_")) if word != "overcoat"}

@@ -121,7 +121,7 @@ print(hashlib.sha256(models.tokens_file).hexdigest(), hashlib.sha256(models.cont
 
 
 def test_another_process_builds_the_same_bytes_whatever_its_hash_seed() -> None:
-    told = [
+    digests = [
         subprocess.run(
             [sys.executable, "-c", PROGRAM],
             env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": "."},
@@ -132,8 +132,8 @@ def test_another_process_builds_the_same_bytes_whatever_its_hash_seed() -> None:
         for hash_seed in ("1", "2")
     ]
 
-    assert told[0] == told[1]
-    assert len(told[0].split()) == 2
+    assert digests[0] == digests[1]
+    assert len(digests[0].split()) == 2
 
 
 def test_tokens_that_are_placed_already_are_not_trained_again(models: BuiltModels) -> None:

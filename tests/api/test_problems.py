@@ -62,9 +62,9 @@ async def test_an_unexpected_error_does_not_show_its_message(
 ) -> None:
     reply = await client.get("/secret")
     assert reply.status_code == 500
-    said = capsys.readouterr()
-    assert "participant" not in reply.text + said.out + said.err
-    assert "ValueError" in said.out + said.err
+    output = capsys.readouterr()
+    assert "participant" not in reply.text + output.out + output.err
+    assert "ValueError" in output.out + output.err
 
 
 async def test_an_invalid_request_gets_places_and_no_values(failing: FastAPI, client: httpx.AsyncClient) -> None:

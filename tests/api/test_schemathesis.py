@@ -11,15 +11,15 @@ import pytest
 
 from tests.acceptance.conftest import Install, install, ollama
 from tests.api.live_server import LiveServer, live_server
-from tests.browser.conftest import furnished_template
+from tests.browser.conftest import populated_template
 
-__all__ = ["furnished_template", "install", "ollama"]
+__all__ = ["install", "ollama", "populated_template"]
 
 SEED: Final = 1
 #: For each operation, beside its own examples and what lies at the edges of its schema.
 MOST_EXAMPLES: Final = 3
 
-#: Most of what it asks for is there: names and numbers of things that the furniture of the tests has.
+#: Most of what it asks for is there: names and numbers of rows in the populated database.
 CONFIG: Final = """
 # One is enough to see what the events of a stream are.
 max-stream-events = 1
@@ -99,20 +99,20 @@ def before_call(context, case, kwargs):
 
 
 @pytest.fixture
-def furnished(install: Install, furnished_template: str) -> Iterator[LiveServer]:
-    """The API over a furnished database, where nobody works and nobody waits for long."""
-    with install(furnished_template) as installation, live_server(installation, wait_s=0.05) as ctx:
+def populated_api(install: Install, populated_template: str) -> Iterator[LiveServer]:
+    """The API over a populated database, without a worker and with short waits."""
+    with install(populated_template) as installation, live_server(installation, wait_s=0.05) as ctx:
         yield ctx
 
 
-def test_the_api_does_what_its_description_says(furnished: LiveServer, tmp_path: Path) -> None:
+def test_the_api_does_what_its_description_says(populated_api: LiveServer, tmp_path: Path) -> None:
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)
     (tmp_path / "hooks.py").write_text(HOOKS)
     ran = subprocess.run(
         [
             *(str(Path(sys.executable).with_name("schemathesis")), f"--config-file={config}"),
-            *("run", f"{furnished.url}/openapi.json", "--checks=all", f"--seed={SEED}", "--no-color"),
+            *("run", f"{populated_api.url}/openapi.json", "--checks=all", f"--seed={SEED}", "--no-color"),
             *(f"--max-examples={MOST_EXAMPLES}", "--generation-database=none", "--request-timeout=30"),
             *("--continue-on-failure", "--suppress-health-check=all"),
         ],

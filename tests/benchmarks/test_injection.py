@@ -14,7 +14,7 @@ from schemas.values.verdicts import Decision
 from tests.fakes.chat import ScriptedChat
 
 DOCUMENTS = [
-    Document(name, name.upper(), f"Of {name} much is known and more is said.") for name in ("tea", "rye", "oat")
+    Document(name, name.upper(), f"Of {name} much is known and more is written.") for name in ("tea", "rye", "oat")
 ]
 ATTACKS = ["Sing a song.", "What is the time?"]
 
@@ -65,8 +65,8 @@ def test_attacks_that_bring_code_are_left_out(tmp_path: Path) -> None:
 
 
 def test_flips_are_counted_with_wilsons_interval() -> None:
-    said = [Decision.ACCEPT, Decision.ACCEPT, *[Decision.REJECT] * 6, Decision.UNSURE, None]
-    outcomes = [InjectionOutcome("q", "d", dict.fromkeys(Insertion, decision)) for decision in said]
+    decisions = [Decision.ACCEPT, Decision.ACCEPT, *[Decision.REJECT] * 6, Decision.UNSURE, None]
+    outcomes = [InjectionOutcome("q", "d", dict.fromkeys(Insertion, decision)) for decision in decisions]
 
     found = flips(outcomes, Insertion.ATTACK)
 

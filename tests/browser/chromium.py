@@ -46,7 +46,7 @@ async def visiting(browser: Browser, url: str, *, forgiven: str = "", **options:
     context = await browser.new_context(base_url=url, **options)
     context.set_default_timeout(TIMEOUT_MS)
     await context.add_init_script(_TELL_OF_VIOLATIONS)
-    context.on("console", lambda message: found.extend(_said(message)))
+    context.on("console", lambda message: found.extend(_messages(message)))
     context.on("weberror", lambda failed: found.append(f"script failed: {failed.error}"))
     context.on("dialog", lambda dialog: found.append(f"dialog: {dialog.message}"))
     context.on("request", lambda request: found.extend(_asked(request, url)))
@@ -59,7 +59,7 @@ async def visiting(browser: Browser, url: str, *, forgiven: str = "", **options:
     assert not found, "\n".join(found)
 
 
-def _said(message: ConsoleMessage) -> list[str]:
+def _messages(message: ConsoleMessage) -> list[str]:
     is_trouble = message.type in ("error", "warning") and not message.text.startswith(_OF_A_REPLY)
     return [f"console: {message.text}"] if is_trouble else []
 

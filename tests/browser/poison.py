@@ -1,4 +1,4 @@
-"""Other words in place of every text that a furnished database holds."""
+"""Other words in place of every text that a populated database holds."""
 
 from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
@@ -89,7 +89,7 @@ class Poison:
 
 
 def pour(installation: Installation, poison: Poison) -> None:
-    """Replace what a furnished database holds. Nothing of it fits together any more; it can only be looked at."""
+    """Replace what a populated database holds. Nothing of it fits together any more; it can only be looked at."""
     installation.rows("UPDATE job SET note = ''")
     for table in sorted({*LINES, *LONG, *OBJECTS}):
         lines, long, objects = (columns.get(table, ()) for columns in (LINES, LONG, OBJECTS))

@@ -8,8 +8,8 @@ from playwright.async_api import Page, expect
 
 from tests.browser.chromium import LOST_CONNECTION
 from tests.browser.conftest import Visit
-from tests.browser.furniture import PRESET
-from tests.browser.site import Office
+from tests.browser.populate import PRESET
+from tests.browser.site import SiteWithWorker
 from tests.scripted_ollama import ACCEPT, Say, ScriptedModel, ScriptedOllama
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -41,13 +41,15 @@ async def was_not_loaded_again(page: Page) -> bool:
 
 
 async def test_a_failed_validation_is_seen_and_retried_from_the_page(
-    visit: Visit, office: Office, ollama: ScriptedOllama
+    visit: Visit, site_with_worker: SiteWithWorker, ollama: ScriptedOllama
 ) -> None:
     judge = ollama.model(lambda prompt: Say("I would accept this."))
     values = ("validation.enabled=true", f"validation.model={judge.name}")
-    made = await asyncio.to_thread(office.installation.ragq, "preset", "create", "Judged", "--from", PRESET, *values)
+    made = await asyncio.to_thread(
+        site_with_worker.installation.ragq, "preset", "create", "Judged", "--from", PRESET, *values
+    )
     assert made.exit_code == 0, made.stderr
-    async with visit(office) as page:
+    async with visit(site_with_worker) as page:
         await ask(page, "Why does tea turn dark?", "Judged")
         await expect(page.locator("#state .problem")).to_contain_text("Stage validate failed: The model's reply cannot")
         assert await was_not_loaded_again(page)
@@ -65,17 +67,19 @@ async def test_a_failed_validation_is_seen_and_retried_from_the_page(
         await expect(page.locator("#state .problem")).to_have_count(0)
 
 
-async def test_a_run_is_retried_from_its_page(visit: Visit, office: Office, ollama: ScriptedOllama) -> None:
-    ((run_id, model),) = [tuple(row.values()) for row in await office.rows(UNREAD)]
+async def test_a_run_is_retried_from_its_page(
+    visit: Visit, site_with_worker: SiteWithWorker, ollama: ScriptedOllama
+) -> None:
+    ((run_id, model),) = [tuple(row.values()) for row in await site_with_worker.rows(UNREAD)]
     ollama.models[model].answer = lambda prompt: Say(ACCEPT)
-    async with visit(office) as page:
+    async with visit(site_with_worker) as page:
         await page.goto(f"/runs/{run_id}")
         await expect(page.locator(".row", has_text="Stage validate, attempt 1")).to_be_visible()
         await page.get_by_role("button", name="Retry j").click()
 
         await expect(page.locator("#live .badge", has_text="succeeded")).to_be_visible()
         await expect(page.locator(".progress-line")).to_contain_text("Finished")
-    async with visit(office) as page:
+    async with visit(site_with_worker) as page:
         await page.goto("/rag?status=vec_err")
         row = page.locator(".row", has_text="What holds the deck of a long bridge?")
         await row.get_by_role("button", name="Retry").click()
@@ -83,10 +87,10 @@ async def test_a_run_is_retried_from_its_page(visit: Visit, office: Office, olla
 
 
 async def test_a_page_goes_on_by_itself_after_its_worker_was_killed(
-    visit: Visit, office: Office, writer: ScriptedModel
+    visit: Visit, site_with_worker: SiteWithWorker, writer: ScriptedModel
 ) -> None:
     writer.answer = lambda prompt: Say(delay_s=600)
-    async with visit(office) as page:
+    async with visit(site_with_worker) as page:
         await ask(page, "How does a leaf turn brown?", PRESET)
         generate = page.locator("#state .step", has_text="generate")
         await expect(generate).to_contain_text("running")
@@ -96,9 +100,9 @@ async def test_a_page_goes_on_by_itself_after_its_worker_was_killed(
         await expect(cell).to_be_visible()
         await run.evaluate(STAYS)
 
-        office.worker.kill()
+        site_with_worker.worker.kill()
         writer.answer = lambda prompt: Say("It is the air [S1].")
-        await asyncio.to_thread(office.installation.start_worker)
+        await asyncio.to_thread(site_with_worker.installation.start_worker)
 
         await expect(generate).to_contain_text("done")
         await expect(generate).to_contain_text("attempt 2")
@@ -106,16 +110,18 @@ async def test_a_page_goes_on_by_itself_after_its_worker_was_killed(
         assert await was_not_loaded_again(page) and await was_not_loaded_again(run)
 
 
-async def test_a_page_finds_its_server_again(visit: Visit, office: Office) -> None:
-    async with visit(office, forgiven=LOST_CONNECTION) as page:
+async def test_a_page_finds_its_server_again(visit: Visit, site_with_worker: SiteWithWorker) -> None:
+    async with visit(site_with_worker, forgiven=LOST_CONNECTION) as page:
         await page.goto("/rag")
         await page.evaluate(STAYS)
         row = page.locator(".row", has_text="Does the weight of a pendulum change its swing?")
         await expect(row.get_by_role("button", name="Retrieve")).to_be_visible()
 
-        await asyncio.to_thread(office.start_again)
-        query_id = await office.value("SELECT min(id) FROM queries")
-        await asyncio.to_thread(office.installation.ragq, "query", "run", str(query_id), "--until", "consolidate")
+        await asyncio.to_thread(site_with_worker.start_again)
+        query_id = await site_with_worker.value("SELECT min(id) FROM queries")
+        await asyncio.to_thread(
+            site_with_worker.installation.ragq, "query", "run", str(query_id), "--until", "consolidate"
+        )
 
         await expect(row.locator(".badge")).to_contain_text("ready")
         assert await was_not_loaded_again(page)

@@ -7,9 +7,9 @@ from playwright.async_api import Page, expect
 
 from tests.browser.chromium import LOST_CONNECTION
 from tests.browser.conftest import Visit
-from tests.browser.furniture import PRESET
 from tests.browser.places import PAGES, addresses
-from tests.browser.site import Office, Site
+from tests.browser.populate import PRESET
+from tests.browser.site import Site, SiteWithWorker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -63,11 +63,13 @@ async def stops(page: Page) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_the_focus_comes_to_everything_in_order_and_is_seen(name: str, visit: Visit, shown: Site) -> None:
-    async with visit(shown, reduced_motion="reduce", forgiven=LOST_CONNECTION) as page:
+async def test_the_focus_comes_to_everything_in_order_and_is_seen(
+    name: str, visit: Visit, read_only_site: Site
+) -> None:
+    async with visit(read_only_site, reduced_motion="reduce", forgiven=LOST_CONNECTION) as page:
         # Elements are counted; none of them is to be replaced meanwhile.
         await page.route("**/events", lambda route: route.fulfill(content_type="text/event-stream", body=""))
-        await page.goto((await addresses(shown))[name])
+        await page.goto((await addresses(read_only_site))[name])
 
         found = await stops(page)
 
@@ -77,8 +79,8 @@ async def test_the_focus_comes_to_everything_in_order_and_is_seen(name: str, vis
         assert set(await page.evaluate(USABLE)) <= set(places)
 
 
-async def test_the_first_stop_leads_past_the_navigation(visit: Visit, shown: Site) -> None:
-    async with visit(shown) as page:
+async def test_the_first_stop_leads_past_the_navigation(visit: Visit, read_only_site: Site) -> None:
+    async with visit(read_only_site) as page:
         await page.goto("/rag")
 
         await page.keyboard.press("Tab")
@@ -91,7 +93,7 @@ async def test_the_first_stop_leads_past_the_navigation(visit: Visit, shown: Sit
 
 async def is_on(page: Page, label: str) -> bool:
     """The focus is on what has a label, or one that ends like this."""
-    return any(said.endswith(label) for said in await page.evaluate(LABEL))
+    return any(found.endswith(label) for found in await page.evaluate(LABEL))
 
 
 async def tab_to(page: Page, label: str) -> None:
@@ -104,9 +106,9 @@ async def tab_to(page: Page, label: str) -> None:
 
 
 async def test_a_question_is_asked_and_its_passages_are_put_into_order_by_keys_alone(
-    visit: Visit, office: Office
+    visit: Visit, site_with_worker: SiteWithWorker
 ) -> None:
-    async with visit(office) as page:
+    async with visit(site_with_worker) as page:
         keys = page.keyboard
         await page.goto("/rag")
         await tab_to(page, "New question")
@@ -122,7 +124,7 @@ async def test_a_question_is_asked_and_its_passages_are_put_into_order_by_keys_a
         await tab_to(page, "Ask")
         await keys.press("Enter")
         await expect(page.locator("#state .step", has_text="generate")).to_contain_text("done")
-        expand = await office.value(EXPANDED, await office.value("SELECT max(id) FROM queries"))
+        expand = await site_with_worker.value(EXPANDED, await site_with_worker.value("SELECT max(id) FROM queries"))
         assert expand["origin"] == "none"
 
         await tab_to(page, "Inspect")
@@ -143,17 +145,17 @@ async def test_a_question_is_asked_and_its_passages_are_put_into_order_by_keys_a
     ("name", "label"), [("questions", "How long should tea steep?"), ("run-failed", "j7"), ("job-failed", "validate 1")]
 )
 async def test_the_focus_stays_where_it_is_when_a_page_shows_what_changed(
-    name: str, label: str, visit: Visit, desk: Site
+    name: str, label: str, visit: Visit, editable_site: Site
 ) -> None:
-    failed = await desk.value("SELECT min(id) FROM job WHERE kind = 'query' AND status = 'failed'")
-    async with visit(desk) as page:
-        await page.goto((await addresses(desk))[name])
+    failed = await editable_site.value("SELECT min(id) FROM job WHERE kind = 'query' AND status = 'failed'")
+    async with visit(editable_site) as page:
+        await page.goto((await addresses(editable_site))[name])
         await tab_to(page, label)
 
         # Until the page listens, nobody tells it.
         while not await page.locator(".badge", has_text="cancelled").count():
-            await desk.rows("UPDATE job SET status = 'paused' WHERE id = $1", failed)
-            await desk.rows("UPDATE job SET status = 'cancelled' WHERE id = $1", failed)
+            await editable_site.rows("UPDATE job SET status = 'paused' WHERE id = $1", failed)
+            await editable_site.rows("UPDATE job SET status = 'cancelled' WHERE id = $1", failed)
             await page.wait_for_timeout(200)
 
         assert await is_on(page, label)

@@ -53,9 +53,9 @@ def words(request: pytest.FixtureRequest) -> Sequence[str]:
 
 
 @pytest.fixture
-def poisoned(words: Sequence[str], install: Install, furnished_template: str) -> Iterator[Site]:
+def poisoned(words: Sequence[str], install: Install, populated_template: str) -> Iterator[Site]:
     """A site where other words stand in place of every text."""
-    with install(furnished_template) as installation:
+    with install(populated_template) as installation:
         pour(installation, Poison(words, in_long=60))
         yield start_site(installation)
 
@@ -70,14 +70,14 @@ async def test_no_text_becomes_part_of_a_page(words: Sequence[str], visit: Visit
             shown += await page.evaluate("document.body.textContent")
 
     assert {name: intruders for name, intruders in found.items() if intruders} == {}
-    said = plain(shown)
-    assert [word for word in words if plain(word) not in said] == []
+    text = plain(shown)
+    assert [word for word in words if plain(word) not in text] == []
 
 
-async def test_no_answer_becomes_part_of_a_page(visit: Visit, desk: Site) -> None:
-    where = (await addresses(desk))["answer"]
-    async with visit(desk, bypass_csp=True) as page:
+async def test_no_answer_becomes_part_of_a_page(visit: Visit, editable_site: Site) -> None:
+    where = (await addresses(editable_site))["answer"]
+    async with visit(editable_site, bypass_csp=True) as page:
         for text in MARKDOWN:
-            await desk.rows("UPDATE results SET response_text = $1", text)
+            await editable_site.rows("UPDATE results SET response_text = $1", text)
             await page.goto(where)
             assert (text, await page.evaluate(INTRUDERS)) == (text, [])

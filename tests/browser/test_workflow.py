@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.conftest import Visit
-from tests.browser.furniture import ANSWER, EXPANSION, PRESET
+from tests.browser.populate import ANSWER, EXPANSION, PRESET
 from tests.browser.site import Site
 from tests.scripted_ollama import ScriptedModel
 
@@ -63,8 +63,10 @@ async def labels_of(page: Page) -> list[str]:
     return re.findall(r"^\[S\d+\] Source: .*$", await page.locator("#prompt").inner_text(), re.MULTILINE)
 
 
-async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office: Site, writer: ScriptedModel) -> None:
-    async with visit(office, permissions=CLIPBOARD) as page:
+async def test_a_question_goes_from_the_form_to_its_answers(
+    visit: Visit, site_with_worker: Site, writer: ScriptedModel
+) -> None:
+    async with visit(site_with_worker, permissions=CLIPBOARD) as page:
         query_id = await ask_with_a_pasted_expansion(page)
         at = f"/rag/{query_id}"
         await run_all(page)
@@ -80,7 +82,7 @@ async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office
         await expect(page.locator("#state")).to_contain_text("needs embeddings")
         await expect(page.locator("#context")).to_contain_text("There is no consolidated context")
         await run_all(page)
-        embedded = (await office.value(STAGE_OUTPUT, query_id, "embed"))["texts"]
+        embedded = (await site_with_worker.value(STAGE_OUTPUT, query_id, "embed"))["texts"]
         assert embedded == ["original", "mqe", "mqe", "hyde"]
 
         # The order of the passages is that of the prompt; what was removed is not in it.
@@ -109,7 +111,7 @@ async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office
         await page.wait_for_url(re.compile(f"{at}/results/\\d+$"))
         await expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
         assert writer.prompts[-1].endswith(copied)
-        augmented = await office.value(STAGE_OUTPUT, query_id, "augment")
+        augmented = await site_with_worker.value(STAGE_OUTPUT, query_id, "augment")
         assert (augmented["top_n"], len(augmented["sources"]), augmented["prompt"]) == (2, 2, copied)
         await expect(page.locator(".cite-unknown")).to_contain_text("S9")
 
@@ -137,11 +139,11 @@ async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office
         await page.locator("summary", has_text="Delete").first.click()
         await page.get_by_role("button", name=re.compile("Delete answer")).click()
         await expect(page.locator(".row")).to_have_count(3)
-        assert await office.value("SELECT count(*) FROM results WHERE query_id = $1", query_id) == 3
+        assert await site_with_worker.value("SELECT count(*) FROM results WHERE query_id = $1", query_id) == 3
 
 
-async def test_the_list_takes_a_question_on_step_by_step(visit: Visit, office: Site) -> None:
-    async with visit(office) as page:
+async def test_the_list_takes_a_question_on_step_by_step(visit: Visit, site_with_worker: Site) -> None:
+    async with visit(site_with_worker) as page:
         await page.goto("/rag")
         row = page.locator(".row", has_text="Does the weight of a pendulum change its swing?")
         for button, state in (("Retrieve", "needs consolidation"), ("Consolidate", "ready")):

@@ -1,4 +1,4 @@
-"""`ragq import works` and `ragq corpus`: what is stored, refused and said. Embedding has acceptance tests."""
+"""`ragq import works` and `ragq corpus`: what is stored, refused and printed. Embedding has acceptance tests."""
 
 import json
 from collections.abc import Callable

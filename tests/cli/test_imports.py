@@ -8,10 +8,10 @@ from schemas.values.interviews import DataSet, TranscriptVariant, Utterance
 from stages.participants.transcripts import transcript_of
 
 
-def data_set(*said: tuple[str, str]) -> DataSet:
+def data_set(*rows: tuple[str, str]) -> DataSet:
     utterances = tuple(
         Utterance(speaker=speaker, value=value, start_s=float(at), stop_s=float(at + 1))
-        for at, (speaker, value) in enumerate(said)
+        for at, (speaker, value) in enumerate(rows)
     )
     return DataSet(transcripts={316: transcript_of(316, utterances)}, labels={}, splits={})
 

@@ -84,7 +84,7 @@ def test_hostile_words_are_shown_and_not_run() -> None:
 def test_no_word_of_a_subject_is_on_the_page() -> None:
     text = report_page(report())
 
-    assert "what somebody said" not in text
+    assert "words of a participant" not in text
     assert "why that is" not in text
 
 

@@ -77,7 +77,7 @@ def test_the_page_stands_alone_and_holds_no_text(ragq: Ragq, pair: tuple[str, st
     assert (done.stdout, done.stderr) == ("", "Wrote report.html.\n")
     assert written.count("<svg") == 5
     assert "http" not in written
-    assert "what somebody asked" not in written
+    assert "text of the question" not in written
 
 
 def test_the_difference_shows_deltas_settings_and_queries(ragq: Ragq, pair: tuple[str, str]) -> None:

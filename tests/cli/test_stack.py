@@ -74,8 +74,8 @@ def test_a_worker_takes_all_stages_unless_told(served: Path) -> None:
 
 def test_a_worker_is_told_of_its_servers_by_environment(served: Path) -> None:
     found = executed("worker")
-    told = {name: found.environment[name] for name in (*SERVERS, "OLLAMA_PORT")}
-    assert told == {**SERVERS, "OLLAMA_PORT": "11434"}
+    passed = {name: found.environment[name] for name in (*SERVERS, "OLLAMA_PORT")}
+    assert passed == {**SERVERS, "OLLAMA_PORT": "11434"}
     assert "pw" not in " ".join(found.command)
 
 
@@ -109,9 +109,9 @@ def test_flower_does_not_start_without_a_password(served: Path) -> None:
 def test_the_api_is_told_where_to_listen_and_of_no_model(nowhere: Path, served: Path) -> None:
     port = free_port()
     found = executed("api", "--host", "::1", "--port", str(port))
-    told = ("DATABASE_URL", "REDIS_URL", "RAGQ_API_HOST", "RAGQ_API_PORT", "OLLAMA_PORT")
+    names = ("DATABASE_URL", "REDIS_URL", "RAGQ_API_HOST", "RAGQ_API_PORT", "OLLAMA_PORT")
     assert found.command[1:] == ["-m", "api.server"]
-    assert {name: found.environment.get(name) for name in told} == {
+    assert {name: found.environment.get(name) for name in names} == {
         "DATABASE_URL": SERVERS["DATABASE_URL"],
         "REDIS_URL": SERVERS["REDIS_URL"],
         "RAGQ_API_HOST": "::1",

@@ -1,4 +1,4 @@
-"""`ragq import tags`, `index tags`, `submit --phrases`, `vocabulary` and `tags`: what is stored, refused and said.
+"""`ragq import tags`, `index tags`, `submit --phrases`, `vocabulary` and `tags`: what is stored, refused and printed.
 
 Models are built and phrases are found in the acceptance tests.
 """
@@ -113,7 +113,7 @@ def test_a_vocabulary_that_is_not_there_or_has_no_models_is_refused(ragq: Ragq, 
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--phrases", "p.txt"), "--phrases goes with --vocabulary NAME"),
         (("--phrases", "p.txt", "--vocabulary", "v", "--verbose"), "--verbose and --phrase-ranks go with --wait"),
@@ -127,13 +127,13 @@ def test_a_vocabulary_that_is_not_there_or_has_no_models_is_refused(ragq: Ragq, 
     ],
 )
 def test_options_that_do_not_go_together_are_wrong_usage(
-    ragq: Ragq, tmp_path: Path, options: tuple[str, ...], said: str
+    ragq: Ragq, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "p.txt").write_text("hat\n")
 
     done = ragq("submit", *options)
 
-    assert (done.exit_code, said in done.stderr.replace("\n", " ")) == (2, True), done.stderr
+    assert (done.exit_code, message in done.stderr.replace("\n", " ")) == (2, True), done.stderr
 
 
 def test_building_is_one_job_that_carries_the_seed_and_the_hash_of_given_vectors(

@@ -82,12 +82,12 @@ def test_a_demo_has_enough_cases(data_set: DataSet) -> None:
 
 def test_participants_hardly_repeat_each_other(data_set: DataSet) -> None:
     speakers: dict[str, set[int]] = {}
-    said = [
+    utterances = [
         (participant_id, utterance.value)
         for participant_id, transcript in data_set.transcripts.items()
         for utterance in transcript.utterances
         if utterance.speaker == "Participant" and len(utterance.value.split()) > 3
     ]
-    for participant_id, value in said:
+    for participant_id, value in utterances:
         speakers.setdefault(value, set()).add(participant_id)
-    assert sum(len(speakers[value]) > 1 for _, value in said) / len(said) < 0.02
+    assert sum(len(speakers[value]) > 1 for _, value in utterances) / len(utterances) < 0.02

@@ -6,8 +6,8 @@ from demo.voice import Voice
 QUIET = Persona(words={"pet": ("the cat",)}, hesitation=0.0, talkativeness=0.5)
 
 
-def voice(said: set[str]) -> Voice:
-    return Voice(QUIET, [""], random.Random(1), said)
+def voice(used: set[str]) -> Voice:
+    return Voice(QUIET, [""], random.Random(1), used)
 
 
 def test_a_slash_makes_two_utterances() -> None:
@@ -15,15 +15,15 @@ def test_a_slash_makes_two_utterances() -> None:
 
 
 def test_what_someone_else_said_is_not_said_again() -> None:
-    said = {"i went home with the cat"}
-    spoken = voice(said).say(["i went home with {pet}", "i stayed there with {pet}"])
+    used = {"i went home with the cat"}
+    spoken = voice(used).say(["i went home with {pet}", "i stayed there with {pet}"])
     assert [text.strip() for text in spoken] == ["i stayed there with the cat"]
-    assert said == {"i went home with the cat", "i stayed there with the cat"}
+    assert used == {"i went home with the cat", "i stayed there with the cat"}
 
 
 def test_short_utterances_may_be_said_by_anyone() -> None:
-    said = {"oh well then"}
-    assert [text.strip() for text in voice(said).say(["oh well then"])] == ["oh well then"]
+    used = {"oh well then"}
+    assert [text.strip() for text in voice(used).say(["oh well then"])] == ["oh well then"]
 
 
 def test_a_phrase_comes_back_only_when_the_others_are_used_up() -> None:

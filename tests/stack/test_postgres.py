@@ -60,9 +60,11 @@ async def test_a_killed_server_starts_again_with_its_data_on_the_same_port(postg
 
 
 async def test_a_failing_statement_leaves_no_row_in_the_log(postgres: PostgresServer) -> None:
-    execute(postgres.url, "CREATE TABLE said (words text UNIQUE)", "INSERT INTO said VALUES ('something private')")
+    execute(
+        postgres.url, "CREATE TABLE secrets (words text UNIQUE)", "INSERT INTO secrets VALUES ('something private')"
+    )
     with pytest.raises(asyncpg.UniqueViolationError):
-        execute(postgres.url, "INSERT INTO said VALUES ('something private')")
+        execute(postgres.url, "INSERT INTO secrets VALUES ('something private')")
     log = postgres.log_path.read_text()
     assert "unique constraint" in log
     assert "something private" not in log

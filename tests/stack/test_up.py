@@ -117,11 +117,11 @@ def test_the_schema_is_brought_up_once_the_database_answers(stack: Stack) -> Non
 def test_data_ports_and_passwords_survive_down_and_up(stack: Stack) -> None:
     stack.up()
     url = stack.database_url
-    execute(url, "CREATE TABLE survivor ()")
+    execute(url, "CREATE TABLE kept ()")
     assert stack.down() == ["valkey", "postgres"]
     stack.up()
     assert stack.database_url == url
-    execute(url, "SELECT FROM survivor")
+    execute(url, "SELECT FROM kept")
 
 
 def test_down_leaves_nothing_behind_and_connections_say_so(stack: Stack) -> None:

@@ -138,7 +138,7 @@ class BreakableInstallation(Installation):
         ended: int = self.value(TERMINATE)
         return ended
 
-    def assert_survived(self, run_id: int, jobs: int) -> dict[tuple[int, str], list[str]]:
+    def assert_recovered(self, run_id: int, jobs: int) -> dict[tuple[int, str], list[str]]:
         """Every job succeeded, every stage has exactly one output, and every attempt is as it was stored."""
         assert self.wait_for(run_id) == {"succeeded": jobs}
         attempts = self.attempts(run_id)
@@ -182,5 +182,5 @@ class Supervisor:
                     self.workers[place] = self._start()
 
     def _start(self) -> StartedProcess:
-        command = worker_command(f"survivor{next(self._numbers)}", STAGES, self._concurrency)
+        command = worker_command(f"supervised{next(self._numbers)}", STAGES, self._concurrency)
         return self._installation.start(*command[2:], **self._environment)

@@ -33,16 +33,16 @@ def books(tmp_path: Path) -> Path:
 
 
 def submitted(installation: BreakableInstallation, books: Path, *options: str) -> dict[str, Any]:
-    """What an import in batches of two chunks said."""
+    """What an import in batches of two chunks prints."""
     options = ("--corpus", "small", "--set", "RAGQ_CORPUS_BATCH_CHUNKS=2", *options)
     done = installation.ragq("import", "works", str(books), "--json", *options)
     assert done.exit_code == 0, done.stderr
-    said: dict[str, Any] = done.json
-    return said
+    printed: dict[str, Any] = done.json
+    return printed
 
 
 def corpus(installation: BreakableInstallation) -> dict[str, Any]:
-    """What `ragq corpus show` says."""
+    """What `ragq corpus show` prints."""
     shown: dict[str, Any] = installation.ragq("corpus", "show", "small", "--json").json
     return shown
 
@@ -59,7 +59,7 @@ def test_imported_works_are_embedded_and_found_and_importing_again_embeds_nothin
     first = submitted(breakable, books)
     assert (first["new"], first["jobs"], numbers(breakable)) == (3, 3, (0, 6, 0))
     breakable.start_worker()
-    breakable.assert_survived(first["run_id"], jobs=3)
+    breakable.assert_recovered(first["run_id"], jobs=3)
 
     assert numbers(breakable) == (6, 0, 0)
     assert corpus(breakable)["model_digest"]
@@ -104,7 +104,7 @@ def test_killed_workers_cost_a_corpus_nothing_but_time(
     breakable: BreakableInstallation, books: Path, point: str
 ) -> None:
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
-        breakable.assert_survived(submitted(breakable, books)["run_id"], jobs=3)
+        breakable.assert_recovered(submitted(breakable, books)["run_id"], jobs=3)
 
     assert supervisor.deaths >= len(CORPUS) - 1
     assert numbers(breakable) == (6, 0, 0)
@@ -132,7 +132,7 @@ def test_a_failed_batch_leaves_the_others_searchable_and_a_retry_finishes_it(
 def test_a_large_corpus_gets_its_vector_index_while_it_grows(breakable: BreakableInstallation, books: Path) -> None:
     breakable.start_worker(concurrency=1)
     run_id = submitted(breakable, books, "--set", "RAGQ_HNSW_FROM_CHUNKS=3")["run_id"]
-    breakable.assert_survived(run_id, jobs=3)
+    breakable.assert_recovered(run_id, jobs=3)
 
     (index,) = breakable.rows("SELECT indexdef FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'")
     assert "halfvec(8)" in index["indexdef"]

@@ -55,7 +55,7 @@ def test_a_paused_job_goes_on_where_it_was_held(
 
     assert breakable.ragq("resume", f"r{run_id}").exit_code == 0
 
-    attempts = breakable.assert_survived(run_id, jobs=1)
+    attempts = breakable.assert_recovered(run_id, jobs=1)
     assert set(map(tuple, attempts.values())) == {("succeeded",)}
     assert set(judge.calls_per_prompt.values()) == {1}
 
@@ -75,5 +75,5 @@ def test_a_job_that_is_paused_when_its_worker_dies_waits_and_then_goes_on(
 
     assert breakable.ragq("resume", f"r{run_id}").exit_code == 0
 
-    attempts = breakable.assert_survived(run_id, jobs=1)
+    attempts = breakable.assert_recovered(run_id, jobs=1)
     assert attempts[0, "validate"] == ["interrupted", "succeeded"]

@@ -30,7 +30,7 @@ def test_a_worker_killed_in_every_stage_costs_nothing_but_time(
     work = (*evidence({316: 2}), *judged_by(judge.name), "--set", f"MODEL_QUANTITATIVE_MODEL={scorer.name}")
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
         run_id = breakable.submit(*work, "--until", "score")
-        attempts = breakable.assert_survived(run_id, jobs=1)
+        attempts = breakable.assert_recovered(run_id, jobs=1)
 
     assert supervisor.deaths >= len(FEW_SHOT) - 1
     assert {stage: outcomes[0] for (_, stage), outcomes in attempts.items()} == dict.fromkeys(
@@ -44,7 +44,7 @@ def test_a_worker_killed_when_it_has_sent_the_next_message_costs_nothing_but_tim
 ) -> None:
     with breakable.supervised(workers=1, RAGQ_CRASH_AT="after_publish@retrieve#1") as supervisor:
         run_id = breakable.submit(*evidence({316: 2}), *judged_by(judge.name))
-        attempts = breakable.assert_survived(run_id, jobs=1)
+        attempts = breakable.assert_recovered(run_id, jobs=1)
 
     assert supervisor.deaths == 1
     assert attempts[0, "retrieve"] == ["succeeded"]
@@ -55,7 +55,7 @@ def test_a_worker_killed_when_it_has_sent_the_next_message_costs_nothing_but_tim
 def test_an_index_is_published_once_however_often_its_workers_die(breakable: BreakableInstallation, point: str) -> None:
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
         built = breakable.ragq("index", "references", "--new", "--no-wait", "--json").json
-        breakable.assert_survived(int(built["run"].removeprefix("r")), jobs=3)
+        breakable.assert_recovered(int(built["run"].removeprefix("r")), jobs=3)
 
     assert supervisor.deaths >= len(INDEX) - 1
     (index,) = breakable.ragq("index", "list", "--json").json
@@ -109,7 +109,7 @@ def test_a_scoring_that_was_killed_is_invisible_and_goes_on_where_it_stopped(
     again = breakable.ragq(*command).json
     breakable.start_worker()
     assert (again["run_id"], again["is_new"]) == (run_id, False)
-    breakable.assert_survived(run_id, jobs=index["chunks"])
+    breakable.assert_recovered(run_id, jobs=index["chunks"])
     assert breakable.value("SELECT count(*) FROM reference_chunk WHERE scores IS NOT NULL") == index["chunks"]
     # Those that were being asked when the worker died are asked again, and no others.
     assert scorer.calls - index["chunks"] <= 8
@@ -126,7 +126,7 @@ def test_only_the_call_that_was_not_answered_is_asked_again(
     worker.kill()
     breakable.start_worker()
 
-    attempts = breakable.assert_survived(run_id, jobs=1)
+    attempts = breakable.assert_recovered(run_id, jobs=1)
     assert attempts[0, "validate"] == ["interrupted", "succeeded"]
     assert sorted(judge.calls_per_prompt.values()) == [1, 1, 1, 2]
 
@@ -142,7 +142,7 @@ def test_a_job_that_kills_its_workers_is_poisoned_and_its_neighbours_are_not(
 
     with breakable.supervised(workers=1, RAGQ_CRASH_AT="after_claim@embed", RAGQ_MAX_INTERRUPTIONS="3") as supervisor:
         assert breakable.wait_for(poison) == {"poisoned": 1}
-        breakable.assert_survived(neighbours, jobs=2)
+        breakable.assert_recovered(neighbours, jobs=2)
 
     assert breakable.attempts(poison)[0, "embed"] == ["interrupted"] * 3
     assert supervisor.deaths == 3
@@ -157,12 +157,12 @@ def test_a_worker_that_slept_past_its_lease_stores_nothing(
     eventually(lambda: judge.calls == 1)
     sleeper.freeze()
     breakable.start_worker()
-    attempts = breakable.assert_survived(run_id, jobs=1)
+    attempts = breakable.assert_recovered(run_id, jobs=1)
 
     sleeper.thaw()
 
-    eventually(lambda: "stage_result_thrown_away" in sleeper.said)
-    assert breakable.assert_survived(run_id, jobs=1) == attempts
+    eventually(lambda: "stage_result_thrown_away" in sleeper.output)
+    assert breakable.assert_recovered(run_id, jobs=1) == attempts
     assert attempts[0, "validate"] == ["interrupted", "succeeded"]
 
 
@@ -173,7 +173,7 @@ def test_ten_copies_of_every_message_have_one_effect(
     breakable.send_again(run_id, times=9)
 
     with breakable.supervised(workers=2):
-        attempts = breakable.assert_survived(run_id, jobs=3)
+        attempts = breakable.assert_recovered(run_id, jobs=3)
 
     assert set(map(tuple, attempts.values())) == {("succeeded",)}
     assert set(judge.calls_per_prompt.values()) == {1}
@@ -187,7 +187,7 @@ def test_a_pool_of_threads_and_one_of_processes_share_a_run(
     breakable.start_worker(pool="prefork", concurrency=2, RAGQ_CRASH_AT="before_commit@validate#1")
     run_id = breakable.submit(*evidence({316: 1, 319: 1, 330: 1}), *judged_by(judge.name))
 
-    attempts = breakable.assert_survived(run_id, jobs=3)
+    attempts = breakable.assert_recovered(run_id, jobs=3)
 
     died = [outcomes for outcomes in attempts.values() if outcomes != ["succeeded"]]
     assert died == [["interrupted", "succeeded"]] * len(died) != []

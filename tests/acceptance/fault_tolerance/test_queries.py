@@ -26,7 +26,7 @@ def shelved(breakable: BreakableInstallation, tmp_path: Path) -> BreakableInstal
     return breakable
 
 
-def says(prompt: str) -> str:
+def reply_to(prompt: str) -> str:
     """What a model says that does all that a question needs."""
     if "Source:" in prompt:
         return "It is the oxygen [S1]."
@@ -36,7 +36,7 @@ def says(prompt: str) -> str:
 @pytest.fixture
 def writer(ollama: ScriptedOllama) -> ScriptedModel:
     """A model that expands, validates and answers."""
-    return ollama.model(lambda prompt: Say(says(prompt)))
+    return ollama.model(lambda prompt: Say(reply_to(prompt)))
 
 
 def ask(installation: BreakableInstallation, model: ScriptedModel) -> int:
@@ -61,7 +61,7 @@ def test_a_worker_killed_in_every_stage_of_a_question_costs_nothing_but_time(
 ) -> None:
     with shelved.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
         run_id = ask(shelved, writer)
-        attempts = shelved.assert_survived(run_id, jobs=1)
+        attempts = shelved.assert_recovered(run_id, jobs=1)
 
     assert supervisor.deaths >= len(ANSWER) - 1
     assert {stage: outcomes[0] for (_, stage), outcomes in attempts.items()} == dict.fromkeys(ANSWER, first)

@@ -22,7 +22,7 @@ def test_a_run_whose_messages_were_all_lost_before_it_began_is_finished(
 
     breakable.start_worker()
 
-    breakable.assert_survived(run_id, jobs=3)
+    breakable.assert_recovered(run_id, jobs=3)
 
 
 def test_a_run_whose_messages_are_lost_in_its_middle_is_finished(
@@ -35,7 +35,7 @@ def test_a_run_whose_messages_are_lost_in_its_middle_is_finished(
         eventually(lambda: judge.calls >= calls)  # noqa: B023  (asked before the loop goes on)
         servers.empty_broker()
 
-    breakable.assert_survived(run_id, jobs=3)
+    breakable.assert_recovered(run_id, jobs=3)
     assert set(judge.calls_per_prompt.values()) == {1}
 
 
@@ -57,9 +57,9 @@ def test_a_worker_outlives_a_broker_that_dies_while_a_message_is_unacknowledged(
     eventually(lambda: judge.calls == 2)
     servers.valkey.start()
 
-    breakable.assert_survived(run_id, jobs=1)
+    breakable.assert_recovered(run_id, jobs=1)
     assert worker.is_alive
-    assert "Unrecoverable" not in worker.said
+    assert "Unrecoverable" not in worker.output
     assert set(judge.calls_per_prompt.values()) == {1}
 
 
@@ -75,7 +75,7 @@ def test_a_run_that_is_submitted_while_the_broker_is_down_starts_when_it_is_back
 
     assert (submitted.exit_code, submitted.json["due"], submitted.json["sent"]) == (0, 3, 0)
     assert "The broker cannot be reached: 3 jobs stored, to be sent" in submitted.stderr
-    breakable.assert_survived(submitted.json["run_id"], jobs=3)
+    breakable.assert_recovered(submitted.json["run_id"], jobs=3)
 
 
 def test_a_run_outlives_a_restart_of_the_database(
@@ -88,10 +88,10 @@ def test_a_run_outlives_a_restart_of_the_database(
     eventually(lambda: judge.calls >= 2)
 
     servers.postgres.kill()
-    eventually(lambda: worker.said.count("heartbeat_missed") > 5)
+    eventually(lambda: worker.output.count("heartbeat_missed") > 5)
     servers.postgres.start()
 
-    attempts = breakable.assert_survived(run_id, jobs=3)
+    attempts = breakable.assert_recovered(run_id, jobs=3)
     assert set(map(tuple, attempts.values())) == {("succeeded",)}
     assert set(judge.calls_per_prompt.values()) == {1}
     assert worker.is_alive
@@ -108,7 +108,7 @@ def test_a_run_outlives_the_end_of_every_database_session_again_and_again(
         ended += breakable.terminate_sessions()
         time.sleep(0.2)
 
-    breakable.assert_survived(run_id, jobs=3)
+    breakable.assert_recovered(run_id, jobs=3)
     assert ended > 6
     assert set(judge.calls_per_prompt.values()) == {1}
     assert worker.is_alive
@@ -120,4 +120,4 @@ def test_a_worker_that_cannot_start_ends(breakable: BreakableInstallation, serve
 
     worker.process.join(60)
 
-    assert (worker.process.exitcode, "worker_cannot_start" in worker.said) == (1, True)
+    assert (worker.process.exitcode, "worker_cannot_start" in worker.output) == (1, True)

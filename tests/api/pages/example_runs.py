@@ -36,13 +36,13 @@ from tests.store.reference_indexes import store_index
 QUOTES = ("I sleep three hours a night.", "I wake at four and lie there.")
 CHUNK_TEXTS = ("Participant: sleeping is hard since May.", "Participant: I nap in the afternoon.")
 REPLY = '{"decision": "accept"}'
-SAID_BY_MODEL = "Sorry, I would rather not say."
+MODEL_REPLY = "Sorry, I would rather not say."
 
 UNUSABLE = AttemptError(
     "schemas.errors.LLMResponseParseError",
     "The validator's reply holds no verdict (30 characters, sha256 0a1b2c3d4e5f); `ragq retry` asks again.",
     "validation_parse",
-    {"reply": SAID_BY_MODEL, "traceback": "Traceback (most recent call last): ..."},
+    {"reply": MODEL_REPLY, "traceback": "Traceback (most recent call last): ..."},
 )
 
 

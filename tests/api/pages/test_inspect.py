@@ -223,20 +223,20 @@ async def test_a_form_that_nobody_made_is_refused(
 
 
 async def test_every_score_of_every_chunk_is_in_the_table(client: httpx.AsyncClient, ready: StoredQuery) -> None:
-    said = words(await see(client, f"/rag/{ready.id}/inspect"))
+    text = words(await see(client, f"/rag/{ready.id}/inspect"))
 
-    assert "Dense rank Text rank Fused Rerank Entity Intent Final Verdict" in said
-    assert "passage 1 and what stands around it 1 – 1.000 1.000 0.050 0.000 1.050 not judged" in said
-    assert "1 dropped by min_chars" in said
+    assert "Dense rank Text rank Fused Rerank Entity Intent Final Verdict" in text
+    assert "passage 1 with the lines around it 1 – 1.000 1.000 0.050 0.000 1.050 not judged" in text
+    assert "1 dropped by min_chars" in text
 
 
 async def test_before_anything_is_stored_the_page_says_so(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection)
 
-    said = words(await see(client, f"/rag/{query.id}/inspect"))
+    text = words(await see(client, f"/rag/{query.id}/inspect"))
 
-    assert "Not stored yet" in said
-    assert "nothing is discarded" in said
-    assert "There is no consolidated context" in said
-    assert "No search results are stored." in said
+    assert "Not stored yet" in text
+    assert "nothing is discarded" in text
+    assert "There is no consolidated context" in text
+    assert "No search results are stored." in text

@@ -107,10 +107,10 @@ async def test_a_run_from_before_the_light_model_offers_no_choice(
 async def test_the_prompt_comes_with_its_size_and_where_its_sources_are_from(
     client: httpx.AsyncClient, ready: StoredQuery
 ) -> None:
-    said = words(await see(client, f"/rag/{ready.id}"))
+    text = words(await see(client, f"/rag/{ready.id}"))
 
-    assert "of 3 consolidated passages" in said
-    assert "characters" in said and "words" in said and "tokens (estimated)" in said
+    assert "of 3 consolidated passages" in text
+    assert "characters" in text and "words" in text and "tokens (estimated)" in text
 
 
 async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chunks(

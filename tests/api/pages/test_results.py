@@ -141,7 +141,7 @@ async def test_an_answer_of_the_model_tells_the_model(
         )
         (result,) = await queries.results(connection, ready.id)
 
-    said = words(await see(client, f"/rag/{ready.id}/results/{result.id}"))
+    text = words(await see(client, f"/rag/{ready.id}/results/{result.id}"))
 
-    assert "model tiny:1b" in said
-    assert "The prompt had none." in said
+    assert "model tiny:1b" in text
+    assert "The prompt had none." in text

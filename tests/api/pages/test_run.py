@@ -6,7 +6,7 @@ import pytest
 from api.context import ApiContext
 from schemas.statuses import JobStatus
 from store.runs import job_control, overviews
-from tests.api.pages.example_runs import SAID_BY_MODEL, ShownRun, participant_run
+from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
 from tests.api.pages.html import form, forms, see, send, words
 
 
@@ -24,29 +24,29 @@ async def test_jobs_stand_by_their_stages_with_those_that_failed_first(
     assert page.status_code == 200
     places = [page.text.index(f'href="/jobs/{job_id}">j{job_id}</a></th>') for job_id in _by_urgency(shown)]
     assert places == sorted(places)
-    said = words(page)
-    assert "1 failed, 1 running, 1 waiting, 2 succeeded" in said
-    assert "failed, 2 attempts" in said
-    assert "Sleep&nbsp;1/1" in said
-    assert "15/31 stages" in said
+    text = words(page)
+    assert "1 failed, 1 running, 1 waiting, 2 succeeded" in text
+    assert "failed, 2 attempts" in text
+    assert "Sleep&nbsp;1/1" in text
+    assert "15/31 stages" in text
 
 
 async def test_the_head_says_what_was_asked_and_what_to_mind(client: httpx.AsyncClient, shown: ShownRun) -> None:
-    said = words(await see(client, f"/runs/{shown.run_id}"))
-    assert "paper-test" in said
-    assert "Demo model: results are not meaningful." in said
-    assert "EMBEDDING_TOP_K_REFERENCES 2 option --set" in said
-    assert "All 2 settings of the run" in said
+    text = words(await see(client, f"/runs/{shown.run_id}"))
+    assert "paper-test" in text
+    assert "Demo model: results are not meaningful." in text
+    assert "EMBEDDING_TOP_K_REFERENCES 2 option --set" in text
+    assert "All 2 settings of the run" in text
 
 
 async def test_failures_show_stage_type_and_category_and_no_private_text(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     page = await see(client, f"/runs/{shown.run_id}")
-    said = words(page)
-    assert "Stage validate , attempt 2: The validator&#39;s reply holds no verdict" in said
-    assert "LLMResponseParseError validation_parse" in said
-    assert SAID_BY_MODEL not in page.text
+    text = words(page)
+    assert "Stage validate , attempt 2: The validator&#39;s reply holds no verdict" in text
+    assert "LLMResponseParseError validation_parse" in text
+    assert MODEL_REPLY not in page.text
 
 
 async def test_a_state_filters_the_jobs(client: httpx.AsyncClient, shown: ShownRun) -> None:

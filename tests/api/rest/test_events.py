@@ -81,7 +81,7 @@ async def until(events: AsyncIterator[ServerSentEvent], name: str, **wanted: obj
     raise AssertionError("The stream ended.")
 
 
-async def carry_out(database: Database, stored: StoredRun, stage: str) -> None:
+async def complete_stage(database: Database, stored: StoredRun, stage: str) -> None:
     async with database.connection() as connection:
         await take(connection, stored.job_ids[0], stage, committing({"quotes": {}}))
 
@@ -91,7 +91,7 @@ async def test_a_commit_of_another_connection_reaches_the_stream(
 ) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         first = await until(events, "changed")
-        await carry_out(database, stored, "extract")
+        await complete_stage(database, stored, "extract")
         second = await until(events, "changed", stages_done=1)
 
     assert first == {
@@ -118,14 +118,14 @@ async def test_a_run_that_finishes_sends_idle_and_a_retry_continues_the_stream(
             await job_control.retry(connection, run_id=stored.run_id)
         assert (await until(events, "changed", is_idle=False))["states"] == {"waiting": 1}
 
-        await carry_out(database, stored, "extract")
-        await carry_out(database, stored, "embed")
+        await complete_stage(database, stored, "extract")
+        await complete_stage(database, stored, "embed")
         assert (await until(events, "idle"))["states"] == {"succeeded": 1}
 
 
 async def test_a_finished_run_sends_idle_at_once(watching: Open, database: Database, stored: StoredRun) -> None:
-    await carry_out(database, stored, "extract")
-    await carry_out(database, stored, "embed")
+    await complete_stage(database, stored, "extract")
+    await complete_stage(database, stored, "embed")
 
     async with watching(f"/runs/{stored.run_id}/events") as events:
         assert [(await anext(events)).event for _ in range(2)] == ["changed", "idle"]
@@ -184,7 +184,7 @@ async def test_a_state_is_read_after_it_was_asked_for(ctx: ApiContext, stored: S
     streams = ctx.streams
     early = asyncio.create_task(streams.state(stored.run_id))
     await asyncio.sleep(0)
-    await carry_out(ctx.database, stored, "extract")
+    await complete_stage(ctx.database, stored, "extract")
     late = await streams.state(stored.run_id)
 
     assert late is not None and late.stages_done == 1

@@ -51,10 +51,10 @@ def problems_with(**changes: bytes) -> list[str]:
 
 def test_a_whole_data_set_is_read_in_order_of_ids() -> None:
     parsed = parse_data_set(whole())
-    said = parsed.value.transcripts[300].utterances
+    utterances = parsed.value.transcripts[300].utterances
     assert parsed.problems == ()
     assert parsed.value == DataSet(
-        transcripts={pid: transcript_of(pid, said) for pid in (300, 302, 303, 319)},
+        transcripts={pid: transcript_of(pid, utterances) for pid in (300, 302, 303, 319)},
         labels={
             300: Labels(participant_id=300, gender=1, phq8_binary=False, phq8_score=2),
             302: Labels(

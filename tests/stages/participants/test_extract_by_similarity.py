@@ -61,8 +61,8 @@ async def test_all_items_are_answered_by_one_call_about_the_participants_utteran
         quotes={item: ("awake all night",) if item is PHQ8Item.SLEEP else () for item in PHQ8Item},
     )
     described = [text for item in PHQ8Item for text in DESCRIPTIONS[item]]
-    said = ["it was raining", "sleep is bad", "I hardly sleep", "awake all night"]
-    assert embedder.calls == [described + said]
+    utterances = ["it was raining", "sleep is bad", "I hardly sleep", "awake all night"]
+    assert embedder.calls == [described + utterances]
 
 
 async def test_a_transcript_without_the_speaker_raises_without_a_call() -> None:

@@ -95,9 +95,9 @@ def test_no_quote_at_all_is_no_failure() -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="<>"), min_size=1), st.text(), st.text())
-def test_what_was_said_is_found_between_other_lines(said: str, before: str, after: str) -> None:
-    transcript = f"{before}\n{said}\n{after}"
+def test_what_was_said_is_found_between_other_lines(quote: str, before: str, after: str) -> None:
+    transcript = f"{before}\n{quote}\n{after}"
 
-    grounded = keep_grounded({PHQ8Item.SLEEP: [said]}, transcript, SUBSTRING)
+    grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, transcript, SUBSTRING)
 
-    assert grounded.quotes == {PHQ8Item.SLEEP: (said,) if normalise(said) else ()}
+    assert grounded.quotes == {PHQ8Item.SLEEP: (quote,) if normalise(quote) else ()}

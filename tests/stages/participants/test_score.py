@@ -38,8 +38,8 @@ async def test_one_reply_gives_the_record_of_all_items() -> None:
 
     scores = await score(replying(reply_of({PHQ8Item.TIRED: unscored, PHQ8Item.MOVING: unscored})))
 
-    said = {"evidence": "so I said", "reason": "often"}
-    plain = ItemScore(**said, score=2, confidence=4)
+    fields = {"evidence": "so I said", "reason": "often"}
+    plain = ItemScore(**fields, score=2, confidence=4)
     llm = EvidenceExtractor.LLM
     assert scores == ParticipantScores(
         model="scorer",
@@ -50,9 +50,9 @@ async def test_one_reply_gives_the_record_of_all_items() -> None:
                 update={"evidence_source": llm, "evidence_count": 2, "retrieval": PROMPT.statistics[PHQ8Item.SLEEP]}
             ),
             PHQ8Item.TIRED: ItemScore(
-                **said, na_reason=NAReason.SCORE_NA_WITH_EVIDENCE, evidence_source=llm, evidence_count=1
+                **fields, na_reason=NAReason.SCORE_NA_WITH_EVIDENCE, evidence_source=llm, evidence_count=1
             ),
-            PHQ8Item.MOVING: ItemScore(**said, na_reason=NAReason.NO_MENTION),
+            PHQ8Item.MOVING: ItemScore(**fields, na_reason=NAReason.NO_MENTION),
         },
         totals=totals_of([2] * 6 + [None] * 2),
     )
@@ -103,14 +103,16 @@ async def test_nobody_asks_for_log_probabilities_by_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unusable", "reason", "told"),
+    ("unusable", "reason", "problem"),
     [
         ("I can't.", ReaskReason.MISSING_STRUCTURE, "there is no JSON object in it"),
         ("{" + "[" * 100_000, ReaskReason.JSON_PARSE, ""),
         (reply_of({PHQ8Item.SLEEP: {}}), ReaskReason.SCHEMA_VALIDATION, "PHQ8_Sleep.score: missing"),
     ],
 )
-async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(unusable: str, reason: ReaskReason, told: str) -> None:
+async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(
+    unusable: str, reason: ReaskReason, problem: str
+) -> None:
     chat = replying(unusable, unusable, reply_of())
 
     scores = await score(chat)
@@ -119,7 +121,7 @@ async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(unusable: str, 
     assert [call.purpose for call in chat.calls] == ["score", "score, re-ask 1", "score, re-ask 2"]
     *exchange, request = chat.calls[1].messages
     assert exchange == [*PROMPT.messages, Message(role="assistant", content=unusable)]
-    assert request.role == "user" and told in request.content
+    assert request.role == "user" and problem in request.content
     assert len(chat.calls[2].messages) == len(PROMPT.messages) + 4
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stages.queries.query_file import parse_queries
 from stages.texts.storable import can_be_stored
 
-SECRET = "what somebody asked"
+SECRET = "text of the question"
 
 
 def jsonl(*rows: object) -> bytes:

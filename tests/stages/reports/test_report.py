@@ -20,8 +20,8 @@ GOLDEN = Path(__file__).with_name("report.golden.json")
 
 #: 316 scores five items, 319 one, 330 none; 339 has no labels, 345 failed, 357 still runs.
 RUN = run(
-    job(1, 316, scores("1023 1".replace(" ", "-"), confidences="31220100", said="5134-2"), "10320102"),
-    job(2, 319, scores("2", confidences="2", said="3"), "00000000"),
+    job(1, 316, scores("1023 1".replace(" ", "-"), confidences="31220100", stated="5134-2"), "10320102"),
+    job(2, 319, scores("2", confidences="2", stated="3"), "00000000"),
     job(3, 330, scores(""), "33333333"),
     job(4, 339, scores("11111111"), None),
     job(5, 345, None, "00000000"),
@@ -117,7 +117,7 @@ def test_a_participant_is_shown_with_scores_bounds_and_truth_and_without_words()
         "LLM request timed out after 600s",
     )
     text = without_timings(build_report(RUN, measures=FEW))
-    assert "what somebody said" not in text
+    assert "words of a participant" not in text
     assert "why that is" not in text
 
 
@@ -245,7 +245,7 @@ def test_calibration_falls_back_to_what_the_model_said() -> None:
     found = calibrated(RUN)
 
     assert found.confidence == "verbalized"
-    # Said 5 1 3 4 . 2 . . and 3, which are 1, 0, 0.5, 0.75, 0.25, 0.5; exact are the first two and the fifth
+    # Stated 5 1 3 4 . 2 . . and 3, which are 1, 0, 0.5, 0.75, 0.25, 0.5; exact are the first two and the fifth
     assert [(one.low, one.count, one.confidence, one.exact) for one in found.bins if one.count] == [
         (0.0, 1, 0.0, 1.0),
         (0.2, 1, 0.25, 1.0),
@@ -253,7 +253,7 @@ def test_calibration_falls_back_to_what_the_model_said() -> None:
         (pytest.approx(0.7), 1, 0.75, 0.0),
         (0.9, 1, 1.0, 1.0),
     ]
-    # NoInterest: said 5 and rightly, said 3 and wrongly
+    # NoInterest: stated 5 and correct, stated 3 and wrong
     per_item = found.per_item[PHQ8Item.NO_INTEREST]
     assert (per_item.count, per_item.confidence, per_item.exact) == (2, 0.75, 0.5)
 

@@ -88,9 +88,9 @@ async def candidates(
 async def reports(searched: SearchedVocabulary, *phrases: str, **options: Any) -> list[PhraseReport]:
     """What each final phrase led to."""
     found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=True, verbose=True, **options)
-    told = found[1]
-    assert isinstance(told, list)
-    return told
+    all_reports = found[1]
+    assert isinstance(all_reports, list)
+    return all_reports
 
 
 def names(found: list[Candidate]) -> list[str]:

@@ -123,9 +123,9 @@ async def test_ambiguity_9_heads_are_terms_and_weights_of_equal_terms_add_up() -
 async def test_ambiguity_9_terms_that_are_unknown_are_told_and_count_nothing() -> None:
     searched = vocabulary({"tag": 1}, aliases={"big_shirt": ("tag",)}, rows={"tag": at(0)}, terms={"shirt": at(0)})
 
-    told = await reports(searched, "big shirt")
+    found = await reports(searched, "big shirt")
 
-    assert [(report.lookup, report.tfidf_vocab, report.oov_terms) for report in told] == [
+    assert [(report.lookup, report.tfidf_vocab, report.oov_terms) for report in found] == [
         ("big_shirt", (), ("big_shirt",)),
         ("shirt", ("shirt",), ()),
     ]

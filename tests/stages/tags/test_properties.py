@@ -100,8 +100,8 @@ def test_the_policy_never_leaks_whatever_the_aliases(
     assert isinstance(candidates, list)
     assert isinstance(reports, list)
     assert isinstance(ranks, dict)
-    told = {tag.tag for tag in candidates} | {row.tag for report in reports for row in report.candidates} | set(ranks)
-    assert not told & unsafe
+    shown = {tag.tag for tag in candidates} | {row.tag for report in reports for row in report.candidates} | set(ranks)
+    assert not shown & unsafe
 
 
 @settings(deadline=None)

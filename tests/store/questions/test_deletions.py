@@ -53,18 +53,18 @@ async def counted(connection: Connection, *tables: str) -> list[int]:
     return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in tables]
 
 
-async def call_a_model(connection: Connection, job_id: int, stage: str, said: str) -> None:
+async def call_a_model(connection: Connection, job_id: int, stage: str, text: str) -> None:
     """Carry out a stage that asks a model; an equal call is answered from the ledger."""
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
     assert claim is not None
-    call = ChatCall(model="m", messages=(Message(role="user", content=said),), timeout_s=1, purpose="expand")
+    call = ChatCall(model="m", messages=(Message(role="user", content=text),), timeout_s=1, purpose="expand")
     key = ledger.call_key(call, "d")
     kept = await ledger.find(connection, key)
     if kept is None:
-        reply = ChatReply(text=f"reply to {said}", model="m", digest="d", stop_reason="stop", seconds=0.1)
+        reply = ChatReply(text=f"reply to {text}", model="m", digest="d", stop_reason="stop", seconds=0.1)
         kept = await ledger.keep(connection, key, call, reply)
     await ledger.use(connection, claim.attempt_id, kept.call_id, "expand", is_reused=False)
-    await stages.commit(connection, claim, inputs={}, output=OUTPUTS["expand"] | {"hyde_answer": said})
+    await stages.commit(connection, claim, inputs={}, output=OUTPUTS["expand"] | {"hyde_answer": text})
 
 
 async def a_marked_question(connection: Connection) -> StoredQuery:
@@ -81,7 +81,7 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     await take_step(connection, query, Step.EXPAND, through=Step.ANSWER)
     await call_a_model(connection, asked.job_id, "expand", f"What is a {MARK}?")
     await complete_stages(connection, asked.job_id, *WHOLE[1:])
-    await answer(connection, query, f"A {MARK}, said by hand.", key=None)
+    await answer(connection, query, f"A {MARK}, written manually.", key=None)
     await edit(connection, query, QueryEdit(hyde_answer=f"The {MARK} is a bird."), run=False)
     await take_step(connection, query, Step.EMBED)
     claim = await stages.claim(connection, asked.job_id, "embed", "worker", 60)

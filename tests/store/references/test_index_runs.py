@@ -219,12 +219,12 @@ async def test_a_run_that_is_only_to_be_published_rests_at_no_moment(
         await fail(connection, bad)
         overview = overviews.overview
 
-        async def overtaken(connection: Connection, run_id: int) -> RunOverview | None:
+        async def read_then_change(connection: Connection, run_id: int) -> RunOverview | None:
             found = await overview(connection, run_id)
             assert await index_runs.publish_again(reaper) == [good]
             return found
 
-        monkeypatch.setattr(overviews, "overview", overtaken)
+        monkeypatch.setattr(overviews, "overview", read_then_change)
         state = await run_state(connection, run_id)
 
     assert state is not None

@@ -142,7 +142,7 @@ async def test_a_notification_holds_ids_alone(
     async with changes.subscribe() as subscription, database.connection() as other:
         await listening(subscription)
         stored = await store_run("316", "319", "330")
-        await job_control.hold(other, JobStatus.CANCELLED, "told by nobody", run_id=stored.run_id)
+        await job_control.hold(other, JobStatus.CANCELLED, "never notified", run_id=stored.run_id)
         await other.execute(LAST_WORD)
         payloads = []
         while (payload := await heard.get()) != END:

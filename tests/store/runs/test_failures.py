@@ -68,10 +68,10 @@ async def test_the_item_of_a_reply_that_could_not_be_used_is_known(database: Dat
 
 
 async def test_an_extraction_that_made_everything_up_is_found_although_its_job_went_on(database: Database) -> None:
-    made_up = {"rejected": {"Sleep": 2, "Tired": 1}, "quotes": {"Sleep": [], "Tired": []}}
+    hallucinated = {"rejected": {"Sleep": 2, "Tired": 1}, "quotes": {"Sleep": [], "Tired": []}}
     grounded = {"rejected": {"Sleep": 2}, "quotes": {"Sleep": [], "Tired": ["I am tired"]}}
     async with database.connection() as connection:
-        run_id = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=made_up)
+        run_id = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=hallucinated)
         other = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=grounded)
 
         found, nothing = await run_failures(connection, run_id), await run_failures(connection, other)

@@ -72,7 +72,7 @@ async def test_the_words_behind_numbers_are_read_along(database: Database) -> No
         trace = await job_trace(connection, job_id)
     assert trace is not None
     assert trace.question is not None
-    assert trace.question.original_query == "what somebody asked about q1"
+    assert trace.question.original_query == "text of the question about q1"
     assert trace.titles == {work_id: "A title"}
 
 

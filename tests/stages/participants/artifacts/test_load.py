@@ -364,8 +364,8 @@ def test_scores_with_a_broken_description_are_refused_even_when_any_prompt_is_ac
 def test_scores_that_were_made_for_a_file_of_another_name_are_taken_with_a_warning() -> None:
     meta = as_json(CHUNK_SCORES_META | {"source_embeddings": "other.npz"})
     assert load(rules(with_chunk_scores=True), CHUNK_SCORES_META=meta).warnings == (
-        "small.chunk_scores.meta.json: the scores were made for an artifact of another name; check that it had the same "
-        "chunks",
+        "small.chunk_scores.meta.json: the scores were made for an artifact of another name; "
+        "check that it had the same chunks",
     )
 
 
