@@ -48,7 +48,7 @@ def jobs_of(installation: Installation, run_id: int) -> Any:
     return installation.ragq("show", f"r{run_id}", "--json").json["jobs"]
 
 
-def test_a_scored_index_shows_its_own_scores_and_survives_its_files(
+def test_a_scored_index_shows_its_own_scores_after_export_and_import(
     fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     fresh.start_worker()
@@ -106,7 +106,7 @@ def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_o
     assert fresh.value(SCORED) == CHUNKS
 
 
-def test_scores_that_others_took_the_place_of_are_shown_again_for_nothing(
+def test_replaced_scores_are_shown_again_without_new_calls(
     fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel
 ) -> None:
     second = ollama.model(lambda prompt: Say(scores_reply(NoInterest=1)))

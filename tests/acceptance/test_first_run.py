@@ -55,7 +55,7 @@ def first_run(
         yield FirstRun(installation, run_id, installation.wait_for(run_id))
 
 
-def test_three_participants_of_the_paper_test_split_come_to_a_report(first_run: FirstRun) -> None:
+def test_three_participants_of_the_paper_test_split_are_reported(first_run: FirstRun) -> None:
     """Row A 9: it runs, every setting is shown, and the report is strict JSON."""
     assert first_run.states == {"succeeded": 3}
     report = first_run.report

@@ -20,7 +20,7 @@ def untagged(installation: Installation, items: dict[str, list[dict[str, Any]]])
     )
 
 
-def test_the_filter_keeps_chunks_that_speak_of_the_item(
+def test_the_filter_keeps_chunks_about_the_item(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     work = (*evidence({316: 8}), *judged_by(judge.name))

@@ -5,7 +5,7 @@ from tests.acceptance.harness import Installation, judged_by
 from tests.scripted_ollama import REJECT, UNSURE, Say, ScriptedModel, ScriptedOllama
 
 
-def test_a_second_run_of_the_same_work_pays_nothing(
+def test_a_second_run_of_the_same_work_makes_no_paid_call(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     work = (*evidence({316: 2}), *judged_by(judge.name))
@@ -24,7 +24,7 @@ def test_a_second_run_of_the_same_work_pays_nothing(
     assert [call["call_id"] for call in other["calls"]] == [call["call_id"] for call in one["calls"]]
 
 
-def test_a_rejected_reply_is_not_given_out_to_another_run(
+def test_a_rejected_reply_is_not_reused_by_another_run(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = lambda prompt: Say("no idea") if judge.calls == 2 else Say()

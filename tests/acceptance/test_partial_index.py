@@ -26,7 +26,7 @@ def import_313(installation: Installation, folder: Path, *, lines: int) -> None:
     assert installation.ragq("import", "participants", str(files)).exit_code == 0
 
 
-def test_the_exit_code_tells_whole_from_partial_from_nothing(fresh: Installation, tmp_path: Path) -> None:
+def test_the_exit_code_distinguishes_whole_partial_and_no_index(fresh: Installation, tmp_path: Path) -> None:
     before = the_index(fresh)
     import_313(fresh, tmp_path, lines=2)
     fresh.start_worker()

@@ -102,14 +102,14 @@ def test_messages_in_the_broker_carry_ids_alone(seen: Seen) -> None:
     assert leaks(seen.queued) == []
 
 
-def test_nothing_that_the_broker_is_told_tells_of_a_subject(seen: Seen) -> None:
+def test_no_command_to_the_broker_contains_subject_data(seen: Seen) -> None:
     commands = "\n".join(seen.commands)
 
     assert "ragq.validate" in commands
     assert leaks(commands) == []
 
 
-def test_what_commands_print_about_runs_quotes_nobody(seen: Seen) -> None:
+def test_commands_about_runs_quote_nobody(seen: Seen) -> None:
     assert "The model's reply cannot be used" in "".join(seen.printed)
     assert leaks("\n".join(seen.printed)) == []
 

@@ -66,7 +66,7 @@ def test_the_reference_block_is_exact_to_the_byte(shared: Installation, outputs:
     )
 
 
-def test_the_block_is_all_that_tells_the_two_modes_apart(outputs: Outputs) -> None:
+def test_the_two_modes_differ_only_in_the_reference_block(outputs: Outputs) -> None:
     few, zero = (outputs["316", mode, "assemble"] for mode in ("few_shot", "zero_shot"))
 
     assert zero["block"] == ""

@@ -139,7 +139,7 @@ def test_without_expansion_the_question_alone_is_searched_for(asked: Installatio
     assert query["stages"]["rerank"]["chunks"][0]["heading_breadcrumbs"] == "Tea > Oxidation"
 
 
-def test_a_chain_that_was_stopped_early_goes_on(asked: Installation, writer: ScriptedModel) -> None:
+def test_a_chain_that_was_stopped_early_continues(asked: Installation, writer: ScriptedModel) -> None:
     run_id = ask(asked, "--no-expand", until="retrieve", model=writer.name)
     assert asked.wait_for(run_id) == {"succeeded": 1}
     query = shown(asked, run_id)
@@ -151,7 +151,7 @@ def test_a_chain_that_was_stopped_early_goes_on(asked: Installation, writer: Scr
     assert shown(asked, run_id)["answers"][0]["response_text"] == ANSWER
 
 
-def test_an_edit_takes_effect_and_what_it_made_stale_is_done_again(asked: Installation, writer: ScriptedModel) -> None:
+def test_an_edit_takes_effect_and_stale_stages_run_again(asked: Installation, writer: ScriptedModel) -> None:
     run_id = ask(asked, model=writer.name)
     asked.wait_for(run_id)
     query = shown(asked, run_id)
@@ -210,7 +210,7 @@ def test_rejected_chunks_stay_out_of_the_prompt(
     assert set(decisions) == {"accept", "reject"}
 
 
-def test_a_verdict_that_cannot_be_read_fails_the_chain_and_a_retry_goes_on_from_there(
+def test_an_unreadable_verdict_fails_the_chain_and_a_retry_continues_from_there(
     asked: Installation, writer: ScriptedModel, ollama: ScriptedOllama
 ) -> None:
     judge = ollama.model(lambda prompt: Say("I would accept this."))
@@ -228,7 +228,7 @@ def test_a_verdict_that_cannot_be_read_fails_the_chain_and_a_retry_goes_on_from_
     assert writer.calls == paid + 1
 
 
-def test_when_no_chunk_is_accepted_the_job_fails_unless_the_preset_lets_it_pass(
+def test_when_no_chunk_is_accepted_the_job_fails_unless_the_preset_allows_it(
     asked: Installation, writer: ScriptedModel, ollama: ScriptedOllama
 ) -> None:
     judge = ollama.model(lambda prompt: Say(REJECT))

@@ -53,7 +53,7 @@ def test_a_question_goes_from_status_to_status_until_it_is_ready(shelved: Instal
     assert seen == ["needs_embeddings", "needs_retrieval", "needs_consolidation", "ready"]
 
 
-def test_a_failed_embedding_is_seen_and_a_retry_puts_it_right(shelved: Installation) -> None:
+def test_a_failed_embedding_is_shown_and_a_retry_repairs_it(shelved: Installation) -> None:
     unfit = shelved.start_worker(include=UNFIT)
     run_id = ask(shelved)
     assert shelved.wait_for(run_id) == {"failed": 1}
@@ -83,7 +83,7 @@ def test_searching_again_replaces_the_contexts_and_keeps_the_answers(shelved: In
     assert "Dark tea" in sources(shelved)
 
 
-def test_failures_of_questions_are_told_with_stage_and_category_and_without_a_word_of_them(
+def test_failures_of_questions_are_listed_with_stage_and_category_without_text(
     shelved: Installation, ollama: ScriptedOllama
 ) -> None:
     shelved.start_worker(include=UNFIT)

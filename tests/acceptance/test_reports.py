@@ -46,7 +46,7 @@ def report(installation: Installation, run_id: int) -> dict[str, Any]:
     return found
 
 
-def test_a_killed_and_resumed_run_is_reported_as_one_that_was_never_disturbed(
+def test_a_killed_and_resumed_run_has_the_same_report_as_an_undisturbed_one(
     install: Install, indexed_template: str, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = score_by_prompt
@@ -72,7 +72,7 @@ def test_a_killed_and_resumed_run_is_reported_as_one_that_was_never_disturbed(
     assert json.dumps(found) == json.dumps(expected)
 
 
-def test_report_diff_and_failures_tell_of_a_real_run(
+def test_report_diff_and_failures_work_on_a_real_run(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = score_by_prompt

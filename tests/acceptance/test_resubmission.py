@@ -42,7 +42,7 @@ def test_another_setting_is_another_run(shared: Installation, judge: ScriptedMod
     assert shared.submit(*work) < shared.submit(*work, "--set", "EMBEDDING_TOP_K_REFERENCES=1")
 
 
-def test_after_a_failure_the_same_submission_goes_on(
+def test_after_a_failure_the_same_submission_continues_the_run(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = lambda prompt: Say("useless" if judge.calls == 2 else Say().text)
@@ -67,7 +67,7 @@ def test_waiting_for_a_run_whose_jobs_failed_ends_with_3(
     assert "validate attempt 1: The model's reply cannot be used" in done.stdout
 
 
-def test_a_submission_succeeds_without_a_broker_and_says_so(
+def test_a_submission_succeeds_without_a_broker_and_reports_it(
     fresh: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     began = time.monotonic()

@@ -168,7 +168,7 @@ async def test_the_prompt_that_was_shown_is_the_one_that_is_asked(
 
 
 @pytest.mark.usefixtures("asked")
-async def test_the_light_model_expands_and_its_calls_are_paid_for_by_themselves(
+async def test_the_light_model_expands_and_has_ledger_entries_of_its_own(
     client: httpx.AsyncClient, writer: ScriptedModel, light_writer: ScriptedModel
 ) -> None:
     replies = [
@@ -188,7 +188,7 @@ async def test_the_light_model_expands_and_its_calls_are_paid_for_by_themselves(
 
 
 @pytest.mark.usefixtures("asked")
-async def test_the_rest_of_the_chain_runs_without_anybody_waiting(client: httpx.AsyncClient) -> None:
+async def test_the_rest_of_the_chain_runs_without_a_waiting_client(client: httpx.AsyncClient) -> None:
     body = ASKED | {"query": QUESTION, "response_text": json.dumps(EXPANSION)}
     pasted = await ok(await client.post("/rag/expansion/manual", json=body))
     where = f"/rag/queries/{pasted['query_id']}"
@@ -202,7 +202,7 @@ async def test_the_rest_of_the_chain_runs_without_anybody_waiting(client: httpx.
 
 
 @pytest.mark.usefixtures("asked")
-async def test_an_expansion_that_cannot_be_read_is_a_400_and_is_put_right_by_pasting(
+async def test_an_unreadable_expansion_is_a_400_and_is_replaced_by_a_pasted_one(
     client: httpx.AsyncClient, writer: ScriptedModel
 ) -> None:
     writer.answer = lambda prompt: Say("Tea is dark because of oxygen.")

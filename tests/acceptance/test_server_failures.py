@@ -42,7 +42,7 @@ def test_an_error_of_the_server_is_an_llm_error_without_its_words(
     assert WORDS not in shared.logs
 
 
-def test_a_broken_connection_stays_what_it_is(
+def test_a_broken_connection_keeps_its_error_type(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = lambda prompt: Say(hang_up=True)
@@ -58,7 +58,7 @@ def test_a_broken_connection_stays_what_it_is(
     assert attempt["error_details"]["message"] == "Server disconnected without sending a response."
 
 
-def test_a_refused_connection_stays_what_it_is(fresh: Installation, judge: ScriptedModel) -> None:
+def test_a_refused_connection_keeps_its_error_type(fresh: Installation, judge: ScriptedModel) -> None:
     fresh.start_worker(stages=("extract",), OLLAMA_PORT=str(free_port()))
     asked = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={judge.name}")
     run_id = fresh.submit("--participants", "316", "--zero-shot-only", *asked)
@@ -72,7 +72,7 @@ def test_a_refused_connection_stays_what_it_is(fresh: Installation, judge: Scrip
     )
 
 
-def test_a_transport_error_is_tried_again_after_a_wait_that_postgres_keeps(
+def test_a_transport_error_is_retried_after_a_wait_stored_in_postgres(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = lambda prompt: Say(hang_up=judge.calls <= 2)

@@ -7,7 +7,7 @@ from tests.scripted_ollama import Say, ScriptedModel
 SAMPLE = "SELECT status, count(*)::integer AS jobs FROM job WHERE run_id = $1 GROUP BY status"
 
 
-def test_the_states_add_up_to_the_jobs_whenever_one_looks(
+def test_the_states_always_add_up_to_the_jobs(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = lambda prompt: Say("useless" if judge.calls == 4 else Say().text, delay_s=0.15)

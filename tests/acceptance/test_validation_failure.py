@@ -77,7 +77,7 @@ def test_the_chain_fails_at_validate_with_the_parse_error(story: Story) -> None:
     assert error["message"].startswith("The model's reply cannot be used: ")
 
 
-def test_later_stages_do_not_run_and_earlier_outputs_stay(story: Story) -> None:
+def test_later_stages_do_not_run_and_earlier_outputs_are_kept(story: Story) -> None:
     statuses = {stage["stage"]: stage["status"] for stage in story.job_then["stages"]}
 
     assert statuses == dict(zip(STAGES, ["done"] * 4 + ["failed", "waiting"], strict=True))
@@ -109,7 +109,7 @@ def test_a_retry_pays_for_the_useless_call_alone(story: Story) -> None:
     assert len(story.judge.calls_per_prompt) == 4
 
 
-def test_inspect_tells_which_calls_were_reused_and_which_reply_was_rejected(story: Story) -> None:
+def test_inspect_shows_which_calls_were_reused_and_which_reply_was_rejected(story: Story) -> None:
     first, second = story.attempts
 
     assert [(call["is_reused"], call["rejected_at"] is None) for call in first["calls"]] == [
@@ -120,7 +120,7 @@ def test_inspect_tells_which_calls_were_reused_and_which_reply_was_rejected(stor
     assert [call["is_reused"] for call in second["calls"]] == [True, True, False, False]
 
 
-def test_the_old_error_stays_readable_with_its_reply(story: Story) -> None:
+def test_the_old_error_is_kept_with_its_reply(story: Story) -> None:
     first, second = story.attempts
 
     assert (first["outcome"], second["outcome"]) == ("failed", "succeeded")
@@ -131,7 +131,7 @@ def test_the_old_error_stays_readable_with_its_reply(story: Story) -> None:
     assert first["calls"][-1]["reply"] == story.reply
 
 
-def test_the_reply_stands_nowhere_but_in_postgres(story: Story) -> None:
+def test_the_reply_is_stored_only_in_postgres(story: Story) -> None:
     printed = [story.failed.stdout, story.failed.stderr, story.retried.stdout, story.shown.stdout, story.logs]
 
     assert [WORDS in text for text in printed] == [False] * 5

@@ -70,7 +70,7 @@ def asking(content: str, **fields: object) -> ChatCall:
     return ChatCall.model_validate({"model": "m", "messages": [{"role": "user", "content": content}], **fields})
 
 
-async def test_a_call_is_sent_whole_and_never_to_be_cut(chat: Chatting) -> None:
+async def test_a_call_is_sent_whole_with_truncation_off(chat: Chatting) -> None:
     async with Recorder() as server:
         await chat(server.url).chat(asking("Am I?", temperature=0.2, sample=3, max_tokens=50))
     assert server.requests == [

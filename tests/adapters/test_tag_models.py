@@ -43,7 +43,7 @@ def test_the_file_gives_the_vectors_that_are_searched(models: BuiltModels) -> No
     }
 
 
-def test_a_misspelt_word_lies_near_the_word(models: BuiltModels) -> None:
+def test_the_vector_of_a_misspelt_word_is_near_that_of_the_word(models: BuiltModels) -> None:
     tokens = FastTextTokens(models.tokens_file)
 
     (misspelt,) = tokens.vectors_of(["trousrs"]).values()
@@ -99,12 +99,12 @@ def test_without_documents_there_is_no_context(models: BuiltModels) -> None:
     assert set(alone.vectors) == set(models.vectors)
 
 
-def test_without_tags_there_is_nothing_to_learn_from() -> None:
+def test_without_tags_nothing_can_be_trained() -> None:
     with pytest.raises(VocabularyModelsError, match="has nothing to learn from"):
         BUILDER.build(Vocabulary(tags=(), aliases={}), seed=7)
 
 
-def test_a_name_with_any_characters_survives() -> None:
+def test_a_name_may_contain_any_characters() -> None:
     odd = Vocabulary(tags=(Tag(name="naïve_☃"), Tag(name='";drop')), aliases={})
 
     models = TagModelBuilder(dimension=4, buckets=50, epochs=1).build(odd, seed=1)

@@ -20,7 +20,7 @@ def test_signals_are_means_over_the_tokens() -> None:
 
 
 @pytest.mark.parametrize("reported", [None, [], [token(1.0), token()]], ids=["none", "empty", "gap"])
-def test_where_something_is_missing_there_is_no_signal(reported: list[ReportedToken] | None) -> None:
+def test_missing_values_give_no_signal(reported: list[ReportedToken] | None) -> None:
     assert signals_of(reported) is None
 
 

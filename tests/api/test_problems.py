@@ -112,7 +112,7 @@ def test_the_nearest_class_decides() -> None:
     assert kind == problems.KINDS[Refused]
 
 
-async def test_the_description_of_the_api_says_what_a_problem_is(client: httpx.AsyncClient) -> None:
+async def test_the_description_of_the_api_explains_problems(client: httpx.AsyncClient) -> None:
     components = (await client.get("/openapi.json")).json()["components"]["schemas"]
     assert set(components["Problem"]["required"]) == {"type", "title", "status", "detail"}
     assert "InvalidField" in components

@@ -105,7 +105,7 @@ def populated_api(install: Install, populated_template: str) -> Iterator[LiveSer
         yield ctx
 
 
-def test_the_api_does_what_its_description_says(populated_api: LiveServer, tmp_path: Path) -> None:
+def test_the_api_matches_its_description(populated_api: LiveServer, tmp_path: Path) -> None:
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)
     (tmp_path / "hooks.py").write_text(HOOKS)

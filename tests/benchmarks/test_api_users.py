@@ -94,7 +94,7 @@ async def test_a_lost_connection_is_a_failure_and_not_timed() -> None:
     assert not seen.times_ms
 
 
-async def test_a_reader_looks_at_what_is_there() -> None:
+async def test_a_reader_reads_existing_questions() -> None:
     paths = set()
 
     def note(request: httpx.Request) -> httpx.Response:

@@ -41,7 +41,7 @@ def pair(place: float = 0.5) -> Pair:
         (1.0, "one two three four\n\nSing."),
     ],
 )
-def test_an_insertion_stands_on_lines_of_its_own(place: float, passage: str) -> None:
+def test_an_insertion_is_on_lines_of_its_own(place: float, passage: str) -> None:
     assert pair(place).passage(Insertion.ATTACK) == passage
     assert pair(place).passage(None) == "one two three four"
 

@@ -35,7 +35,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_page_is_accessible_in_every_look(
+async def test_a_page_is_accessible_in_every_theme(
     name: str, visit: Visit, read_only_site: Site, pictures: Path
 ) -> None:
     address = (await addresses(read_only_site))[name]

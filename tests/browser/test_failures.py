@@ -40,7 +40,7 @@ async def was_not_loaded_again(page: Page) -> bool:
     return stays
 
 
-async def test_a_failed_validation_is_seen_and_retried_from_the_page(
+async def test_a_failed_validation_is_shown_and_retried_from_the_page(
     visit: Visit, site_with_worker: SiteWithWorker, ollama: ScriptedOllama
 ) -> None:
     judge = ollama.model(lambda prompt: Say("I would accept this."))
@@ -86,7 +86,7 @@ async def test_a_run_is_retried_from_its_page(
         await expect(row.locator(".badge")).to_contain_text("needs consolidation")
 
 
-async def test_a_page_goes_on_by_itself_after_its_worker_was_killed(
+async def test_a_page_continues_by_itself_after_its_worker_was_killed(
     visit: Visit, site_with_worker: SiteWithWorker, writer: ScriptedModel
 ) -> None:
     writer.answer = lambda prompt: Say(delay_s=600)
@@ -110,7 +110,7 @@ async def test_a_page_goes_on_by_itself_after_its_worker_was_killed(
         assert await was_not_loaded_again(page) and await was_not_loaded_again(run)
 
 
-async def test_a_page_finds_its_server_again(visit: Visit, site_with_worker: SiteWithWorker) -> None:
+async def test_a_page_reconnects_to_its_server(visit: Visit, site_with_worker: SiteWithWorker) -> None:
     async with visit(site_with_worker, forgiven=LOST_CONNECTION) as page:
         await page.goto("/rag")
         await page.evaluate(STAYS)

@@ -63,7 +63,7 @@ async def stops(page: Page) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_the_focus_comes_to_everything_in_order_and_is_seen(
+async def test_the_focus_reaches_everything_in_order_and_is_visible(
     name: str, visit: Visit, read_only_site: Site
 ) -> None:
     async with visit(read_only_site, reduced_motion="reduce", forgiven=LOST_CONNECTION) as page:
@@ -79,7 +79,7 @@ async def test_the_focus_comes_to_everything_in_order_and_is_seen(
         assert set(await page.evaluate(USABLE)) <= set(places)
 
 
-async def test_the_first_stop_leads_past_the_navigation(visit: Visit, read_only_site: Site) -> None:
+async def test_the_first_focus_stop_skips_the_navigation(visit: Visit, read_only_site: Site) -> None:
     async with visit(read_only_site) as page:
         await page.goto("/rag")
 
@@ -105,7 +105,7 @@ async def tab_to(page: Page, label: str) -> None:
     raise AssertionError(f"The focus does not come to {label!r}.")
 
 
-async def test_a_question_is_asked_and_its_passages_are_put_into_order_by_keys_alone(
+async def test_a_question_is_asked_and_its_passages_are_ordered_by_keyboard_alone(
     visit: Visit, site_with_worker: SiteWithWorker
 ) -> None:
     async with visit(site_with_worker) as page:
@@ -144,9 +144,7 @@ async def test_a_question_is_asked_and_its_passages_are_put_into_order_by_keys_a
 @pytest.mark.parametrize(
     ("name", "label"), [("questions", "How long should tea steep?"), ("run-failed", "j7"), ("job-failed", "validate 1")]
 )
-async def test_the_focus_stays_where_it_is_when_a_page_shows_what_changed(
-    name: str, label: str, visit: Visit, editable_site: Site
-) -> None:
+async def test_the_focus_is_kept_when_a_page_updates(name: str, label: str, visit: Visit, editable_site: Site) -> None:
     failed = await editable_site.value("SELECT min(id) FROM job WHERE kind = 'query' AND status = 'failed'")
     async with visit(editable_site) as page:
         await page.goto((await addresses(editable_site))[name])

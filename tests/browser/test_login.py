@@ -12,7 +12,7 @@ from tests.browser.site import Site
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_with_a_token_there_is_a_login_and_a_way_out(visit: Visit, editable_site: Site) -> None:
+async def test_with_a_token_users_log_in_and_out(visit: Visit, editable_site: Site) -> None:
     made = await asyncio.to_thread(editable_site.installation.ragq, "token", "create", "laptop")
     assert made.exit_code == 0, made.stderr
     async with visit(editable_site) as page:

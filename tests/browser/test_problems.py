@@ -8,7 +8,7 @@ from tests.browser.site import Site
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_an_unknown_address_is_told_in_words_and_leads_back(visit: Visit, read_only_site: Site) -> None:
+async def test_an_unknown_address_shows_a_page_with_a_link_back(visit: Visit, read_only_site: Site) -> None:
     async with visit(read_only_site) as page:
         reply = await page.goto("/nowhere")
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_page_says_the_same_without_javascript(name: str, visit: Visit, read_only_site: Site) -> None:
+async def test_a_page_has_the_same_text_without_javascript(name: str, visit: Visit, read_only_site: Site) -> None:
     address = (await addresses(read_only_site))[name]
     texts = []
     for has_scripts in (True, False):
@@ -43,7 +43,7 @@ async def load_until(page: Page, shown: Locator) -> None:
         await page.reload()
 
 
-async def test_forms_do_what_they_say_without_javascript(visit: Visit, site_with_worker: SiteWithWorker) -> None:
+async def test_forms_work_without_javascript(visit: Visit, site_with_worker: SiteWithWorker) -> None:
     async with visit(site_with_worker, java_script_enabled=False) as page:
         all_the_rest = page.get_by_role("button", name="Run all")
         answered = page.locator(".step.good", has_text="generate")

@@ -142,7 +142,7 @@ async def test_a_question_goes_from_the_form_to_its_answers(
         assert await site_with_worker.value("SELECT count(*) FROM results WHERE query_id = $1", query_id) == 3
 
 
-async def test_the_list_takes_a_question_on_step_by_step(visit: Visit, site_with_worker: Site) -> None:
+async def test_the_list_runs_a_question_step_by_step(visit: Visit, site_with_worker: Site) -> None:
     async with visit(site_with_worker) as page:
         await page.goto("/rag")
         row = page.locator(".row", has_text="Does the weight of a pendulum change its swing?")

@@ -26,7 +26,7 @@ GROUP BY s.job_id, s.stage
 """
 
 
-def test_a_storm_loses_nothing_and_doubles_nothing(
+def test_random_faults_lose_nothing_and_repeat_nothing(
     breakable: BreakableInstallation, servers: Servers, evidence: GiveEvidence
 ) -> None:
     breakable.settings["RAGQ_MAX_INTERRUPTIONS"] = "1000"

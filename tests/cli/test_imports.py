@@ -16,7 +16,7 @@ def data_set(*rows: tuple[str, str]) -> DataSet:
     return DataSet(transcripts={316: transcript_of(316, utterances)}, labels={}, splits={})
 
 
-def test_a_variant_keeps_what_its_speakers_say() -> None:
+def test_a_variant_keeps_the_lines_of_its_speakers() -> None:
     interview = data_set(("Ellie", "how are you"), ("Participant", "fine"), ("Participant", "really"))
 
     (person,) = new_participants(in_variant(interview, TranscriptVariant.PARTICIPANT_ONLY))

@@ -27,7 +27,7 @@ def ragq(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return run
 
 
-def test_an_index_goes_in_and_comes_out_again(ragq: Callable[..., Result], tmp_path: Path) -> None:
+def test_an_index_is_imported_and_exported(ragq: Callable[..., Result], tmp_path: Path) -> None:
     write_artifact_files(Path("small.npz"), artifact_files(), force=False)
 
     done = ragq("import", "small.npz", *PAPER)

@@ -70,7 +70,7 @@ def test_another_cutoff_can_be_chosen(ragq: Ragq, pair: tuple[str, str]) -> None
     assert list(found["queries"][0]["stages"]) == ["dense", "lexical", "fused", "reranked", "selected"]
 
 
-def test_the_page_stands_alone_and_holds_no_text(ragq: Ragq, pair: tuple[str, str]) -> None:
+def test_the_page_is_self_contained_and_holds_no_text(ragq: Ragq, pair: tuple[str, str]) -> None:
     done = ragq("report", pair[0], "--html", "report.html", *FEW)
 
     written = Path("report.html").read_text()

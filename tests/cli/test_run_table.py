@@ -83,19 +83,19 @@ def test_every_job_of_another_run_is_listed() -> None:
 @pytest.mark.parametrize(
     ("recorded", "is_noted"), [({"is_circular": True}, True), ({"is_circular": False}, False), (None, False)]
 )
-def test_scores_of_the_assessing_model_are_told_in_the_head(recorded: dict[str, Any] | None, is_noted: bool) -> None:
+def test_scores_of_the_assessing_model_are_noted_in_the_head(recorded: dict[str, Any] | None, is_noted: bool) -> None:
     request = {} if recorded is None else {"chunk_scores": recorded}
 
     assert (CIRCULAR_NOTICE in shown([], kind="participant", request=request)) is is_noted
 
 
-def test_references_that_were_left_out_are_told_in_the_head() -> None:
+def test_references_that_were_left_out_are_listed_in_the_head() -> None:
     text = shown([], kind="participant", request={"left_out_references": [304, 313]})
 
     assert "The reference index lacks participant 304, 313." in text
 
 
-def test_the_head_of_a_run_of_queries_names_corpus_and_preset_and_what_was_chosen_beside_them() -> None:
+def test_the_head_of_a_run_of_queries_names_corpus_preset_and_chosen_values() -> None:
     settings = {
         "retrieval.fusion": {"value": "zscore", "source": "preset Wide"},
         "retrieval.lexical": {"value": "bm25", "source": "default"},
@@ -116,5 +116,5 @@ def test_a_run_about_a_vocabulary_names_it_and_no_model_that_has_no_part_in_it(k
 
 
 @pytest.mark.parametrize(("kind", "is_noted"), [("participant", True), ("query", True), ("index", False)])
-def test_runs_of_the_tiny_model_say_so(kind: str, is_noted: bool) -> None:
+def test_runs_of_the_tiny_model_are_marked(kind: str, is_noted: bool) -> None:
     assert ("135M" in shown([], kind=kind, profile="demo")) == is_noted

@@ -49,7 +49,7 @@ def test_a_folder_becomes_a_vocabulary_of_its_name(ragq: Ragq, tmp_path: Path) -
     assert (listed["name"], listed["tags"], listed["model"]) == ("wardrobe", 12, None)
 
 
-def test_bad_rows_are_told_with_their_lines_and_nothing_is_stored(ragq: Ragq, tmp_path: Path) -> None:
+def test_bad_rows_are_reported_with_their_lines_and_nothing_is_stored(ragq: Ragq, tmp_path: Path) -> None:
     folder = write_wardrobe(tmp_path / "wardrobe")
     (folder / "tags.csv").write_text("name,category,count,aliases\nhat,0,many,\nhat,0,1,\n")
 
@@ -87,7 +87,7 @@ def test_phrases_and_context_tags_become_inputs_of_one_job_each(
     assert "hat" not in json.dumps(run["request"])
 
 
-def test_bad_lines_are_told_and_nothing_is_submitted(
+def test_bad_lines_are_reported_and_nothing_is_submitted(
     ragq: Ragq, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
 ) -> None:
     sql(HAS_MODELS)

@@ -22,7 +22,7 @@ async def complete_stage(connection: Connection, job_id: int) -> None:
     await stages.commit(connection, claim, inputs={}, output={})
 
 
-def test_a_run_is_followed_to_its_end(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Callable[..., Any]) -> None:
     run = stored(runs.store, new_run(stages=("extract",)))
     later = Timer(0.7, lambda: stored(complete_stage, run.job_ids[0]))
     later.start()

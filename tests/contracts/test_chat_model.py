@@ -93,7 +93,7 @@ async def silent_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel
             await ollama.close()
 
 
-async def test_a_reply_says_what_it_cost(chats: Chats) -> None:
+async def test_a_reply_reports_its_tokens_and_time(chats: Chats) -> None:
     reply = await chats.working.chat(CALL)
     assert (reply.text != "", reply.model, reply.stop_reason in ("stop", "length")) == (True, PACKAGED_LLM, True)
     assert (reply.prompt_tokens or 0) > 0
@@ -121,7 +121,7 @@ async def test_json_mode_gives_an_object(chats: Chats) -> None:
     assert isinstance(json.loads((await chats.working.chat(call)).text), dict)
 
 
-async def test_temperature_0_says_the_same_again(chats: Chats) -> None:
+async def test_temperature_0_repeats_the_reply(chats: Chats) -> None:
     first, second = await chats.working.chat(CALL), await chats.working.chat(CALL)
     assert (first.text, first.stop_reason) == (second.text, second.stop_reason)
 
@@ -154,6 +154,6 @@ async def test_an_error_of_the_server_keeps_its_status_and_quotes_nothing(chats:
     assert SECRET not in f"{caught.value} {caught.value!r}"
 
 
-async def test_a_connection_error_comes_as_it_is(chats: Chats) -> None:
+async def test_a_connection_error_is_passed_on_unchanged(chats: Chats) -> None:
     with pytest.raises((ConnectionError, httpx.TransportError)):
         await chats.unreachable.chat(CALL)

@@ -64,7 +64,7 @@ def ids(found: Sequence[Reference]) -> list[int]:
     return [reference.chunk_id for reference in found]
 
 
-async def test_a_reference_says_all_about_its_chunk(search: Search) -> None:
+async def test_a_reference_has_all_fields_of_its_chunk(search: Search) -> None:
     ((found,),) = await nearest(await search([chunk(5, 304, 2, EAST, NO_INTEREST=3)]), EAST)
 
     assert found == Reference(

@@ -63,7 +63,7 @@ def test_the_splits_have_the_sizes_of_the_real_ones(data_set: DataSet) -> None:
     assert sorted(resolve_split("train+dev", data_set).participant_ids) == list(PARTICIPANT_IDS)
 
 
-def test_it_says_that_it_is_synthetic(files: Mapping[str, bytes]) -> None:
+def test_it_is_marked_as_synthetic(files: Mapping[str, bytes]) -> None:
     metadata = json.loads(files["paper_splits/paper_split_metadata.json"])
     assert files["README.txt"].startswith(b"SYNTHETIC DATA.")
     assert metadata["synthetic"] and metadata["description"].startswith("SYNTHETIC DATA.")

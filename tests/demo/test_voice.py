@@ -14,14 +14,14 @@ def test_a_slash_makes_two_utterances() -> None:
     assert [text.strip() for text in voice(set()).say(["i came / {pet} stayed"])] == ["i came", "the cat stayed"]
 
 
-def test_what_someone_else_said_is_not_said_again() -> None:
+def test_a_used_phrase_of_another_speaker_is_not_repeated() -> None:
     used = {"i went home with the cat"}
     spoken = voice(used).say(["i went home with {pet}", "i stayed there with {pet}"])
     assert [text.strip() for text in spoken] == ["i stayed there with the cat"]
     assert used == {"i went home with the cat", "i stayed there with the cat"}
 
 
-def test_short_utterances_may_be_said_by_anyone() -> None:
+def test_short_utterances_may_repeat() -> None:
     used = {"oh well then"}
     assert [text.strip() for text in voice(used).say(["oh well then"])] == ["oh well then"]
 

@@ -82,7 +82,7 @@ async def test_export_gives_the_files_that_were_imported_to_the_last_bit(databas
     assert once.keys() == set(ArtifactFile) - {ArtifactFile.PARTIAL}
 
 
-async def test_vectors_of_a_real_size_survive_bit_by_bit(database: Database) -> None:
+async def test_vectors_of_a_real_size_are_restored_bit_by_bit(database: Database) -> None:
     rows = np.random.default_rng(7).normal(size=(3, 1536)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     files = artifact_files(VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)

@@ -49,7 +49,7 @@ def test_variables_alone_need_no_stack(tmp_path: Path) -> None:
     assert connections(given) == expected
 
 
-def test_without_either_the_error_says_what_to_do(tmp_path: Path) -> None:
+def test_without_either_the_error_names_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(StackError) as refused:
         connections({"RAGQ_HOME": str(tmp_path), "DATABASE_URL": "postgresql://db/x", "REDIS_URL": ""})
     assert str(refused.value) == (

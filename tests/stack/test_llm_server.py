@@ -56,7 +56,7 @@ async def test_both_models_are_listed_with_the_digests_of_their_weights(client: 
     }
 
 
-async def test_a_chat_says_how_it_ended_and_what_it_cost(client: ollama.AsyncClient) -> None:
+async def test_a_chat_reports_its_end_and_its_tokens(client: ollama.AsyncClient) -> None:
     reply = await client.chat(PACKAGED_LLM, GREET, options={**STEADY, "num_predict": 5})
     assert (reply.model, reply.message.role, reply.done, reply.done_reason, reply.eval_count) == (
         PACKAGED_LLM,

@@ -111,7 +111,7 @@ def test_root_serves_an_unreachable_cluster_in_a_user_namespace(tmp_path: Path) 
 
 
 @as_root
-def test_root_without_a_way_is_told_which_folder_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_without_access_gets_a_usable_folder_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o700)
     monkeypatch.setattr(accounts, "USER_NAMESPACE", ("no-such-program",))
     with pytest.raises(StackError, match=r"user 'nobody' cannot reach .* Set RAGQ_HOME"):

@@ -85,7 +85,7 @@ def test_its_socket_and_configuration_are_private(supervisor: Supervisor, tmp_pa
     assert modes == {"supervisor.sock": 0o600, "supervisord.conf": 0o600}
 
 
-def test_a_supervisor_that_cannot_start_says_why(tmp_path: Path) -> None:
+def test_a_supervisor_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.make()
     with pytest.raises(StackError, match=r"(?s)The supervisor did not start:.*no-such-user"):

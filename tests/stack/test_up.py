@@ -93,7 +93,7 @@ def stack(shared: Stack) -> Iterator[Stack]:
     assert shared.processes() == []
 
 
-def test_up_leaves_every_part_healthy_and_says_so(stack: Stack) -> None:
+def test_up_makes_every_part_healthy_and_reports_it(stack: Stack) -> None:
     parts = stack.up()
     assert {name: (part.state == "external", part.healthy) for name, part in parts.items()} == {
         "postgres": (False, True),
@@ -114,7 +114,7 @@ def test_the_schema_is_brought_up_once_the_database_answers(stack: Stack) -> Non
     execute(stack.database_url, "SELECT FROM migrated")
 
 
-def test_data_ports_and_passwords_survive_down_and_up(stack: Stack) -> None:
+def test_data_ports_and_passwords_are_kept_over_down_and_up(stack: Stack) -> None:
     stack.up()
     url = stack.database_url
     execute(url, "CREATE TABLE kept ()")
@@ -124,7 +124,7 @@ def test_data_ports_and_passwords_survive_down_and_up(stack: Stack) -> None:
     execute(url, "SELECT FROM kept")
 
 
-def test_down_leaves_nothing_behind_and_connections_say_so(stack: Stack) -> None:
+def test_down_leaves_no_process_and_connections_report_it(stack: Stack) -> None:
     stack.up()
     stack.down()
     assert stack.processes() == []
@@ -169,7 +169,7 @@ def test_a_stack_without_its_state_is_started_anew(stack: Stack) -> None:
     assert second["valkey"].pid != first["valkey"].pid
 
 
-def test_a_killed_server_comes_back_by_itself(stack: Stack) -> None:
+def test_a_killed_server_is_restarted(stack: Stack) -> None:
     killed = stack.up()["postgres"].pid
     assert killed is not None
     os.kill(killed, signal.SIGKILL)
@@ -188,7 +188,7 @@ def test_a_stopped_part_is_started_by_the_next_up(stack: Stack) -> None:
     assert parts["valkey"].healthy
 
 
-def test_a_port_that_somebody_took_meanwhile_is_left_to_him(stack: Stack) -> None:
+def test_a_port_taken_by_another_process_is_left_to_it(stack: Stack) -> None:
     port = stack.up()["valkey"].port
     stack.down()
     with socket.create_server((LOOPBACK, port or 0)):

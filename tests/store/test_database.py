@@ -48,7 +48,7 @@ async def test_a_connection_whose_server_hangs_leaves_the_pool(database: Databas
         os.kill(backend, signal.SIGCONT)
 
 
-async def test_patience_with_a_database_that_is_away_has_an_end() -> None:
+async def test_retries_with_an_unavailable_database_are_limited() -> None:
     nowhere = Database("postgresql://ragq@127.0.0.1:1/ragq")
     assert nowhere.reachable_for_s == math.inf
 

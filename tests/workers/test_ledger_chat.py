@@ -87,7 +87,7 @@ async def test_a_reused_call_gives_the_same_token_signals(database: Database, at
     assert ([reply.tokens for reply in replies], len(model.calls)) == ([signals, signals], 1)
 
 
-async def test_token_signals_that_are_not_there_stay_absent(database: Database, attempt_ids: list[int]) -> None:
+async def test_absent_token_signals_are_not_filled_in(database: Database, attempt_ids: list[int]) -> None:
     model = ScriptedChat(lambda call: "yes")
     asking = CALL.model_copy(update={"top_logprobs": 5})
 
@@ -112,9 +112,7 @@ async def test_other_weights_under_the_same_name_are_asked_anew(database: Databa
     assert (await alone(new, database, attempt_ids[1]).chat(CALL)).text == "no"
 
 
-async def test_a_rejected_reply_stays_readable_and_is_not_given_out_again(
-    database: Database, attempt_ids: list[int]
-) -> None:
+async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attempt_ids: list[int]) -> None:
     answers = iter(["nonsense", "yes"])
     model = ScriptedChat(lambda call: next(answers))
     await alone(model, database, attempt_ids[0]).chat(CALL)
@@ -125,7 +123,7 @@ async def test_a_rejected_reply_stays_readable_and_is_not_given_out_again(
     assert await uses(database, attempt_ids[0]) == [(CALL.purpose, "nonsense", False)]
 
 
-async def test_of_two_answers_at_the_same_time_both_askers_get_the_one_that_was_kept(
+async def test_of_two_concurrent_answers_both_callers_get_the_stored_one(
     database: Database, attempt_ids: list[int]
 ) -> None:
     together = asyncio.Barrier(2)

@@ -83,9 +83,7 @@ def test_a_changed_work_is_embedded_again_and_nothing_of_its_old_text_is_left(
     assert breakable.value("SELECT count(*) FROM chunk_term WHERE term = 'coffe'") == 1
 
 
-def test_a_batch_whose_works_were_replaced_before_it_came_says_so(
-    breakable: BreakableInstallation, books: Path
-) -> None:
+def test_a_batch_whose_works_were_replaced_reports_it(breakable: BreakableInstallation, books: Path) -> None:
     first = submitted(breakable, books)
     for file in books.iterdir():
         file.write_text(file.read_text().replace("About", "All about"))
@@ -100,9 +98,7 @@ def test_a_batch_whose_works_were_replaced_before_it_came_says_so(
 
 
 @pytest.mark.parametrize("point", ["before_commit", "after_commit"])
-def test_killed_workers_cost_a_corpus_nothing_but_time(
-    breakable: BreakableInstallation, books: Path, point: str
-) -> None:
+def test_killed_workers_lose_no_chunk_of_a_corpus(breakable: BreakableInstallation, books: Path, point: str) -> None:
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
         breakable.assert_recovered(submitted(breakable, books)["run_id"], jobs=3)
 

@@ -46,7 +46,7 @@ def test_what_is_computed_for_a_cancelled_job_is_stored_and_nothing_follows(
     assert (attempts[0, "validate"], (0, "assemble") in attempts) == (["succeeded"], False)
 
 
-def test_a_paused_job_goes_on_where_it_was_held(
+def test_a_paused_job_resumes_at_the_stage_where_it_was_paused(
     breakable: BreakableInstallation, judge: ScriptedModel, decide_in_mid_stage: Callable[[str], int]
 ) -> None:
     run_id = decide_in_mid_stage("pause")
@@ -60,7 +60,7 @@ def test_a_paused_job_goes_on_where_it_was_held(
     assert set(judge.calls_per_prompt.values()) == {1}
 
 
-def test_a_job_that_is_paused_when_its_worker_dies_waits_and_then_goes_on(
+def test_a_job_paused_when_its_worker_dies_waits_and_then_resumes(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = lambda prompt: Say(delay_s=60 if judge.calls == 1 else 0)

@@ -23,7 +23,7 @@ OUTCOME_AT = {"before_commit": "interrupted", "after_commit": "succeeded"}
 
 
 @pytest.mark.parametrize("point", OUTCOME_AT)
-def test_a_worker_killed_in_every_stage_costs_nothing_but_time(
+def test_a_worker_killed_in_every_stage_loses_and_repeats_nothing(
     breakable: BreakableInstallation, ollama: ScriptedOllama, judge: ScriptedModel, evidence: GiveEvidence, point: str
 ) -> None:
     scorer = ollama.model(lambda prompt: Say(reply_of()))
@@ -39,7 +39,7 @@ def test_a_worker_killed_in_every_stage_costs_nothing_but_time(
     assert set((judge.calls_per_prompt + scorer.calls_per_prompt).values()) == {1}
 
 
-def test_a_worker_killed_when_it_has_sent_the_next_message_costs_nothing_but_time(
+def test_a_worker_killed_after_sending_the_next_message_loses_nothing(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     with breakable.supervised(workers=1, RAGQ_CRASH_AT="after_publish@retrieve#1") as supervisor:
@@ -91,9 +91,7 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies(
     assert breakable.ragq("audit", started).exit_code == 0
 
 
-def test_a_scoring_that_was_killed_is_invisible_and_goes_on_where_it_stopped(
-    breakable: BreakableInstallation, ollama: ScriptedOllama
-) -> None:
+def test_a_killed_scoring_is_invisible_and_resumes(breakable: BreakableInstallation, ollama: ScriptedOllama) -> None:
     reply = json.dumps({item.evidence_key: None for item in PHQ8Item})
     scorer = ollama.model(lambda prompt: Say(reply, delay_s=60 if scorer.calls > 20 else 0))
     (index,) = breakable.ragq("index", "list", "--json").json

@@ -56,7 +56,7 @@ def answers(installation: BreakableInstallation, run_id: int) -> list[dict[str, 
 
 
 @pytest.mark.parametrize(("point", "first"), [("before_commit", "interrupted"), ("after_commit", "succeeded")])
-def test_a_worker_killed_in_every_stage_of_a_question_costs_nothing_but_time(
+def test_a_worker_killed_in_every_stage_of_a_question_loses_and_repeats_nothing(
     shelved: BreakableInstallation, writer: ScriptedModel, point: str, first: str
 ) -> None:
     with shelved.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:

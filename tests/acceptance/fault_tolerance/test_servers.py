@@ -40,7 +40,7 @@ def test_a_run_whose_messages_are_lost_in_its_middle_is_finished(
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
-def test_a_worker_outlives_a_broker_that_dies_while_a_message_is_unacknowledged(
+def test_a_worker_reconnects_when_the_broker_dies_with_an_unacknowledged_message(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence, pool: str
 ) -> None:
     """With kombu 5.7's own transport the worker ends here, 9 times out of 9, with an unrecoverable AttributeError.
@@ -63,7 +63,7 @@ def test_a_worker_outlives_a_broker_that_dies_while_a_message_is_unacknowledged(
     assert set(judge.calls_per_prompt.values()) == {1}
 
 
-def test_a_run_that_is_submitted_while_the_broker_is_down_starts_when_it_is_back(
+def test_a_run_submitted_while_the_broker_is_down_starts_when_it_is_back(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     breakable.start_worker()
@@ -78,7 +78,7 @@ def test_a_run_that_is_submitted_while_the_broker_is_down_starts_when_it_is_back
     breakable.assert_recovered(submitted.json["run_id"], jobs=3)
 
 
-def test_a_run_outlives_a_restart_of_the_database(
+def test_a_run_finishes_after_a_restart_of_the_database(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     """The database is away for longer than a lease, and yet nobody who lived through it loses a stage."""
@@ -97,7 +97,7 @@ def test_a_run_outlives_a_restart_of_the_database(
     assert worker.is_alive
 
 
-def test_a_run_outlives_the_end_of_every_database_session_again_and_again(
+def test_a_run_finishes_although_every_database_session_is_ended_repeatedly(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = lambda prompt: Say(delay_s=0.2)
@@ -114,7 +114,7 @@ def test_a_run_outlives_the_end_of_every_database_session_again_and_again(
     assert worker.is_alive
 
 
-def test_a_worker_that_cannot_start_ends(breakable: BreakableInstallation, servers: Servers) -> None:
+def test_a_worker_that_cannot_start_exits(breakable: BreakableInstallation, servers: Servers) -> None:
     """Celery alone would log the error and stay: a worker without a heartbeat and without a reaper."""
     worker = breakable.start(*worker_command("unfit", STAGES, 1)[2:], DATABASE_URL=servers.database_url("postgres"))
 

@@ -14,7 +14,7 @@ PUBLISHED = "SELECT count(*) FROM vocabulary WHERE indexed_at IS NOT NULL"
 
 
 @pytest.mark.parametrize(("point", "first"), [("before_commit", "interrupted"), ("after_commit", "succeeded")])
-def test_a_worker_killed_in_every_stage_of_phrases_and_of_a_vocabulary_costs_nothing_but_time(
+def test_a_worker_killed_in_every_stage_of_phrases_and_vocabulary_loses_nothing(
     breakable: BreakableInstallation, tmp_path: Path, point: str, first: str
 ) -> None:
     assert breakable.ragq("import", "tags", str(write_wardrobe(tmp_path / "wardrobe"))).exit_code == 0

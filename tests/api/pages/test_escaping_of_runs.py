@@ -47,7 +47,7 @@ CLOSED: Final = frozenset(
 
 
 @pytest.mark.parametrize("keeps_shape", [True, False])
-async def test_no_text_leaves_its_place(client: httpx.AsyncClient, ctx: ApiContext, keeps_shape: bool) -> None:
+async def test_stored_text_is_escaped_everywhere(client: httpx.AsyncClient, ctx: ApiContext, keeps_shape: bool) -> None:
     async with ctx.database.connection() as connection:
         shown = await participant_run(connection)
         query = await question_run(connection)

@@ -60,7 +60,7 @@ def _in_order(page: httpx.Response) -> list[str]:
     return ids
 
 
-async def test_the_expansion_is_shown_to_be_edited_and_what_gets_stale_is_told(
+async def test_the_expansion_can_be_edited_and_the_form_lists_what_becomes_stale(
     client: httpx.AsyncClient, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
@@ -116,7 +116,7 @@ async def test_saving_an_expansion_as_it_is_makes_nothing_stale(
     assert await places(ctx, ready) == [1, 2, 3]
 
 
-async def test_a_value_that_cannot_be_taken_is_told_beside_its_field(
+async def test_an_invalid_value_is_reported_at_its_field(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
@@ -210,7 +210,7 @@ async def test_a_form_of_another_context_changes_nothing(
 
 
 @pytest.mark.parametrize("values", [{"move": "sideways 1"}, {"at": "x"}, {"group": "1"}])
-async def test_a_form_that_nobody_made_is_refused(
+async def test_a_forged_form_is_refused(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, values: dict[str, str]
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
@@ -230,7 +230,7 @@ async def test_every_score_of_every_chunk_is_in_the_table(client: httpx.AsyncCli
     assert "1 dropped by min_chars" in text
 
 
-async def test_before_anything_is_stored_the_page_says_so(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_before_anything_is_stored_the_page_reports_it(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection)
 

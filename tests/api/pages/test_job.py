@@ -73,7 +73,7 @@ async def test_every_attempt_shows_its_error_and_its_private_details(
     assert "The validator&#39;s reply holds no verdict" in shown_at_once
 
 
-async def test_calls_are_shown_with_prompt_reply_and_whether_they_were_paid(
+async def test_calls_are_shown_with_prompt_reply_and_whether_they_were_reused(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     text = words(await see(client, f"/jobs/{shown.failed}"))
@@ -82,7 +82,7 @@ async def test_calls_are_shown_with_prompt_reply_and_whether_they_were_paid(
     assert REPLY.replace('"', "&#34;") in text
 
 
-async def test_attempts_are_drawn_on_one_line_of_time(client: httpx.AsyncClient, shown: ShownRun) -> None:
+async def test_attempts_are_drawn_on_one_timeline(client: httpx.AsyncClient, shown: ShownRun) -> None:
     page = await see(client, f"/jobs/{shown.failed}")
     drawn = re.search(r'(?s)<svg class="waterfall".*?</svg>', page.text)
     assert drawn is not None

@@ -113,7 +113,7 @@ async def test_the_prompt_comes_with_its_size_and_where_its_sources_are_from(
     assert "characters" in text and "words" in text and "tokens (estimated)" in text
 
 
-async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chunks(
+async def test_without_consolidation_the_prompt_is_marked_as_retrieved_chunks(
     client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
     async with ctx.database.connection() as connection:
@@ -126,7 +126,7 @@ async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chu
     assert not [of for of in forms(shown) if of.action.endswith("/answer")]
 
 
-async def test_a_page_that_awaits_an_answer_redirects_to_it(
+async def test_a_page_that_waits_for_an_answer_redirects_to_it(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     waiting = f"/rag/{ready.id}"
@@ -168,7 +168,7 @@ async def test_a_pasted_answer_is_kept_with_the_sources_that_were_shown(
 
 
 @pytest.mark.parametrize("text", ["   ", "a\x00b"])
-async def test_an_answer_that_cannot_be_stored_stays_in_its_field(
+async def test_an_answer_that_cannot_be_stored_is_kept_in_its_field(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, text: str
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
@@ -205,7 +205,7 @@ async def test_another_question_keeps_the_expansion_and_needs_embeddings(
     assert (line.original_query, line.status, line.intent) == ("Why is coffee dark?", "needs_embeddings", "MECHANISM")
 
 
-async def test_an_empty_question_is_refused_beside_its_field(
+async def test_an_empty_question_is_refused_at_its_field(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
@@ -233,7 +233,7 @@ async def test_answers_can_be_shown_instead_of_the_prompt(
     assert 'id="prompt"' not in shown.text
 
 
-async def test_deleting_takes_two_steps_and_takes_everything(
+async def test_deletion_is_confirmed_and_deletes_everything(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
@@ -246,7 +246,7 @@ async def test_deleting_takes_two_steps_and_takes_everything(
 
 
 @pytest.mark.parametrize("path", ["", "/inspect", "/results", "/results/1"])
-async def test_a_question_that_is_not_there_is_said_to_be_missing(client: httpx.AsyncClient, path: str) -> None:
+async def test_a_missing_question_is_reported(client: httpx.AsyncClient, path: str) -> None:
     shown = await see(client, f"/rag/99{path}")
 
     assert shown.status_code == 404

@@ -8,7 +8,7 @@ from tests.api.pages.example_runs import participant_run, question_run
 from tests.api.pages.html import see, words
 
 
-async def test_without_runs_the_page_says_what_makes_one(client: httpx.AsyncClient) -> None:
+async def test_without_runs_the_page_shows_how_to_submit_one(client: httpx.AsyncClient) -> None:
     page = await see(client, "/runs")
     assert page.status_code == 200
     assert "No runs yet" in page.text

@@ -161,7 +161,7 @@ async def test_all_runs_are_watched_by_number(watching: Open, database: Database
                 await connection.execute("UPDATE job SET status = 'waiting' WHERE id = $1", stored.job_ids[0])
 
 
-async def test_a_stream_that_nobody_reads_any_more_ends(watching: Open, ctx: ApiContext, stored: StoredRun) -> None:
+async def test_a_stream_without_a_reader_ends(watching: Open, ctx: ApiContext, stored: StoredRun) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         await anext(events)
         assert ctx.streams.open == 1

@@ -39,7 +39,7 @@ async def stored(ctx: ApiContext) -> StoredRun:
     return run
 
 
-async def test_a_job_shows_where_it_stands(client: httpx.AsyncClient, stored: StoredRun) -> None:
+async def test_a_job_shows_its_progress(client: httpx.AsyncClient, stored: StoredRun) -> None:
     found = (await client.get(f"/jobs/{stored.job_ids[0]}")).json()
 
     assert (found["run_id"], found["kind"], found["query_id"]) == (stored.run_id, "participant", None)

@@ -73,7 +73,7 @@ async def test_a_version_that_is_not_there_is_a_problem(client: httpx.AsyncClien
     assert (await client.get(TAG)).json()["active_version"] == 1
 
 
-async def test_an_unknown_tag_is_told_which_there_are(client: httpx.AsyncClient) -> None:
+async def test_an_unknown_tag_is_refused_with_the_known_ones(client: httpx.AsyncClient) -> None:
     refused = await client.get(f"{TEMPLATES}/no_such")
 
     assert refused.status_code == 422

@@ -60,7 +60,7 @@ def test_no_site_may_frame_a_page() -> None:
     assert "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
 
 
-def test_no_script_and_no_style_may_stand_in_a_page() -> None:
+def test_no_inline_script_or_style_is_allowed() -> None:
     assert "unsafe" not in CONTENT_SECURITY_POLICY
     assert CONTENT_SECURITY_POLICY.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
 

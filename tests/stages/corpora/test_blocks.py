@@ -76,5 +76,5 @@ def test_front_matter_is_no_block_and_moves_no_line() -> None:
     assert [(block.text, block.start_line) for block in document.blocks] == [("Tea", 4)]
 
 
-def test_the_mark_of_a_path_gives_way_inside_a_heading() -> None:
+def test_the_separator_of_a_path_is_replaced_inside_a_heading() -> None:
     assert seen("# Hot > cold\n") == [(HEADING, 1, 1, "Hot › cold")]

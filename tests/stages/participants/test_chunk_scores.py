@@ -88,7 +88,7 @@ async def test_repairs_are_recorded() -> None:
 
 
 @pytest.mark.parametrize("error", [LLMTimeoutError(9), LLMError("no such model"), RuntimeError("broken")])
-async def test_errors_of_the_client_come_as_they_are(error: Exception) -> None:
+async def test_errors_of_the_client_are_passed_on_unchanged(error: Exception) -> None:
     def fail(call: ChatCall) -> str:
         raise error
 

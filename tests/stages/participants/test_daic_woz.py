@@ -103,7 +103,7 @@ def test_the_problems_of_all_files_come_together() -> None:
     ]
 
 
-def test_nobody_stands_in_two_avec_splits() -> None:
+def test_nobody_is_in_two_avec_splits() -> None:
     assert problems_with(dev=DEV + b"303,0,0,0,0,0,0,0,0,0,0,0\n") == [
         "dev_split_Depression_AVEC2017.csv: participant 303 is also in train_split_Depression_AVEC2017.csv; "
         "keep one of them"
@@ -117,7 +117,7 @@ def test_the_two_test_files_agree_on_gender() -> None:
     ]
 
 
-def test_nobody_stands_in_two_paper_splits() -> None:
+def test_nobody_is_in_two_paper_splits() -> None:
     assert problems_with(paper_val=b"Participant_ID\n303\n302\n", metadata=b"") == [
         "paper_splits/paper_split_val.csv: participant 302 is also in paper-train; keep one of them"
     ]

@@ -66,7 +66,7 @@ def test_a_text_that_changed_is_not_compared() -> None:
         by_lines(texts | {1: "changed"})(references[0], references[1])
 
 
-def test_the_best_of_a_row_of_neighbours_is_kept() -> None:
+def test_the_best_of_overlapping_neighbours_is_kept() -> None:
     neighbours = [window(ordinal) for ordinal in (5, 4, 6, 7, 20, 21)]
 
     assert first_distinct(neighbours, limit=3, repeats=by_place(size=8, step=2)) == Distinct(

@@ -79,7 +79,7 @@ async def test_a_blank_transcript_raises() -> None:
         await extract_by_similarity("\n", embedder=FakeEmbedder(sleep_vectors), timeout_s=9)
 
 
-async def test_a_timeout_of_the_embedder_comes_as_it_is() -> None:
+async def test_a_timeout_of_the_embedder_is_passed_on_unchanged() -> None:
     class Late(FakeEmbedder):
         async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
             raise LLMTimeoutError(timeout_s)

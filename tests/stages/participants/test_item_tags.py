@@ -28,7 +28,7 @@ def test_a_phrase_tags_its_own_item_and_no_other() -> None:
     assert tagged == {phrase: (item.evidence_key,) for item, phrase in EVERY_PHRASE}
 
 
-def test_no_phrase_is_there_in_vain() -> None:
+def test_no_phrase_contains_another_of_its_item() -> None:
     covered = [
         phrase
         for item, phrase in EVERY_PHRASE

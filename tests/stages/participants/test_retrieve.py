@@ -75,7 +75,7 @@ async def test_a_search_that_gives_the_tested_participant_is_caught() -> None:
         await retrieve(Leaky(), PHQ8Item.SLEEP)
 
 
-async def test_errors_of_the_search_come_as_they_are() -> None:
+async def test_errors_of_the_search_are_passed_on_unchanged() -> None:
     search = InMemoryReferenceSearch({7: [chunk(1, 303, np.ones(3, dtype=np.float32))]})
 
     with pytest.raises(EmbeddingDimensionMismatchError):

@@ -58,7 +58,7 @@ async def test_one_reply_gives_the_record_of_all_items() -> None:
     )
 
 
-async def test_reasons_for_na_are_left_out_when_nobody_wants_them() -> None:
+async def test_reasons_for_na_are_left_out_on_request() -> None:
     scores = await score(replying(reply_of(score=None)), replace(PLAN, track_na_reasons=False))
 
     assert {item.na_reason for item in scores.items.values()} == {None}
@@ -80,7 +80,7 @@ def test_a_server_can_be_held_to_the_schema() -> None:
     assert call.json_schema == score_json_schema("infer", max_text_chars=60)
 
 
-async def test_token_signals_of_the_reply_stand_at_every_item_when_asked_for() -> None:
+async def test_every_item_has_the_token_signals_of_the_reply_when_asked_for() -> None:
     chat = replying(reply_of({}))
     chat.tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
 
@@ -96,7 +96,7 @@ async def test_token_signals_that_are_asked_for_and_not_there_are_absent() -> No
     assert {item.tokens for item in scores.items.values()} == {None}
 
 
-async def test_nobody_asks_for_log_probabilities_by_default() -> None:
+async def test_log_probabilities_are_not_requested_by_default() -> None:
     chat = replying(reply_of({}))
     await score(chat)
     assert [call.top_logprobs for call in chat.calls] == [0]
@@ -169,7 +169,7 @@ async def test_without_retries_the_error_of_the_reply_is_raised(
 
 
 @pytest.mark.parametrize("error", [LLMTimeoutError(9), LLMError("no such model"), ConnectionResetError("gone")])
-async def test_errors_of_the_client_come_as_they_are_and_are_not_asked_again(error: Exception) -> None:
+async def test_errors_of_the_client_are_passed_on_and_not_asked_again(error: Exception) -> None:
     def fail(call: ChatCall) -> str:
         raise error
 

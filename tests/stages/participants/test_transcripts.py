@@ -57,12 +57,12 @@ def test_blank_times_are_unknown_and_wrong_ones_are_problems() -> None:
     ]
 
 
-def test_what_was_said_stays_out_of_repr() -> None:
+def test_no_repr_contains_utterances() -> None:
     assert "private" not in repr(parsed("1\t2\tEllie\tprivate\n").value.utterances[0])
     assert "private" not in repr(parsed("1\t2\tEllie\tprivate\n"))
 
 
-def test_unicode_line_ends_inside_a_value_stay_there() -> None:
+def test_unicode_line_ends_inside_a_value_are_kept() -> None:
     value = "a\u2028b\u0085c\u000bd\u001ce"
     assert [utterance.value for utterance in parsed(f"1\t2\tEllie\t{value}\n").value.utterances] == [value]
 

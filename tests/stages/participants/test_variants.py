@@ -45,7 +45,7 @@ def test_cleaning_keeps_what_belongs_to_the_interview(rows: tuple[str, ...], kep
         (300, 395.0, ["a", "b"]),  # another participant
     ],
 )
-def test_rows_that_overlap_an_interruption_go(participant_id: int, start_s: float, kept: list[str]) -> None:
+def test_rows_that_overlap_an_interruption_are_dropped(participant_id: int, start_s: float, kept: list[str]) -> None:
     assert values(clean(utterances("E: a", "P: b", start_s=start_s), participant_id=participant_id)) == kept
 
 

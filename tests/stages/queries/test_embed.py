@@ -73,7 +73,7 @@ async def test_a_vector_that_points_nowhere_is_an_error(number: float) -> None:
         await embed(EXPANSION, FakeEmbedder(lambda text: [number] * 8))
 
 
-async def test_a_time_out_comes_as_it_is() -> None:
+async def test_a_time_out_is_passed_on_unchanged() -> None:
     with pytest.raises(LLMTimeoutError):
         await embed(EXPANSION, FakeEmbedder(delay_s=99))
 

@@ -17,7 +17,7 @@ def test_a_short_chunk_gets_13_lines_below_and_none_above() -> None:
     assert enriched == f"short\n\n{numbered(6, 18)}"
 
 
-def test_a_chunk_of_the_minimum_length_stays_as_it_is() -> None:
+def test_a_chunk_of_the_minimum_length_is_unchanged() -> None:
     assert enriched_content(chunk(content="x" * 750, lines=(4, 5)), WORK) == "x" * 750
     assert enriched_content(chunk(content="x" * 749, lines=(4, 5)), WORK) != "x" * 749
     assert enriched_content(chunk(content="x", lines=(4, 5)), WORK, min_content_length=0) == "x"

@@ -53,7 +53,7 @@ async def test_each_leg_is_asked_once_with_the_defaults_of_the_seed() -> None:
     assert search.asked == [("dense", 5, 4, 19), ("lexical", 5, ("Why?", "black tea", "leaf enzymes"), 5, "bm25")]
 
 
-async def test_b2_the_made_up_answer_is_searched_by_its_vector_alone() -> None:
+async def test_b2_the_hypothetical_answer_is_searched_by_its_vector_alone() -> None:
     retrieved = await retrieve(CountingSearch())
 
     assert [ranked.text for ranked in retrieved.lists if ranked.leg is Leg.DENSE][-1] is QueryText.HYDE

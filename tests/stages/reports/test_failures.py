@@ -32,7 +32,7 @@ def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> Non
     ]
 
 
-def test_a_failure_says_where_to_look() -> None:
+def test_a_failure_names_job_stage_and_attempt() -> None:
     assert failure_list(FAILURES, {}).failures[2] == ReportedFailure(
         category="validation_json_parse",
         severity="error",
@@ -52,7 +52,7 @@ def test_a_failure_says_where_to_look() -> None:
     )
 
 
-def test_a_failure_of_a_chunk_is_nobody_in_particular() -> None:
+def test_a_failure_of_a_chunk_belongs_to_no_participant() -> None:
     about_chunk = VALIDATION.model_copy(update={"mode": "chunk_scores", "subject": "5000000001"})
 
     (found,) = failure_list(FAILURES.model_copy(update={"failed": (about_chunk,), "hallucinated": ()}), {}).failures
@@ -82,7 +82,7 @@ def test_the_summary_counts_all_of_them() -> None:
     )
 
 
-def test_a_report_counts_what_no_retry_put_right() -> None:
+def test_a_report_counts_failures_that_no_retry_resolved() -> None:
     assert unresolved_counts(FAILURES, {316: labels("0")}) == FailureCounts(
         total=2,
         by_category={"evidence_hallucination": 1, "validation_json_parse": 1},

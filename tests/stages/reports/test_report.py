@@ -44,7 +44,7 @@ def rounded(value: Any) -> Any:
     return round(value, 9) if isinstance(value, float) else value
 
 
-def test_subjects_are_counted_by_what_became_of_them() -> None:
+def test_subjects_are_counted_by_outcome() -> None:
     results = build_report(RUN, measures=FEW).experiments[0].results
 
     assert (results.total_subjects, results.successful_subjects) == (6, 4)
@@ -174,7 +174,7 @@ def test_two_reports_of_the_same_work_differ_in_timings_alone() -> None:
     assert one.timings != two.timings
 
 
-def test_what_a_mode_and_a_job_took_stands_in_timings() -> None:
+def test_timings_hold_the_durations_of_modes_and_jobs() -> None:
     timings = build_report(RUN, measures=FEW).timings
 
     mode = timings.modes[ZERO_SHOT]
@@ -198,7 +198,7 @@ def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
     assert "NaN" not in without_timings(report)
 
 
-def test_the_run_is_reported_as_ever() -> None:
+def test_the_report_equals_the_golden_file() -> None:
     """The whole of it. After a wanted change, write what this test compares with into report.golden.json."""
     found = json.loads(json.dumps(build_report(RUN, measures=FEW).model_dump(mode="json"), allow_nan=False))
 
@@ -241,7 +241,7 @@ def calibrated(one: ScoredRun, **measures: Any) -> Any:
     return build_report(one, measures=Measures(bootstrap_resamples=2, **measures)).experiments[0].calibration
 
 
-def test_calibration_falls_back_to_what_the_model_said() -> None:
+def test_calibration_falls_back_to_the_stated_confidence() -> None:
     found = calibrated(RUN)
 
     assert found.confidence == "verbalized"

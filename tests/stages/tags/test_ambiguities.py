@@ -59,7 +59,7 @@ async def test_ambiguity_5_a_word_without_a_vector_has_no_neighbours() -> None:
     assert searches(searched) == []
 
 
-async def test_ambiguity_5_a_negative_similarity_stays_negative() -> None:
+async def test_ambiguity_5_a_negative_similarity_is_kept() -> None:
     searched = vocabulary({"tag": 1}, vectors={"tag": at(120)}, lookups=WORD)
 
     (found,) = await candidates(searched, "word")
@@ -120,7 +120,7 @@ async def test_ambiguity_9_heads_are_terms_and_weights_of_equal_terms_add_up() -
     assert weighed.score_context == pytest.approx(9 / (9 * 9 + 8 * 8) ** 0.5)  # (1 + 2) * 3 and 2 * 4
 
 
-async def test_ambiguity_9_terms_that_are_unknown_are_told_and_count_nothing() -> None:
+async def test_ambiguity_9_unknown_terms_are_reported_and_count_nothing() -> None:
     searched = vocabulary({"tag": 1}, aliases={"big_shirt": ("tag",)}, rows={"tag": at(0)}, terms={"shirt": at(0)})
 
     found = await reports(searched, "big shirt")

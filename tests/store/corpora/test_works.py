@@ -79,7 +79,7 @@ async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk
         assert set(await corpora.waiting(connection, corpus.id)) < new
 
 
-async def test_a_work_that_says_other_things_about_itself_is_replaced(database: Database) -> None:
+async def test_a_work_with_changed_metadata_is_replaced(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         await works.keep(connection, corpus.id, new_work())

@@ -120,7 +120,7 @@ async def test_the_runs_that_a_question_moved_away_from_go_with_it(database: Dat
         assert (await marked(connection), await counted(connection, "run", "job")) == ([], [0, 0])
 
 
-async def test_a_call_that_another_job_used_too_stays(database: Database) -> None:
+async def test_a_call_that_another_job_used_too_is_kept(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_marked_question(connection)
         other = await ask(connection, request("What is another?"), settings(), key=None)
@@ -133,7 +133,7 @@ async def test_a_call_that_another_job_used_too_stays(database: Database) -> Non
         assert await counted(connection, "llm_call") == [0]
 
 
-async def test_single_query_of_a_set_can_go_and_the_set_is_asked_whole_again(database: Database) -> None:
+async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_whole_again(database: Database) -> None:
     texts = {"q1": f"What is a {MARK}?", "q2": "What is a bridge?"}
     asked = QueryRequest(
         queries=QuerySet(
@@ -162,7 +162,7 @@ async def test_single_query_of_a_set_can_go_and_the_set_is_asked_whole_again(dat
         assert (again.is_new, len(again.job_ids)) == (True, 2)
 
 
-async def test_a_question_whose_stage_runs_stays(database: Database) -> None:
+async def test_a_question_with_a_running_stage_is_not_deleted(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection)
         await stages.claim(connection, query.job_id, "expand", "worker", 60)
@@ -186,7 +186,7 @@ async def test_a_worker_that_lost_its_question_stores_nothing(database: Database
         assert await stages.claim(connection, query.job_id, "expand", "worker", 60) is None
 
 
-async def test_one_answer_can_go_and_the_others_stay(database: Database) -> None:
+async def test_one_answer_is_deleted_and_the_others_are_kept(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE[:-1])
         kept, gone = [(await answer(connection, query, text, key=None)).result_id for text in ("One.", "Two.")]

@@ -73,7 +73,7 @@ async def test_every_job_has_its_question_and_its_judgements(database: Database)
         (("expand", "embed", "retrieve", "rerank", "validate", "consolidate"), "ready"),
     ],
 )
-async def test_the_status_says_what_a_question_needs_next(
+async def test_the_status_shows_what_a_question_needs_next(
     database: Database, done: tuple[str, ...], status: str
 ) -> None:
     async with database.connection() as connection:
@@ -89,7 +89,7 @@ async def test_the_status_says_what_a_question_needs_next(
 
 
 @pytest.mark.parametrize(("done", "status"), [((), "no_vec"), (("expand",), "to_vec"), (("expand", "embed"), "vec")])
-async def test_the_status_of_its_vectors_is_told_too(database: Database, done: tuple[str, ...], status: str) -> None:
+async def test_the_status_of_its_vectors_is_shown_too(database: Database, done: tuple[str, ...], status: str) -> None:
     async with database.connection() as connection:
         stored, _ = await kept(connection, "How is tea made?")
         for stage in done:
@@ -120,7 +120,7 @@ async def test_lines_come_by_pages_and_by_status(database: Database) -> None:
         assert await queries.lines(connection, limit=2, before=page[-1].id) == rest
 
 
-async def test_a_failed_embedding_shows_as_vec_err_and_goes_away_with_a_retry(database: Database) -> None:
+async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(database: Database) -> None:
     async with database.connection() as connection:
         stored, _ = await kept(connection, "How is tea made?")
         await complete_stage(connection, stored.job_ids[0], "expand")

@@ -73,7 +73,7 @@ async def test_a_chunk_that_is_gone_has_no_document(database: Database) -> None:
     assert found.documents == {}
 
 
-async def test_queries_without_ids_are_told_apart_by_their_text(database: Database) -> None:
+async def test_queries_without_ids_are_distinguished_by_their_text(database: Database) -> None:
     async with database.connection() as connection:
         await store_corpus(connection, [])
         run_id = await store_query_run(connection, {"a": None, "b": None, "c": None})

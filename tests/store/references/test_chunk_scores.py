@@ -90,7 +90,7 @@ async def test_scores_are_seen_when_the_last_chunk_has_its_own_and_not_before(da
         assert stored == dict.fromkeys((item.evidence_key for item in PHQ8Item), None) | {"PHQ8_Sleep": 3}
 
 
-async def test_who_scored_is_told_with_time_count_and_file(database: Database) -> None:
+async def test_the_scorer_is_stored_with_time_count_and_file(database: Database) -> None:
     async with database.connection() as connection:
         run_id, jobs = await submitted(connection, 1, 2)
         before = await chunk_scores.scored_by(connection, INDEX)

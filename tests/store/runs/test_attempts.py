@@ -33,7 +33,7 @@ async def retried_run(connection: Connection, store_run: StoreRun) -> StoredRun:
     return stored
 
 
-async def test_a_run_as_it_was_stored_has_no_flaw(database: Database, store_run: StoreRun) -> None:
+async def test_an_unchanged_run_has_no_flaw(database: Database, store_run: StoreRun) -> None:
     async with database.connection() as connection:
         stored = await retried_run(connection, store_run)
 
@@ -67,7 +67,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("change", "found"), CHANGES, ids=[change for change, _ in CHANGES])
-async def test_what_was_changed_is_found(
+async def test_changes_are_found(
     database: Database, store_run: StoreRun, change: str, found: list[tuple[str, int, str]]
 ) -> None:
     async with database.connection() as connection:

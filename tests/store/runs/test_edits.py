@@ -34,7 +34,7 @@ async def status(connection: Connection, job_id: int) -> str:
     return job.status
 
 
-async def test_a_given_output_takes_the_place_of_the_computed_one_and_later_stages_come_again(
+async def test_a_set_output_replaces_the_computed_one_and_later_stages_run_again(
     database: Database, store_run: StoreRun
 ) -> None:
     stored = await store_run(stages=("extract", "embed", "score"))
@@ -70,7 +70,7 @@ async def test_an_edit_continues_a_paused_job(database: Database, store_run: Sto
         await complete_stages(connection, job_id, "embed")
 
 
-async def test_giving_the_last_output_ends_the_job(database: Database, store_run: StoreRun) -> None:
+async def test_setting_the_last_output_ends_the_job(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract",))
     async with database.connection() as connection:
         await edits.set_output(connection, stored.job_ids[0], "extract", {"by": "me"})
@@ -78,7 +78,7 @@ async def test_giving_the_last_output_ends_the_job(database: Database, store_run
         assert await status(connection, stored.job_ids[0]) == JobStatus.SUCCEEDED
 
 
-async def test_a_stage_can_be_done_again(database: Database, store_run: StoreRun) -> None:
+async def test_a_stage_can_run_again(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract", "embed"))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
@@ -112,9 +112,7 @@ async def test_a_running_stage_an_unknown_one_and_one_that_is_not_reached_are_re
                 await change
 
 
-async def test_a_chain_that_ended_early_goes_on_with_the_stages_it_lacked(
-    database: Database, store_run: StoreRun
-) -> None:
+async def test_a_chain_that_ended_early_continues_with_appended_stages(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract",))
     job_id = stored.job_ids[0]
     whole = ("extract", "embed", "score")
@@ -128,9 +126,7 @@ async def test_a_chain_that_ended_early_goes_on_with_the_stages_it_lacked(
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
 
 
-async def test_a_chain_that_has_not_ended_takes_new_stages_behind_its_last_one(
-    database: Database, store_run: StoreRun
-) -> None:
+async def test_an_unfinished_chain_takes_new_stages_after_its_last_one(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract",))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
@@ -140,7 +136,7 @@ async def test_a_chain_that_has_not_ended_takes_new_stages_behind_its_last_one(
         await complete_stages(connection, job_id, "extract", "embed")
 
 
-async def test_a_chain_can_end_after_any_of_its_stages_and_what_came_behind_it_stays_as_history(
+async def test_a_chain_can_end_after_any_of_its_stages_and_later_ones_are_kept_as_history(
     database: Database, store_run: StoreRun
 ) -> None:
     stored = await store_run(stages=("extract", "embed", "score"))
@@ -163,7 +159,7 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_what_came_behind_it_s
             await edits.truncate_after(connection, job_id, "embed")
 
 
-async def test_a_chain_that_ends_earlier_still_has_to_get_there(database: Database, store_run: StoreRun) -> None:
+async def test_a_truncated_chain_still_runs_to_its_new_end(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract", "embed", "score"))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
@@ -176,7 +172,7 @@ async def test_a_chain_that_ends_earlier_still_has_to_get_there(database: Databa
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
 
 
-async def test_a_stage_that_was_taken_away_comes_back_with_its_numbers_and_above_all_its_fences(
+async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fences(
     database: Database, store_run: StoreRun
 ) -> None:
     stored = await store_run(stages=("extract", "embed"))
@@ -218,7 +214,7 @@ async def test_what_another_job_stored_is_carried_over_with_its_vectors(
         assert (await attempts.audit(connection, new.run_id)).flaws == []
 
 
-async def test_two_who_make_a_chain_longer_at_once_take_turns(database: Database, store_run: StoreRun) -> None:
+async def test_two_concurrent_appends_to_a_chain_are_serialised(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract",))
 
     async def lengthen() -> list[str]:
@@ -228,9 +224,7 @@ async def test_two_who_make_a_chain_longer_at_once_take_turns(database: Database
     assert sorted(await asyncio.gather(*(lengthen() for _ in range(4)))) == [[], [], [], ["embed"]]
 
 
-async def test_editors_and_workers_never_wait_for_each_other_in_a_circle(
-    database: Database, store_run: StoreRun
-) -> None:
+async def test_editors_and_workers_never_deadlock(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract", "embed", "score"))
     job_id = stored.job_ids[0]
 

@@ -11,7 +11,7 @@ from tests.store.scored import TIMED_OUT, committing, failing, take
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
-async def test_a_run_counts_stages_and_says_when_it_rests(database: Database, store_run: StoreRun) -> None:
+async def test_a_run_counts_stages_and_reports_when_it_is_idle(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("1", "2", stages=("extract", "embed"))
     first, second = stored.job_ids
     async with database.connection() as connection:

@@ -124,7 +124,7 @@ async def test_what_is_not_there_yet_is_null(client: httpx.AsyncClient, ask: Ask
     assert {found[name] for name in nothing} == {None}
 
 
-async def test_a_failed_embedding_needs_embeddings_and_says_why(
+async def test_a_failed_embedding_needs_embeddings_and_shows_the_reason(
     client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask()
@@ -194,7 +194,7 @@ async def test_an_intent_is_removed(client: httpx.AsyncClient, ask: Ask, intent:
     assert (changed["intent"], changed["hyde_answer"]) == (None, "Oxygen darkens it.")
 
 
-async def test_what_was_read_may_be_sent_back_and_changes_nothing(client: httpx.AsyncClient, ask: Ask) -> None:
+async def test_sending_back_what_was_read_changes_nothing(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*TO_CONSOLIDATE)
     before = await read(client, query.id)
     names = ("original_query", "expanded_queries", "hyde_answer", "intent", "entities", "clean_retrieval_context")
@@ -248,9 +248,7 @@ UNFIT: tuple[tuple[list[dict[str, Any]], str], ...] = (
 )
 
 
-async def test_passages_that_are_not_there_or_say_something_else_are_refused(
-    client: httpx.AsyncClient, ask: Ask
-) -> None:
+async def test_missing_or_different_passages_are_refused(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*TO_CONSOLIDATE)
 
     for choices, problem in UNFIT:
