@@ -21,24 +21,24 @@ _numbers = itertools.count(1)
 
 #: Fixtures that start a server or a browser, directly or through others.
 _SERVERS = frozenset({"postgres", "valkey", "ollama_url", "openai_url", "browser", "running"})
-#: What takes longest starts first, so that no process is left alone with it in the end.
+#: The longest files start first, so that no process runs one of them alone at the end.
 _FIRST = ("tests/browser/", "tests/chaos/", "tests/acceptance/", "tests/cli/", "tests/stack/", "tests/contracts/")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the folder of the run, in the process that the others are started by."""
+    """Make the folder of the run, in the main process of pytest-xdist."""
     if not hasattr(config, "workerinput"):
         run_folder.make()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave nothing running and nothing behind, however the tests ended."""
+    """End every process and remove the folder, however the tests ended."""
     if not hasattr(config, "workerinput"):
         run_folder.end_all()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for servers, and put long tests first. Tests that start servers by hand carry the mark."""
+    """Mark tests that use servers, and put long ones first. Tests that start servers themselves have the marker."""
     for item in items:
         if isinstance(item, pytest.Function) and not _SERVERS.isdisjoint(item.fixturenames):
             item.add_marker(pytest.mark.servers)
@@ -51,7 +51,7 @@ def postgres() -> PostgresServer:
 
     def start() -> str:
         folder = str(run_folder.path() / "postgres")
-        # Not by this process, which may end before the others.
+        # Started by another process, since this one may end before the others.
         subprocess.run([sys.executable, "-m", "tests.shared_postgres", folder], check=True)
         return folder
 

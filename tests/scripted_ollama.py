@@ -1,4 +1,4 @@
-"""A server that speaks Ollama's API, says what the test tells it to, and counts the chats it was asked for."""
+"""A server with Ollama's API that replies as the test defines and counts its chats."""
 
 import itertools
 import json
@@ -20,7 +20,7 @@ UNSURE = '{"decision": "unsure"}'
 
 @dataclass(frozen=True)
 class Say:
-    """What happens to one chat call."""
+    """The outcome of one chat call."""
 
     text: str = ACCEPT
     status: int = 200
@@ -32,7 +32,7 @@ class Say:
 
 @dataclass
 class ScriptedModel:
-    """One model of the server. `answer` says what happens to a prompt; `prompts` keeps what was asked, in order."""
+    """One model of the server. `answer` gives the reply to a prompt; `prompts` lists the prompts in order."""
 
     name: str
     answer: Callable[[str], Say]
@@ -45,7 +45,7 @@ class ScriptedModel:
 
     @property
     def calls_per_prompt(self) -> Counter[str]:
-        """How often each prompt was asked: above 1, somebody paid twice."""
+        """The number of calls per prompt: above 1, a call was paid twice."""
         return Counter(self.prompts)
 
 
@@ -91,7 +91,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is what some tests are about."""
+        """Some tests disconnect their client on purpose."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(encoded)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _listed(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Everything a Redis-protocol broker holds or is told, as text, with what is encoded inside it decoded."""
+"""Contents of a Redis-protocol broker and commands to it, as text with encoded parts decoded."""
 
 import base64
 import binascii

@@ -30,7 +30,7 @@ _FORKS.set_forkserver_preload(
         __name__,
     ]
 )
-# A forked process that looks for garbage leaves alone what was there before it, and so does not copy it.
+# The garbage collector of a forked process skips the objects of its parent, so that their pages are not copied.
 os.register_at_fork(before=gc.freeze)
 
 

@@ -1,4 +1,4 @@
-"""A few made-up interviews in the DAIC-WOZ layout, cut short, so that a whole run takes a second or two."""
+"""A few synthetic interviews in the DAIC-WOZ layout, cut short, so that a whole run takes a second or two."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -35,7 +35,7 @@ def small_files() -> Mapping[str, bytes]:
 
 
 def write_files(directory: Path, files: Mapping[str, bytes]) -> Path:
-    """Write files under a folder, which is given back."""
+    """Write files under a folder, and return the folder."""
     for name, data in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def transcript_file(participant_id: int) -> str:
 
 
 def utterances_of(participant_id: int) -> list[str]:
-    """What a participant says, in order, in utterances long enough that nobody else says them."""
+    """The utterances of a participant in order, long enough that no other participant has them."""
     rows = [row.split("\t") for row in small_files()[transcript_file(participant_id)].decode().splitlines()]
     return [value for _, _, speaker, value in rows if speaker == "Participant" and len(value) > 30]
 

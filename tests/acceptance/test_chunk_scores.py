@@ -27,7 +27,7 @@ def scores_reply(**scores: int | None) -> str:
 
 @pytest.fixture
 def scorer(ollama: ScriptedOllama) -> ScriptedModel:
-    """A model that reads every chunk as a 2 for NoInterest and as silent on the rest."""
+    """A model that scores every chunk 2 for NoInterest and null for the other items."""
     return ollama.model(lambda prompt: Say(scores_reply(NoInterest=2)))
 
 

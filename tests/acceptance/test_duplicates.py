@@ -1,4 +1,4 @@
-"""References that overlap: a setting passes over all but the best."""
+"""Of overlapping references a setting keeps only the best."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""What a user types first: three participants of the test split, few-shot, with the audit trail on."""
+"""The first run of a user: three participants of the test split, few-shot, with the audit trail on."""
 
 import json
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ AUDIT_FIELDS = {
 
 @dataclass(frozen=True)
 class FirstRun:
-    """A run to the end, what it was asked with, and what is left of it."""
+    """A finished run with its prompts and its outputs."""
 
     installation: Installation
     run_id: int
@@ -65,7 +65,7 @@ def test_three_participants_of_the_paper_test_split_are_reported(first_run: Firs
 
 
 def test_audit_events_hold_hashes_and_no_text(first_run: FirstRun) -> None:
-    """Row A 9: one event per kept reference, of exactly the fields of Spec 32 and what tells the job."""
+    """Row A 9: one event per kept reference, of exactly the fields of Spec 32 and the job's."""
     lines = [json.loads(line) for line in first_run.installation.logs.splitlines() if '"retrieved_reference"' in line]
     kept = [
         reference

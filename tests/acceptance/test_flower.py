@@ -82,7 +82,7 @@ def test_the_page_shows_the_stages_in_a_browser(watched: Watched, tmp_path: Path
     assert BROWSER is not None
     picture = tmp_path / "flower.png"
     options = ("--headless", "--no-sandbox", "--disable-gpu", "--window-size=1600,900", "--virtual-time-budget=5000")
-    # The page takes a search from its address under `name`, and adds `name:` in front.
+    # The page reads the search `name` from its address, and adds the prefix `name:`.
     search = quote(f"ragq kwargs:run={watched.first} kwargs:subject=316")
     page = f"http://{USER}:{PASSWORD}@127.0.0.1:{watched.flower.port}/tasks?name={search}"
     done = subprocess.run(

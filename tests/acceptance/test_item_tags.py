@@ -11,7 +11,7 @@ TEXTS = "SELECT id, text FROM reference_chunk"
 
 
 def untagged(installation: Installation, items: dict[str, list[dict[str, Any]]]) -> int:
-    """Retrieved references whose text does not speak of their item."""
+    """Retrieved references whose text is not about their item."""
     texts = {row["id"]: row["text"] for row in installation.rows(TEXTS)}
     return sum(
         f"PHQ8_{item}" not in tag_chunk(texts[reference["chunk_id"]])

@@ -1,4 +1,4 @@
-"""A call that was answered once is never paid for again, by whatever run."""
+"""A call that was answered once is never paid for again, in any run."""
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by

@@ -1,7 +1,7 @@
-"""What subjects say and models answer is in Postgres and nowhere else: no log, no message, no error text, no monitor.
+"""Texts of subjects and models are in Postgres alone: in no log, message, error text or monitor.
 
 Every utterance of every participant, every reply and every prompt is looked for, in a run that succeeds and in runs
-that fail, by our own exceptions and by somebody else's.
+that fail, by exceptions of ragq and by foreign ones.
 """
 
 import json
@@ -29,7 +29,7 @@ RECORDED_ERRORS = "SELECT error_type, error_message FROM stage_attempt WHERE err
 
 @dataclass
 class Seen:
-    """What an onlooker could see, by place."""
+    """What is visible outside Postgres, by place."""
 
     queued: str = ""
     commands: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen(install: Install, indexed_template: str, ollama: ScriptedOllama, evidence: GiveEvidence) -> Iterator[Seen]:
-    """Four runs: queued while no worker takes them, blown up, then carried out, while all is watched."""
+    """Four runs, queued without a worker, failed and then finished, while commands to the broker are recorded."""
     good = ollama.model(lambda prompt: Say(SCORES) if "<transcript>" in prompt else Say())
     no_verdict = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}"))
     no_score = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}") if "<transcript>" in prompt else Say())

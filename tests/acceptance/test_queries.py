@@ -1,4 +1,4 @@
-"""A question goes through the real queue: from a pasted or a model's expansion to an answer with sources."""
+"""A question runs through the real queue: from a pasted or a model's expansion to an answer with sources."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ def ask(installation: Installation, *options: str, until: str = "generate", mode
 
 
 def shown(installation: Installation, run_id: int) -> Any:
-    """What `ragq query show` says of the run's only question."""
+    """The output of `ragq query show` for the run's only question."""
     (query,) = [line for line in installation.ragq("query", "list", "--json").json if line["run_id"] == run_id]
     return installation.ragq("query", "show", str(query["id"]), "--json").json
 

@@ -1,4 +1,4 @@
-"""How far a question has come, what is said when it fails, and what is done again."""
+"""The status of a question, its failures, and what runs again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ def the_query(installation: Installation) -> dict[str, Any]:
 
 
 def sources(installation: Installation) -> set[str]:
-    """The titles of what stands in the prompt."""
+    """The titles of the sources in the prompt."""
     shown = installation.ragq("query", "show", str(the_query(installation)["id"]), "--json").json
     return {source["title"] for source in shown["stages"]["augment"]["sources"]}
 

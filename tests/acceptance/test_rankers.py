@@ -1,4 +1,4 @@
-"""Rankers that have a model: by the vectors of tokens, and by reading question and passage together."""
+"""Rankers with a model: by vectors of tokens, and by a cross-encoder."""
 
 from collections.abc import Iterator
 from pathlib import Path

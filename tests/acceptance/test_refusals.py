@@ -1,4 +1,4 @@
-"""Requests that cannot be carried out are refused with exit code 1, with every problem named and nothing stored."""
+"""Invalid requests are refused with exit code 1, with every problem named and nothing stored."""
 
 import json
 from pathlib import Path

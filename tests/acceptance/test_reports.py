@@ -57,7 +57,7 @@ def test_a_killed_and_resumed_run_has_the_same_report_as_an_undisturbed_one(
         expected = report(undisturbed, run_id)
 
     with install(indexed_template) as killed:
-        # So that a death costs a second.
+        # A killed worker's stage is released after one second.
         killed.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
         for place in ("after_compute@score#1", "before_commit@validate#1"):
             killed.start_worker(RAGQ_CRASH_AT=place)

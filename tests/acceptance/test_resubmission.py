@@ -1,4 +1,4 @@
-"""The same submission finds its run: what is done is not done again, and what failed goes on."""
+"""The same submission finds its run: finished jobs do not run again, and failed ones continue."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Stage `score`: eight items by a model, asked again when its answer cannot be used."""
+"""Stage `score`: eight items by a model, which is asked again when its reply is unusable."""
 
 import json
 from collections.abc import Callable

@@ -59,7 +59,7 @@ def writer(ollama: ScriptedOllama) -> ScriptedModel:
 
 @pytest.fixture
 def light_writer(ollama: ScriptedOllama) -> ScriptedModel:
-    """The one that is asked in its place by whoever wants no full model."""
+    """The light model, which requests with `use_full_model: false` ask."""
     return ollama.model(lambda prompt: Say(LIGHT_ANSWER if "Source:" in prompt else json.dumps(LIGHT_EXPANSION)))
 
 

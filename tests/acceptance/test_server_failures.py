@@ -1,5 +1,5 @@
-"""A language model server that fails: the stage fails with the type that tells what happened, and asks again only
-when it was told to."""
+"""A language model server fails: the stage fails with an error type that names the cause, and is retried only
+where its settings allow it."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def recorded(attempt: dict[str, Any]) -> tuple[str, str, str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def run_that_waits_in_vain(shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence) -> int:
-    """A run whose judge never answers; it times out while the other tests go on."""
+    """A run whose judge never answers; it times out while the other tests run."""
     silent = ollama.model(lambda prompt: Say(delay_s=600))
     timeout = ("--set", "OLLAMA_TIMEOUT_SECONDS=10")
     return shared.submit(*evidence({316: 1}), *judged_by(silent.name), *timeout)

@@ -1,4 +1,4 @@
-"""Phrases go through the real queue: from a vocabulary's files to candidate tags in the shapes that were asked for."""
+"""Phrases run through the real queue: from a vocabulary's files to candidate tags in the requested shapes."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A verdict that cannot be used fails the chain at `validate`, and what was paid for is not paid again."""
+"""An unusable verdict fails the chain at `validate`, and no call is paid for twice."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ WORDS = "the lamp of the lighthouse"
 
 @dataclass(frozen=True)
 class Story:
-    """A run whose third verdict was useless, and the same run retried when the model had come to its senses."""
+    """A run whose third verdict was unusable, and the same run after a retry with usable verdicts."""
 
     judge: ScriptedModel
     failed: Finished
@@ -34,7 +34,7 @@ class Story:
 
     @property
     def job_then(self) -> dict[str, Any]:
-        """The only job as it stood after the failure."""
+        """The only job as it was after the failure."""
         (job,) = self.failed.json["jobs"]
         assert isinstance(job, dict)
         return job

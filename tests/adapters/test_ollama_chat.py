@@ -128,7 +128,7 @@ async def test_the_context_grows_and_never_shrinks(chat: Chatting) -> None:
         model = chat(server.url)
         for length in (10, 20_000, 10, 10_000_000):
             await model.chat(asking("a" * length))
-    # 20,000 bytes are at most 10,000 tokens, and the reply needs its room; the model holds no more than 32,768.
+    # 20,000 bytes are at most 10,000 tokens, and the reply needs space too; the context of the model is 32,768.
     contexts = [request["options"]["num_ctx"] for request in server.requests]  # type: ignore[index]
     assert contexts == [4096, 16384, 16384, 32768]
 

@@ -1,4 +1,4 @@
-"""The models of a vocabulary: the same bytes from the same seed, and sense in what they say."""
+"""The models of a vocabulary: the same bytes from the same seed, and plausible similarities."""
 
 import os
 import subprocess

@@ -7,7 +7,7 @@ from adapters.token_logprobs import ReportedToken, signals_of
 
 
 def token(*probabilities: float) -> ReportedToken:
-    """A token whose likeliest has the first probability, and was chosen."""
+    """A token with these probabilities of alternatives, of which the first was chosen."""
     likeliest = [{"token": "x", "logprob": log(probability)} for probability in probabilities]
     return ReportedToken.model_validate({"token": "x", "logprob": log(0.5), "top_logprobs": likeliest})
 

@@ -134,7 +134,7 @@ def _contents(
 
 
 def _shown(schema: dict[str, Any], described: dict[str, Any]) -> Any:
-    """The example of a schema, put together from those of its parts as pages about an API do; or what lacks one."""
+    """The example of a schema, composed of those of its parts as documentation pages do; or the part without one."""
     if "$ref" in schema:
         return _shown(described["components"]["schemas"][schema["$ref"].rpartition("/")[2]], described)
     if given := schema.get("examples") or schema.get("enum"):

@@ -1,4 +1,4 @@
-"""What the benchmark of the API makes of what users met."""
+"""The evaluation of the API benchmark's measurements."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Users of the API against a small stand-in: what counts as a failure, and what is noted."""
+"""Simulated users against a small fake API: what counts as a failure, and what is recorded."""
 
 import json
 import time

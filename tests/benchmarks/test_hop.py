@@ -1,4 +1,4 @@
-"""What is made of the numbers."""
+"""The evaluation of the measured numbers."""
 
 from benchmarks.hop import HopMeasurement, best, medians, ratios
 

@@ -1,4 +1,4 @@
-"""Instructions inside passages: what is put where, and how verdicts are counted."""
+"""Instructions inside passages: where they are inserted, and how verdicts are counted."""
 
 from pathlib import Path
 

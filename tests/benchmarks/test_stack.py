@@ -1,4 +1,4 @@
-"""What a benchmark sees of its stack."""
+"""Commands and measurements of a benchmark's stack."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The sample of the validator benchmark, and what is said of it."""
+"""The sample and the report of the validator benchmark."""
 
 from pathlib import Path
 from typing import Any

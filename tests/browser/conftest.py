@@ -19,7 +19,7 @@ from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
 __all__ = ["install", "ollama"]
 
 Visit: TypeAlias = Callable[..., AbstractAsyncContextManager[Page]]
-"""Opens a page of a site, `visit(site, color_scheme="dark")`; the block fails for whatever went wrong in it."""
+"""Opens a page of a site, `visit(site, color_scheme="dark")`; the block fails for every error in it."""
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

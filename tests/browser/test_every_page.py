@@ -1,6 +1,6 @@
-"""Every page in light, dark and narrow: readable by everybody, and no wider than the window.
+"""Every page in light, dark and narrow: accessible, and no wider than the window.
 
-The pictures stay in the folder `pictures` of pytest's base folder; tests/browser/pictures.py takes some to docs/images.
+The pictures are in the folder `pictures` of pytest's base folder; tests/browser/pictures.py takes some to docs/images.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What goes wrong is seen on the pages, and put right from them."""
+"""Failures are shown on the pages and repaired from them."""
 
 import asyncio
 from typing import Final
@@ -24,7 +24,7 @@ STAYS: Final = "window.stays = true"
 
 
 async def ask(page: Page, question: str, preset: str) -> None:
-    """Ask a question as it is, up to the answer; its page is there then."""
+    """Ask a question without expansion, up to the answer; opens its page."""
     await page.goto("/rag/new")
     await page.get_by_label("Question", exact=True).fill(question)
     await page.get_by_label("Preset").select_option(preset)
@@ -35,7 +35,7 @@ async def ask(page: Page, question: str, preset: str) -> None:
 
 
 async def was_not_loaded_again(page: Page) -> bool:
-    """The page is the one that was there all the time."""
+    """The page was not loaded again."""
     stays: bool = await page.evaluate("window.stays === true")
     return stays
 

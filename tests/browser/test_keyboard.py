@@ -15,7 +15,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MOST_STOPS: Final = 400
 
-#: What the focus is on: its place among the elements of the page, and whether anybody sees that it is there.
+#: What the focus is on: its index among the elements of the page, and whether it is visible.
 FOCUSED: Final = """
 () => {
   const element = document.activeElement;
@@ -30,7 +30,7 @@ FOCUSED: Final = """
   };
 }
 """
-#: What can be used on the page. Of the choices of one group the keyboard stops at the chosen one.
+#: What can be used on the page. In a radio group the keyboard stops at the checked one.
 USABLE: Final = """
 () => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
   .filter((element) => element.checkVisibility({visibilityProperty: true}))
@@ -51,7 +51,7 @@ SELECT a.output FROM queries AS q JOIN stage_attempt AS a ON a.job_id = q.job_id
 
 
 async def stops(page: Page) -> list[dict[str, Any]]:
-    """Where the focus stops from the beginning of the page to its end."""
+    """The focus stops from the beginning of the page to its end."""
     found: list[dict[str, Any]] = []
     while len(found) < MOST_STOPS:
         await page.keyboard.press("Tab")
@@ -67,7 +67,7 @@ async def test_the_focus_reaches_everything_in_order_and_is_visible(
     name: str, visit: Visit, read_only_site: Site
 ) -> None:
     async with visit(read_only_site, reduced_motion="reduce", forgiven=LOST_CONNECTION) as page:
-        # Elements are counted; none of them is to be replaced meanwhile.
+        # Elements are identified by index; none may be replaced meanwhile.
         await page.route("**/events", lambda route: route.fulfill(content_type="text/event-stream", body=""))
         await page.goto((await addresses(read_only_site))[name])
 
@@ -97,7 +97,7 @@ async def is_on(page: Page, label: str) -> bool:
 
 
 async def tab_to(page: Page, label: str) -> None:
-    """Go on with the tabulator to what has a label."""
+    """Press the tab key until the focus is on the element with a label."""
     for _ in range(MOST_STOPS):
         await page.keyboard.press("Tab")
         if await is_on(page, label):
@@ -150,7 +150,7 @@ async def test_the_focus_is_kept_when_a_page_updates(name: str, label: str, visi
         await page.goto((await addresses(editable_site))[name])
         await tab_to(page, label)
 
-        # Until the page listens, nobody tells it.
+        # Events before the page listens are lost, so the change is repeated.
         while not await page.locator(".badge", has_text="cancelled").count():
             await editable_site.rows("UPDATE job SET status = 'paused' WHERE id = $1", failed)
             await editable_site.rows("UPDATE job SET status = 'cancelled' WHERE id = $1", failed)

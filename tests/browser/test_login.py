@@ -1,4 +1,4 @@
-"""Who comes in with a browser."""
+"""Login and logout in a browser."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a visitor sees who asks for something that is not there."""
+"""The page for an unknown address."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Nothing that somebody wrote runs, becomes an element, or sends a browser anywhere, even without a content policy."""
+"""No stored text runs, becomes an element or a link, even without a content security policy."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from tests.data import public_data
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-#: What no page of ours has: elements and attributes that texts brought with them, and addresses that run something.
+#: What no page may contain: elements and attributes from texts, and addresses that run scripts.
 INTRUDERS: Final = """
 () => {
   for (const folded of document.querySelectorAll("details")) folded.open = true;
@@ -36,7 +36,7 @@ INTRUDERS: Final = """
 
 
 def naughty_strings() -> list[str]:
-    """Strings that broke something somewhere."""
+    """Strings that are known to break software."""
     strings = json.loads((public_data("naughty_strings") / "blns.json").read_text())
     return [string for string in strings if string]
 
@@ -48,13 +48,13 @@ def plain(text: str) -> str:
 
 @pytest.fixture(params=["scripts", "naughty strings"])
 def words(request: pytest.FixtureRequest) -> Sequence[str]:
-    """What is put in place of every text."""
+    """The replacements of every text."""
     return SCRIPTS if request.param == "scripts" else naughty_strings()
 
 
 @pytest.fixture
 def poisoned(words: Sequence[str], install: Install, populated_template: str) -> Iterator[Site]:
-    """A site where other words stand in place of every text."""
+    """A site in which every text is replaced."""
     with install(populated_template) as installation:
         pour(installation, Poison(words, in_long=60))
         yield start_site(installation)

@@ -1,4 +1,4 @@
-"""Every page can be read, and what its forms do is done, without JavaScript."""
+"""Every page and every form works without JavaScript."""
 
 import asyncio
 from typing import Final
@@ -11,7 +11,7 @@ from tests.browser.places import PAGES, addresses
 from tests.browser.populate import PRESET
 from tests.browser.site import Site, SiteWithWorker
 
-#: The words of a page without what only scripts do: times in the reader's zone, copying, counting.
+#: The text of a page without what needs scripts: local times, copying, counting.
 TEXT: Final = """
 () => {
   const words = document.querySelector("main").cloneNode(true);

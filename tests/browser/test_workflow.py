@@ -1,4 +1,4 @@
-"""A question on its whole way through the pages, by clicks and keys."""
+"""A question from form to answers through the pages, by clicks and keys."""
 
 import json
 import re
@@ -53,7 +53,7 @@ async def ask_with_a_pasted_expansion(page: Page) -> int:
 
 
 async def run_all(page: Page) -> None:
-    """Have the server do what is left, and watch it without a reload."""
+    """Let the server run the remaining stages, and wait for the page to update without a reload."""
     await page.get_by_role("button", name="Run all").click()
     await expect(page.locator("#state .step", has_text="generate")).to_contain_text("done")
 
@@ -72,7 +72,7 @@ async def test_a_question_goes_from_the_form_to_its_answers(
         await run_all(page)
         assert writer.calls == 1
 
-        # An edit says what it makes stale, and what depends on it comes again.
+        # An edit lists what it makes stale, and dependent stages run again.
         await page.get_by_role("link", name="Inspect").click()
         await expect(page.locator("#stale")).to_contain_text(re.compile(r"discards 4 vectors, \d+ retrieved chunks"))
         await page.get_by_label("Intent").select_option("DEFINITION")
@@ -100,7 +100,7 @@ async def test_a_question_goes_from_the_form_to_its_answers(
             title.replace(" › ", " > ") for title in expected[:5]
         ]
 
-        # So many sources as were chosen, in the prompt that the model gets and in the attempt that is kept.
+        # The chosen number of sources, in the prompt of the model and in the stored attempt.
         await page.get_by_label("Sources in the prompt").select_option("2")
         await expect(page.get_by_role("button", name="Answer from 2 sources")).to_be_visible()
         assert await labels_of(page) == shown[:2]
@@ -115,7 +115,7 @@ async def test_a_question_goes_from_the_form_to_its_answers(
         assert (augmented["top_n"], len(augmented["sources"]), augmented["prompt"]) == (2, 2, copied)
         await expect(page.locator(".cite-unknown")).to_contain_text("S9")
 
-        # A pasted answer stands beside it; its citations lead to their sources.
+        # A pasted answer is listed next to it; its citations link to their sources.
         await page.get_by_role("link", name="Back to the prompt").click()
         await page.get_by_label("Answer", exact=True).fill(PASTED)
         await page.get_by_role("button", name="Save the answer").click()

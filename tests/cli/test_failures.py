@@ -15,7 +15,7 @@ from tests.store.scored import TIMED_OUT, end, import_labels, store_scored_run
 
 
 async def failing_run(connection: Connection) -> int:
-    """316 timed out once and then was scored, 319 rests on its time-out."""
+    """316 timed out once and then was scored; 319 failed with a time-out."""
     await import_labels(connection, {316: labels("1"), 319: labels("2")})
     run_id = await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("zero_shot", 319): TIMED_OUT})
     first = (await job_control.retry(connection, run_id=run_id))[0]

@@ -1,4 +1,4 @@
-"""What every command owes its users."""
+"""Rules for the help of every command."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ HEAVY = ("torch", "sentence_transformers", "transformers", "xllamacpp", "adapter
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ("ragq",)) -> Iterator[tuple[str, click.Command]]:
-    """Every command below one, groups included, by what one types."""
+    """Every command below one, groups included, by its full name."""
     yield " ".join(path), command
     if isinstance(command, click.Group):
         context = click.Context(command)

@@ -1,4 +1,4 @@
-"""What an import makes of a data set."""
+"""Imports of a data set."""
 
 import pytest
 

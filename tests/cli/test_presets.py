@@ -1,4 +1,4 @@
-"""`ragq preset` and `ragq template`: what a user checks first about both."""
+"""`ragq preset` and `ragq template`: the first checks of a user."""
 
 import json
 from pathlib import Path

@@ -15,7 +15,7 @@ VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 
 class Page(HTMLParser):
-    """Follows the tags of a page, and fails where they do not nest."""
+    """Parses a page, and fails where tags do not nest."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ SERVERS = {
 
 
 class Executed(Exception):
-    """Stands in for the program that takes this process over."""
+    """Replaces `execvpe`, and records its arguments."""
 
     def __init__(self, file: str, command: list[str], environment: dict[str, str]) -> None:
         self.command = command
@@ -35,7 +35,7 @@ class Executed(Exception):
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home in which nothing runs, and no servers in the environment."""
+    """A home without a running stack, and no servers in the environment."""
     for name in ("DATABASE_URL", "REDIS_URL", "OLLAMA_HOST", "OLLAMA_PORT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RAGQ_HOME", str(tmp_path))
@@ -44,7 +44,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def served(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """As nowhere, with servers from outside, and execvpe caught."""
+    """As `nowhere`, with external servers, and with `execvpe` replaced."""
 
     def execvpe(file: str, command: list[str], environment: dict[str, str]) -> None:
         raise Executed(file, command, environment)

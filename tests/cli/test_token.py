@@ -1,4 +1,4 @@
-"""`ragq token`: a token on stdout alone, so that a shell can keep it."""
+"""`ragq token`: the token alone is on stdout, so that a shell can capture it."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`ragq watch`: a run as it goes."""
+"""`ragq watch`: the progress of a run."""
 
 from collections.abc import Callable
 from threading import Timer
@@ -37,7 +37,7 @@ def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Callable[..., An
 async def test_a_publication_that_begins_meanwhile_is_waited_for(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The jobs and what is due are read at one moment, however a reaper comes between."""
+    """Jobs and due publications are read in one snapshot, although a reaper commits in between."""
     async with database.connection() as connection, database.connection() as reaper:
         run_id, (good, bad) = await planned(connection, 304, 313)
         await succeed(connection, run_id, good)

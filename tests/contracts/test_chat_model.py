@@ -37,7 +37,7 @@ VERDICT = {
 
 @dataclass(frozen=True)
 class Chats:
-    """One implementation in four situations."""
+    """One implementation in four states."""
 
     working: ChatModel
     slow: ChatModel
@@ -76,7 +76,7 @@ async def chats(request: pytest.FixtureRequest) -> AsyncIterator[Chats]:
 
 @pytest.fixture(params=["scripted", "ollama", "openai"])
 async def silent_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel]:
-    """One that answers `Yes.`, and says nothing about its tokens whatever it is asked."""
+    """A model that answers `Yes.`, and never reports log probabilities."""
     if request.param == "scripted":
         yield ScriptedChat(lambda call: "Yes.")
     elif request.param == "openai":

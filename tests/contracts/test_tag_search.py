@@ -52,7 +52,7 @@ def stored(request: pytest.FixtureRequest) -> Stored:
 
 
 def built(vectors: dict[str, Vector], **rows: Vector) -> BuiltModels:
-    """Models that hold these vectors and context rows, and say nothing else."""
+    """Models with these vectors and context rows alone."""
     dimension = len(next(iter(vectors.values())))
     return BuiltModels(
         name="given",

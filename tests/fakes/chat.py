@@ -1,4 +1,4 @@
-"""A chat model that says what the test tells it to."""
+"""A chat model whose replies the test defines."""
 
 import asyncio
 from collections.abc import Callable

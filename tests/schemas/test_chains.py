@@ -1,4 +1,4 @@
-"""The chains, and what has to agree with them."""
+"""The chains, and lists that must agree with them."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Decisions about runs and jobs, whoever makes them."""
+"""Retry, pause, resume and cancel, for runs and jobs."""
 
 from collections.abc import Awaitable, Callable
 

@@ -25,7 +25,7 @@ StoreRun = Callable[..., Awaitable[StoredRun]]
 
 @pytest.fixture(autouse=True)
 def _empty(valkey: ValkeyServer) -> None:
-    """Nothing waits that another test has sent."""
+    """Empty the queues of messages from other tests."""
     with redis.Redis.from_url(valkey.url) as client:
         client.flushdb()
 

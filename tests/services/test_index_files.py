@@ -1,4 +1,4 @@
-"""Reference indexes into the database and out of it again."""
+"""Import and export of reference indexes."""
 
 import asyncio
 from collections.abc import Mapping

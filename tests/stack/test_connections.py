@@ -16,7 +16,7 @@ SERVERS = {
 
 @pytest.fixture
 def running(tmp_path: Path) -> dict[str, str]:
-    """The environment of a home whose state names servers and whose supervisor lives."""
+    """The environment of a home whose state names servers and whose supervisor runs."""
     home = Home(tmp_path)
     home.write_state(
         State(

@@ -24,7 +24,7 @@ def services() -> dict[str, Any]:
 
 
 def instructions(name: str) -> list[list[str]]:
-    """The arguments of one Dockerfile instruction, wherever it stands."""
+    """The arguments of every occurrence of a Dockerfile instruction."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith(f"{name} ")]
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.servers
 
 
 class Stack:
-    """One home, driven as the commands drive it."""
+    """One home, with the calls that the commands make."""
 
     def __init__(self, folder: Path, ollama: str) -> None:
         self.home = Home(folder)
@@ -58,7 +58,7 @@ class Stack:
         return connections(self.environment).database_url
 
     def processes(self) -> list[str]:
-        """What still works inside the home."""
+        """The processes that still run inside the home."""
         found = []
         for process in psutil.process_iter():
             try:
@@ -227,7 +227,7 @@ def test_a_server_from_outside_that_does_not_answer_is_named(stack: Stack) -> No
 
 
 def test_two_homes_run_side_by_side(stack: Stack, open_folder: Path, ollama: str) -> None:
-    # A deep path, so that the supervisor's socket has to live elsewhere; with a space, as users have them.
+    # A deep path, so that the supervisor's socket must be elsewhere; with a space, as users have them.
     other = Stack(open_folder / "another home" / ("deep" * 20), ollama)
     stack.up()
     other.up()

@@ -1,4 +1,4 @@
-"""Runs of queries whose stages are stored by hand, so that reports have something to read."""
+"""Runs of queries whose stages are stored directly, for tests of reports."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

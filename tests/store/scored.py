@@ -1,4 +1,4 @@
-"""Runs whose stages are stored by hand, so that reports have something to read."""
+"""Runs whose stages are stored directly, for tests of reports."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -83,7 +83,7 @@ async def end(
     first: str = "extract",
     extracted: Mapping[str, Any] | None = None,
 ) -> None:
-    """Carry a job on from its stage `first`, and let it end in stage `score`."""
+    """Complete a job from its stage `first` up to `score`."""
     if first == "extract":
         await take(connection, job_id, "extract", committing(extracted or {"rejected": {}, "quotes": {}}))
     if isinstance(outcome, ParticipantScores):

@@ -1,4 +1,4 @@
-"""Connections that break, hang and come back."""
+"""Connections that break, hang and are restored."""
 
 import asyncio
 import contextlib

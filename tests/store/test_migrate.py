@@ -1,4 +1,4 @@
-"""The migrations make the tables, can be taken back, and keep what is stored."""
+"""The migrations make the tables, can be reverted, and keep stored rows."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The texts of many tasks in few passes, and every task with its own rows and its own error."""
+"""The texts of many tasks share passes, and every task gets its own rows or its own error."""
 
 import asyncio
 import threading
@@ -22,7 +22,7 @@ POISON = "poison"
 
 
 class SlowEncoder(FakeEncoder):
-    """Takes its time, and cannot stand one text."""
+    """A slow encoder that fails for one text."""
 
     def __init__(self, seconds: float = 0.02) -> None:
         super().__init__()

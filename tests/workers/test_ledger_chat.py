@@ -1,4 +1,4 @@
-"""The ledger between a stage and its model: paid once, given out again, never after a rejection."""
+"""The ledger between a stage and its model: a call is paid once and reused, except after a rejection."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,7 +19,7 @@ CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),)
 
 
 def alone(model: ChatModel, database: Database, attempt_id: int) -> LedgerChat:
-    """As a process of its own has it."""
+    """A ledger as a process of its own has it."""
     return LedgerChat(model, database, attempt_id, InFlightCalls())
 
 

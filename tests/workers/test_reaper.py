@@ -1,4 +1,4 @@
-"""The reaper gives work back, sends what seems lost, and floods nobody."""
+"""The reaper releases stages, sends lost messages again, and never sends too many."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator

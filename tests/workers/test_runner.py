@@ -30,7 +30,7 @@ class Nothing(Value):
 
 
 class Ended(BaseException):
-    """Stands in for the SIGKILL of a crash point."""
+    """Raised instead of the SIGKILL of a crash point."""
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ async def test_wherever_a_process_is_killed_the_next_one_continues_and_nothing_i
     outcomes: list[str],
     computed: int,
 ) -> None:
-    """The process itself lives on here; workers that are really killed are in tests/acceptance/fault_tolerance."""
+    """The process itself continues here; tests/acceptance/fault_tolerance kills real workers."""
     (job_id,) = (await store_run()).job_ids
     calls = 0
 

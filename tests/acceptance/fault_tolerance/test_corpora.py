@@ -1,4 +1,4 @@
-"""Works are imported, embedded by real workers in batches, and found; whatever dies on the way."""
+"""Works are imported, embedded by real workers in batches, and found, although workers are killed."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def corpus(installation: BreakableInstallation) -> dict[str, Any]:
 
 
 def numbers(installation: BreakableInstallation) -> tuple[int, int, int]:
-    """Chunks that can be found, that wait, and whose job failed."""
+    """The numbers of chunks that can be found, that wait, and whose job failed."""
     shown = corpus(installation)
     return shown["searchable"], shown["waiting"], shown["failed"]
 

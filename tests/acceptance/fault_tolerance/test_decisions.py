@@ -1,4 +1,4 @@
-"""People who change their minds while a stage is being computed."""
+"""Jobs are cancelled and paused while a stage is being computed."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Workers that are killed: whatever they were doing, another goes on, and nothing is done or paid twice."""
+"""Workers are killed at any point: another continues, and nothing is stored or paid twice."""
 
 import json
 from pathlib import Path
@@ -17,8 +17,8 @@ from tests.stages.participants.score_replies import reply_of
 FEW_SHOT = stages_of("participant", "few_shot")
 INDEX = stages_of("index", "references")
 
-#: One point of each class, before the output is stored and after, and what the first attempt of a stage reads then.
-#: tests/workers/test_frame.py holds the other points of the frame.
+#: One crash point before the output is stored and one after, with the outcome of the first attempt of a stage.
+#: tests/workers/test_runner.py holds the other crash points of the runner.
 OUTCOME_AT = {"before_commit": "interrupted", "after_commit": "succeeded"}
 
 
@@ -68,7 +68,7 @@ def test_an_index_is_published_once_however_often_its_workers_die(breakable: Bre
 def test_a_partial_index_is_published_once_whenever_its_worker_dies(
     breakable: BreakableInstallation, tmp_path: Path, point: str
 ) -> None:
-    """The last participant fails, so that another job publishes in a second attempt, at which its worker dies."""
+    """The last participant fails, so that another job publishes in a second attempt, which is killed."""
     (before,) = breakable.ragq("index", "list", "--json").json
     started = breakable.ragq("index", "references", "--new", "--allow-partial", "--no-wait", "--json").json["run"]
     run_id = int(started.removeprefix("r"))
@@ -109,7 +109,7 @@ def test_a_killed_scoring_is_invisible_and_resumes(breakable: BreakableInstallat
     assert (again["run_id"], again["is_new"]) == (run_id, False)
     breakable.assert_recovered(run_id, jobs=index["chunks"])
     assert breakable.value("SELECT count(*) FROM reference_chunk WHERE scores IS NOT NULL") == index["chunks"]
-    # Those that were being asked when the worker died are asked again, and no others.
+    # Only the calls that were open when the worker was killed are made again.
     assert scorer.calls - index["chunks"] <= 8
 
 
@@ -132,7 +132,7 @@ def test_only_the_call_that_was_not_answered_is_asked_again(
 def test_a_job_that_kills_its_workers_is_poisoned_and_its_neighbours_are_not(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    """The neighbours are in the middle of `extract` at every death: without a place of their own they die along."""
+    """The neighbours run `extract` at every kill: if they shared the process, they would be killed too."""
     judge.answer = lambda prompt: Say(json.dumps({item.evidence_key: [] for item in PHQ8Item}), delay_s=1)
     slow = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={judge.name}")
     neighbours = breakable.submit("--participants", "319,330", "--zero-shot-only", *slow)

@@ -1,4 +1,4 @@
-"""Questions whose workers are killed: whatever they were doing, another goes on, and nothing is done or paid twice."""
+"""Workers of questions are killed at any point: another continues, and nothing is stored or paid twice."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def shelved(breakable: BreakableInstallation, tmp_path: Path) -> BreakableInstal
 
 
 def reply_to(prompt: str) -> str:
-    """What a model says that does all that a question needs."""
+    """The reply of a model to any prompt of a question."""
     if "Source:" in prompt:
         return "It is the oxygen [S1]."
     return json.dumps(EXPANSION) if "hyde_answer" in prompt else ACCEPT
@@ -47,7 +47,7 @@ def ask(installation: BreakableInstallation, model: ScriptedModel) -> int:
 
 
 def answers(installation: BreakableInstallation, run_id: int) -> list[dict[str, Any]]:
-    """The rows that the question's answers are."""
+    """The rows of the question's answers."""
     return installation.rows(
         "SELECT r.* FROM results AS r JOIN queries AS q ON q.id = r.query_id JOIN job AS j ON j.id = q.job_id"
         " WHERE j.run_id = $1",

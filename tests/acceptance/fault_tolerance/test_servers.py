@@ -1,4 +1,4 @@
-"""Servers that go away under running work, and lose what they held."""
+"""Servers stop while work runs, and lose their data."""
 
 import time
 
@@ -32,7 +32,7 @@ def test_a_run_whose_messages_are_lost_in_its_middle_is_finished(
     breakable.start_worker(concurrency=1)
     run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
     for calls in (1, 3, 5):
-        eventually(lambda: judge.calls >= calls)  # noqa: B023  (asked before the loop goes on)
+        eventually(lambda: judge.calls >= calls)  # noqa: B023  (called before the loop continues)
         servers.empty_broker()
 
     breakable.assert_recovered(run_id, jobs=3)
@@ -81,7 +81,7 @@ def test_a_run_submitted_while_the_broker_is_down_starts_when_it_is_back(
 def test_a_run_finishes_after_a_restart_of_the_database(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    """The database is away for longer than a lease, and yet nobody who lived through it loses a stage."""
+    """The database is unavailable for longer than a lease, and yet no running worker loses a stage."""
     judge.answer = lambda prompt: Say(delay_s=0.5)
     worker = breakable.start_worker(concurrency=2)
     run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
@@ -115,7 +115,7 @@ def test_a_run_finishes_although_every_database_session_is_ended_repeatedly(
 
 
 def test_a_worker_that_cannot_start_exits(breakable: BreakableInstallation, servers: Servers) -> None:
-    """Celery alone would log the error and stay: a worker without a heartbeat and without a reaper."""
+    """Celery alone would log the error and keep running: a worker without a heartbeat and without a reaper."""
     worker = breakable.start(*worker_command("unfit", STAGES, 1)[2:], DATABASE_URL=servers.database_url("postgres"))
 
     worker.process.join(60)

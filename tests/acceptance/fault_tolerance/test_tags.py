@@ -1,4 +1,4 @@
-"""Phrases whose workers are killed: whatever they were doing, another goes on, and nothing is done twice."""
+"""Workers of phrases are killed at any point: another continues, and nothing is stored twice."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_a_worker_killed_in_every_stage_of_phrases_and_vocabulary_loses_nothing(
         building = breakable.assert_recovered(built, jobs=1)
         run_id = breakable.submit(*by)
         attempts = breakable.assert_recovered(run_id, jobs=1)
-        # The last message of a chain may be on its way still when its run is at rest.
+        # The last message of a chain may still be queued when its run is idle.
         deaths = supervisor.deaths
 
     assert building[0, "embed"][0] == first

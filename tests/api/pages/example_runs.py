@@ -60,7 +60,7 @@ class ShownRun(NamedTuple):
 async def participant_run(
     connection: Connection, *, subjects: tuple[str, ...] = ("316", "321", "330", "339"), request: Mapping[str, Any] = {}
 ) -> ShownRun:
-    """A job of each kind: through, failed twice at its validation, at work, not begun, and one without references."""
+    """Jobs that are finished, failed twice at validation, running, waiting, and one without references."""
     await store_index(
         connection,
         7,
@@ -136,7 +136,7 @@ async def question_run(connection: Connection, text: str = "Why is tea dark?") -
 
 
 async def _do(connection: Connection, job_id: int, stage: str) -> None:
-    """Carry a stage of a participant out."""
+    """Complete a stage of a participant."""
     calls = {"validate": ("judge reference",) * 2, "score": ("score participant",)}.get(stage, ())
     await _store(connection, job_id, stage, OUTPUTS[stage], calls=calls)
 

@@ -1,4 +1,4 @@
-"""The outputs of a question, shown and edited."""
+"""The page that shows and edits the outputs of a question."""
 
 import httpx
 import pytest

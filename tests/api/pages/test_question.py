@@ -1,4 +1,4 @@
-"""The page of a question: its prompt, and the ways to an answer."""
+"""The page of a question: its prompt and its answers."""
 
 from typing import Any
 
@@ -283,7 +283,7 @@ async def test_every_text_is_shown_as_text(client: httpx.AsyncClient, ctx: ApiCo
 
 
 def _with(value: Any, text: str) -> Any:
-    """The value with a text in place of those that people or models write."""
+    """The value with every text of people and models replaced."""
     if isinstance(value, dict):
         free = {"queries", "hyde_answer", "entities", "content", "enriched_content", "heading_breadcrumbs", "prompt"}
         return {

@@ -1,4 +1,4 @@
-"""The list of questions, and what its buttons do."""
+"""The list of questions and its buttons."""
 
 import re
 from importlib.resources import files

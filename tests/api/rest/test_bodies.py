@@ -1,4 +1,4 @@
-"""What all bodies have in common."""
+"""Rules for all request bodies."""
 
 import pytest
 from pydantic import ValidationError

@@ -1,4 +1,4 @@
-"""Event streams, over a real port: a transport in the process would wait for their end."""
+"""Event streams, over a real port: an in-process transport would wait until they end."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ async def eventually(is_so: Callable[[], bool], *, within_s: float = 10) -> None
 
 @pytest.fixture
 async def address(app: FastAPI) -> AsyncIterator[str]:
-    """Where the application listens, in this loop."""
+    """The URL of the application, which runs in this event loop."""
     with socket.socket() as listening:
         listening.bind((LOOPBACK, 0))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
@@ -73,7 +73,7 @@ async def stored(ctx: ApiContext) -> StoredRun:
 
 
 async def until(events: AsyncIterator[ServerSentEvent], name: str, **wanted: object) -> dict[str, Any]:
-    """The next event of a name whose data say this."""
+    """The next event of a name with this data."""
     async for event in events:
         found: dict[str, Any] = json.loads(event.data)
         if event.event == name and wanted.items() <= found.items():
@@ -154,7 +154,7 @@ async def finish_all(database: Database, stored: StoredRun) -> None:
 async def test_all_runs_are_watched_by_number(watching: Open, database: Database, stored: StoredRun) -> None:
     async with watching("/events") as events:
         assert json.loads((await anext(events)).data) == {"runs": [], "may_be_more": False}
-        # The first subscription may have been made before anybody listened.
+        # The first subscription may precede the connection that listens.
         while stored.run_id not in (await until(events, "changed"))["runs"]:
             async with database.connection() as connection:
                 await connection.execute("UPDATE job SET status = 'running' WHERE id = $1", stored.job_ids[0])

@@ -1,4 +1,4 @@
-"""Whether the process lives, and whether work can be done."""
+"""Liveness and readiness."""
 
 from dataclasses import replace
 

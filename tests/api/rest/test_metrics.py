@@ -22,7 +22,7 @@ Figures = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 @pytest.fixture
 def metrics(ctx: ApiContext) -> Metrics:
-    """Figures that are read anew each time."""
+    """Metrics without a cache."""
     return Metrics(ctx.database, kept_s=0)
 
 

@@ -8,7 +8,7 @@ from schemas.settings.base import Setting, SettingsGroup, allowed_values, settin
 
 
 class TeaSettings(SettingsGroup):
-    """How tea is made."""
+    """Settings of tea."""
 
     model_config = SettingsConfigDict(env_prefix="TEA_")
 

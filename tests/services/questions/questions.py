@@ -1,4 +1,4 @@
-"""Questions that are asked without any worker, and stages of them carried out with outputs of the real shapes."""
+"""Questions without a worker, whose stages are completed with outputs of the real shapes."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -156,7 +156,7 @@ async def a_question(
 
 
 async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:
-    """Do stages of a job as a worker does."""
+    """Complete stages of a job as a worker does."""
     for name in names:
         claim = await stages.claim(connection, job_id, name, "worker", 60)
         assert claim is not None, name
@@ -167,13 +167,13 @@ async def complete_stages(connection: Connection, job_id: int, *names: str) -> N
 
 
 async def chain(connection: Connection, job_id: int) -> dict[str, str]:
-    """Where each stage of a job stands, in order."""
+    """The state of each stage of a job, in order."""
     rows = await connection.fetch("SELECT stage, status FROM stage_run WHERE job_id = $1 ORDER BY position", job_id)
     return {row["stage"]: row["status"] for row in rows}
 
 
 async def job_status(connection: Connection, job_id: int) -> str:
-    """Where a job stands."""
+    """The status of a job."""
     status: str = await connection.fetchval("SELECT status FROM job WHERE id = $1", job_id)
     return status
 

@@ -1,4 +1,4 @@
-"""A question, taken through its chain step by step."""
+"""The steps of a question, one by one."""
 
 from collections.abc import Awaitable, Callable
 

@@ -1,4 +1,4 @@
-"""A work says who it is."""
+"""The bibliographic data of a work."""
 
 from typing import Any
 

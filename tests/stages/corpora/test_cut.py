@@ -1,4 +1,4 @@
-"""A work, cut: which lines every chunk has, what it hangs on, and that nothing is lost."""
+"""Cutting a work: the lines and the parent of every chunk, and that nothing is lost."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Depressed or not."""
+"""Binary classification: depressed or not."""
 
 from functools import partial
 

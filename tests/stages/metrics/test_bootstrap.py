@@ -45,7 +45,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def resampled_by_loops(metric: Metric, subjects: list[Subject], resamples: int, seed: int) -> list[float | None]:
-    """Every resample as a cohort of its own, in which whoever is drawn twice is two participants."""
+    """Every resample as a cohort of its own, in which a participant who is drawn twice counts as two."""
     rng = np.random.RandomState(seed)
     values = []
     for _ in range(resamples):

@@ -25,7 +25,7 @@ def test_the_oracle_of_a_worked_example() -> None:
 
 
 def test_the_excess_is_the_area_above_the_oracle() -> None:
-    # Beyond the oracle's area lies the step of confidence 2: its line rises from 1/8 on, the oracle's from 2/8 on.
+    # The step of confidence 2 is above the oracle's area: its line rises from 1/8 on, the oracle's from 2/8 on.
     assert value_of(partial(excess_aurc, confidence=evidence_count), WORKED) == pytest.approx(1 / 9 / 2 / 8)
     assert value_of(partial(excess_augrc, confidence=evidence_count), WORKED) == pytest.approx(1 / 24 / 2 / 8)
 

@@ -1,4 +1,4 @@
-"""Measures of rankings against numbers worked by hand, and against a second computation."""
+"""Measures of rankings against worked examples, and against a second implementation."""
 
 from math import log2
 

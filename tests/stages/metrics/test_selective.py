@@ -41,7 +41,7 @@ def test_the_curve_of_a_worked_example() -> None:
 
 
 def test_the_worked_numbers_of_the_specification() -> None:
-    # There the same four items have one abstention beside them, N = 5.
+    # The same four items with one abstention, N = 5.
     curve = Steps(
         coverage=np.array([[0.2, 0.6, 0.8]]),
         selective_risk=np.array([[0, 1 / 9, 1 / 4]]),

@@ -47,7 +47,7 @@ def test_windows_of_two_participants_never_repeat_by_place() -> None:
     [
         ("a\nb\nc\nd", "b\nc\nd\ne", True),  # 3 of 4
         ("a\nb\nc\nd", "c\nd\ne\nf", False),  # 2 of 4
-        ("a\nb\nc\nd", "a", True),  # the shorter stands in the longer
+        ("a\nb\nc\nd", "a", True),  # the longer contains the shorter
         (" a \n\nb", "a\nb\n", True),
         ("a", "b", False),
         ("", "a", False),

@@ -1,4 +1,4 @@
-"""Whether quotes stand in the transcript (Spec 053)."""
+"""Whether quotes are in the transcript (Spec 053)."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ def test_normalising_removes_differences_that_models_introduce(text: str, normal
         ("at all Participant: it's been weeks", True),  # across lines, with the speaker's prefix
         ("at all it's been weeks", False),  # across lines, without it
         ("I never sleep", False),
-        ("<laughter>", False),  # nothing is left of it
+        ("<laughter>", False),  # empty after normalising
     ],
 )
 def test_a_quote_is_kept_when_it_is_in_the_transcript(quote: str, is_kept: bool) -> None:

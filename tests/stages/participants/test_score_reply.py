@@ -1,4 +1,4 @@
-"""Reading a scoring reply."""
+"""Parsing of a scoring reply."""
 
 import json
 

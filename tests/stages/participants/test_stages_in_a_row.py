@@ -1,4 +1,4 @@
-"""The stages of a participant job, each fed with what the one before stored."""
+"""The stages of a participant job, each with the stored output of the one before."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -32,7 +32,7 @@ CHUNKS = {
 
 
 def direction(text: str) -> Sequence[float]:
-    """East for talk of sleep, north for everything else."""
+    """East for texts about sleep, north for others."""
     return [1, 0] if text in (*DESCRIPTIONS[PHQ8Item.SLEEP], "hardly at all") else [0, 1]
 
 

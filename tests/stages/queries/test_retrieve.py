@@ -1,4 +1,4 @@
-"""Stage `retrieve`: which searches run, and what of them goes on (row B 2)."""
+"""Stage `retrieve`: which searches run, and which of their results are passed on (row B 2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -152,7 +152,7 @@ def test_long_passages_are_cut() -> None:
 
 
 def inside_the_fence(prompt: str) -> str:
-    """What stands between the first line that opens a passage and the line that closes this very fence."""
+    """The text between the first line that opens a passage and the line that closes the same fence."""
     before, opened, rest = prompt.partition("<<< passage ")
     mark, _, body = rest.partition("\n")
     inside, closed, after = body.partition(f"\npassage {mark} >>>")
@@ -174,7 +174,7 @@ def test_no_chunk_leaves_its_fence(text: str) -> None:
 
 
 def inside_mark(prompt: str) -> str:
-    """The mark of a prompt's passage: what an attacker might foresee."""
+    """The fence id of a prompt's passage, which an attacker might predict."""
     return prompt.partition("<<< passage ")[2].partition("\n")[0]
 
 

@@ -1,4 +1,4 @@
-"""Taking a reply out of what models wrap around it."""
+"""Removing what models wrap around a reply."""
 
 import pytest
 

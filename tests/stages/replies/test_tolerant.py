@@ -1,4 +1,4 @@
-"""The ladder as a whole: which rung gives what, and which error is raised."""
+"""All repair steps together: the result of each, and the error that is raised."""
 
 import json
 import os

@@ -91,7 +91,7 @@ def job(
 
 
 def failed(job_id: int, subject: int, *, attempt: int = 1, at: int = 0, **changes: Any) -> FailedAttempt:
-    """A scoring that timed out, `at` seconds past noon, and that the job rests on."""
+    """A scoring that timed out `at` seconds past noon and failed its job."""
     return FailedAttempt(
         **{
             "job_id": job_id,

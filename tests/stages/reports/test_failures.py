@@ -1,4 +1,4 @@
-"""What went wrong, listed and counted."""
+"""Failures, listed and counted."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The report of a run, its arithmetic beside it."""
+"""The report of a run; comments give the arithmetic."""
 
 import json
 from datetime import timedelta

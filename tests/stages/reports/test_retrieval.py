@@ -1,4 +1,4 @@
-"""The report of a run of queries, with numbers worked by hand."""
+"""The report of a run of queries, with worked examples."""
 
 from math import log2
 

@@ -1,4 +1,4 @@
-"""What people are told about a run."""
+"""The description of a run for people."""
 
 from stages.reports.run_words import CIRCULAR_NOTICE, DEMO_NOTICES, asked_for, is_chosen, notices
 

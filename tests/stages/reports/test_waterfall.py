@@ -1,4 +1,4 @@
-"""Bars on one line of time."""
+"""Bars on one timeline."""
 
 from itertools import pairwise
 

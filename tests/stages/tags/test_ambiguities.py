@@ -1,4 +1,4 @@
-"""Where the contract leaves a choice, the choice; numbered as the ambiguities of the contract are."""
+"""The choices that the contract leaves open, by the numbers of its ambiguities."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ async def test_ambiguity_1_the_policy_holds_for_exact_matches_and_required_tags(
     )
 
     assert await candidates(searched, phrase, allow_nsfw_tags=False) == []
-    # The phrase names a tag, so that its neighbours are not asked either: nothing stands in for what is not permitted.
+    # The phrase names a tag, so that its neighbours are not searched either: nothing replaces what is not permitted.
     assert searches(searched) == []
 
 

@@ -1,4 +1,4 @@
-"""What a model of tokens learns from."""
+"""The training lists of a model of tokens."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Stage `validate`: every clause of the contract breaks alone."""
+"""Stage `validate`: each clause of the contract is checked separately."""
 
 from collections.abc import Callable
 

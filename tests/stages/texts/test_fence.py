@@ -1,4 +1,4 @@
-"""Text of people inside a prompt."""
+"""User text inside a prompt."""
 
 import pytest
 from hypothesis import given

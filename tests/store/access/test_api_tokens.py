@@ -1,4 +1,4 @@
-"""Tokens of the API: made once, stored as a hash, ended by time or by hand."""
+"""Tokens of the API: made once, stored as a hash, ended by expiry or revocation."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""A request that is sent twice makes one thing."""
+"""A request that is sent twice creates one row."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -23,7 +23,7 @@ async def embed_all(connection: Connection, corpus_id: int) -> None:
 
 
 async def counts(connection: Connection, corpus_id: int) -> tuple[int, ...]:
-    """Chunks, vectors and postings of the database, and what the corpus says of itself."""
+    """Chunks, vectors and postings of the database, and the counts of the corpus."""
     stored = await corpora.corpus(connection, corpus_id)
     tables = [await connection.fetchval(f"SELECT count(*) FROM {name}") for name in ("chunks", "chunk_vector")]
     return (*tables, stored.searchable_chunks, stored.searchable_terms)

@@ -1,4 +1,4 @@
-"""What is deleted is gone, every text of it, and everything else stays."""
+"""A deletion removes every text of the question, and nothing else."""
 
 import json
 
@@ -39,7 +39,7 @@ WHERE table_schema = 'public' AND data_type IN ('text', 'character varying', 'js
 
 
 async def marked(connection: Connection) -> list[str]:
-    """The columns of the whole database in which the mark stands."""
+    """The columns of the whole database that contain the marker text."""
     return [
         f"{table}.{column}"
         for table, column in await connection.fetch(COLUMNS)
@@ -54,7 +54,7 @@ async def counted(connection: Connection, *tables: str) -> list[int]:
 
 
 async def call_a_model(connection: Connection, job_id: int, stage: str, text: str) -> None:
-    """Carry out a stage that asks a model; an equal call is answered from the ledger."""
+    """Complete a stage that asks a model; an equal call is answered from the ledger."""
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
     assert claim is not None
     call = ChatCall(model="m", messages=(Message(role="user", content=text),), timeout_s=1, purpose="expand")
@@ -68,7 +68,7 @@ async def call_a_model(connection: Connection, job_id: int, stage: str, text: st
 
 
 async def a_marked_question(connection: Connection) -> StoredQuery:
-    """A question that left its mark wherever one can."""
+    """A question with the marker text in every column that can hold it."""
     reply = json.dumps({"queries": [f"{MARK} feathers"], "hyde_answer": MARK})
     await store_small_corpus(connection)
     asked = await ask(

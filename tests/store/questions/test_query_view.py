@@ -1,4 +1,4 @@
-"""A question with everything that holds for it now."""
+"""A question with everything that is current."""
 
 from schemas.values.failures import AttemptError
 from store.database import Database

@@ -60,7 +60,7 @@ async def scored(connection: Connection, job_id: int, score: int, *, digest: str
 
 
 async def publish(connection: Connection, run_id: int, claim: Claim) -> list[ChunkScoring]:
-    """Commit a `publish` as its stage does. What became of it."""
+    """Commit a `publish` as its stage does. Returns the result."""
     done: list[ChunkScoring] = []
 
     async def effect(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Indexes that may lack participants: published when every job has come to rest, fuller after a retry."""
+"""Indexes that may lack participants: published when every job is idle, more complete after a retry."""
 
 import asyncio
 
@@ -39,7 +39,7 @@ async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
 
 
 async def publish(connection: Connection, run_id: int, job_id: int) -> Published:
-    """Do a job's `publish` as its stage does."""
+    """Complete a job's `publish` as its stage does."""
     done: list[Published] = []
 
     async def effect(connection: Connection) -> None:
@@ -212,7 +212,7 @@ async def test_of_reapers_at_the_same_moment_one_starts_the_publication(database
 async def test_a_run_that_is_about_to_publish_is_never_idle(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever watches reads jobs and publication together: a reaper may come between two statements."""
+    """Jobs and publication are read in one snapshot: a reaper may commit between two statements."""
     async with database.connection() as connection, database.connection() as reaper:
         run_id, (good, bad) = await planned(connection, 304, 313)
         await succeed(connection, run_id, good)

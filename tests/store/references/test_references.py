@@ -48,7 +48,7 @@ async def embedded(connection: Connection, job_id: int, *, digest: str = "w") ->
 
 
 async def publish(connection: Connection, run_id: int, claim: Claim) -> list[Published]:
-    """Commit a `publish` as its stage does. What became of it."""
+    """Commit a `publish` as its stage does. Returns the result."""
     done: list[Published] = []
 
     async def effect(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""The audit: whatever was changed after it was stored is found."""
+"""The audit finds every change to stored attempts."""
 
 from collections.abc import Awaitable, Callable
 

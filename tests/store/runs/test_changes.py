@@ -1,4 +1,4 @@
-"""Whoever waits is woken by what others commit."""
+"""Subscribers are notified of commits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +29,7 @@ async def changes(database_url: str) -> AsyncIterator[Changes]:
 
 
 async def listening(subscription: Subscription) -> None:
-    """Wait for the word that comes when the connection is made."""
+    """Wait for the notification of a new connection."""
     assert await subscription.next(SOON_S) == Change(frozenset(), True)
 
 

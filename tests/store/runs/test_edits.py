@@ -1,4 +1,4 @@
-"""A job changed by hand: what was computed from the old state comes again, and nothing is erased."""
+"""Manual edits of a job: stale stages run again, and nothing is deleted."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What went wrong in a run is found."""
+"""The failures of a run."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How far jobs are."""
+"""The progress of jobs."""
 
 from collections.abc import Awaitable, Callable
 

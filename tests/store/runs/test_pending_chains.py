@@ -1,4 +1,4 @@
-"""What is left to do for jobs."""
+"""The pending chains of jobs."""
 
 from collections.abc import Awaitable, Callable
 

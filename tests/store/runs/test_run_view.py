@@ -1,4 +1,4 @@
-"""Runs as people look at them: lists that are cut, and the jobs that want attention first."""
+"""Runs for display: lists with limits, and failed jobs first."""
 
 from collections.abc import Awaitable, Callable
 

@@ -1,4 +1,4 @@
-"""The statements that a chain survives by."""
+"""The SQL statements behind fault tolerance."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

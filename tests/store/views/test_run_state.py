@@ -1,4 +1,4 @@
-"""How a run stands, in a few numbers."""
+"""The state of a run in numbers."""
 
 from collections.abc import Awaitable, Callable
 

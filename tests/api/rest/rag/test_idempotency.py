@@ -1,4 +1,4 @@
-"""Requests that are sent twice under one key make one thing."""
+"""Requests that are sent twice under one key create one row."""
 
 import asyncio
 from collections.abc import Mapping

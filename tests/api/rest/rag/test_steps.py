@@ -1,4 +1,4 @@
-"""The steps of a question over REST: taken, waited for, and what they come to."""
+"""The steps of a question over REST: started, waited for, and their replies."""
 
 import asyncio
 import itertools

@@ -369,7 +369,7 @@ def test_scores_that_were_made_for_a_file_of_another_name_are_taken_with_a_warni
     )
 
 
-# What was left out before
+# What was left out at the build
 
 
 def test_a_partial_index_reports_what_was_left_out() -> None:
