@@ -26,7 +26,7 @@ _FIRST = ("tests/browser/", "tests/chaos/", "tests/acceptance/", "tests/cli/", "
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the folder of the run, in the main process of pytest-xdist."""
+    """Make the folder of the run, in the main process."""
     if not hasattr(config, "workerinput"):
         run_folder.make()
 

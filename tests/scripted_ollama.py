@@ -19,7 +19,7 @@ UNSURE = '{"decision": "unsure"}'
 
 
 @dataclass(frozen=True)
-class Say:
+class ScriptedReply:
     """The outcome of one chat call."""
 
     text: str = ACCEPT
@@ -35,7 +35,7 @@ class ScriptedModel:
     """One model of the server. `answer` gives the reply to a prompt; `prompts` lists the prompts in order."""
 
     name: str
-    answer: Callable[[str], Say]
+    answer: Callable[[str], ScriptedReply]
     prompts: list[str] = field(default_factory=list)
 
     @property
@@ -64,7 +64,9 @@ class ScriptedOllama:
         """Where it listens."""
         return self._server.server_port
 
-    def model(self, answer: Callable[[str], Say] = lambda prompt: Say(), name: str | None = None) -> ScriptedModel:
+    def model(
+        self, answer: Callable[[str], ScriptedReply] = lambda prompt: ScriptedReply(), name: str | None = None
+    ) -> ScriptedModel:
         """A new model. Without `name` it gets one of its own, so that no call of it is in any ledger yet."""
         model = ScriptedModel(name or f"judge_{run_folder.worker()}:{next(self._numbers)}", answer)
         self.models[model.name] = model

@@ -14,7 +14,7 @@ from tests.acceptance.harness import Installation
 from tests.acceptance.small_data_set import TEST, TRAIN, utterances_of
 from tests.acceptance.test_scores import SCORES, judge_and, scored_by
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
-from tests.scripted_ollama import Say, ScriptedOllama
+from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 TYPED = ("--split", "paper-test", "--few-shot-only", "--limit", "3")
 AUDITED = ("--set", "EMBEDDING_ENABLE_RETRIEVAL_AUDIT=true")
@@ -27,7 +27,7 @@ AUDIT_FIELDS = {
 
 @dataclass(frozen=True)
 class FirstRun:
-    """A finished run with its prompts and its outputs."""
+    """A finished run and the states of its jobs."""
 
     installation: Installation
     run_id: int
@@ -45,7 +45,7 @@ def first_run(
     install: Install, indexed_template: str, ollama: ScriptedOllama, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[FirstRun]:
     """With a cross-encoder, and token signals that the server does not give."""
-    model = ollama.model(judge_and(lambda: Say(SCORES)))
+    model = ollama.model(judge_and(lambda: ScriptedReply(SCORES)))
     weights = tiny_cross_encoder(tmp_path_factory.mktemp("tiny_cross_encoder"))
     more = ("RAGQ_RERANKER=cross_encoder", f"RAGQ_RERANKER_MODEL={weights}", "RAGQ_TOKEN_SIGNALS=true")
     with install(indexed_template) as installation:

@@ -72,9 +72,9 @@ def test_a_search_finds_the_tasks_of_a_participant_in_a_run(watched: Watched) ->
 
 
 def test_flower_asks_for_a_password(watched: Watched) -> None:
-    stranger = StartedFlower(watched.flower.process, watched.flower.port, password="guessed")
+    intruder = StartedFlower(watched.flower.process, watched.flower.port, password="guessed")
 
-    assert [stranger.get(path).status_code for path in ("/tasks", "/api/tasks")] == [401, 401]
+    assert [intruder.get(path).status_code for path in ("/tasks", "/api/tasks")] == [401, 401]
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs a chromium on the path")

@@ -15,7 +15,7 @@ from tests.acceptance.broker_contents import commands_received, everything_in
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.flower import StartedFlower, start_flower
 from tests.acceptance.small_data_set import TEST, TRAIN, utterances_of
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 REPLY = "the lamp of the lighthouse"
 SCORES = json.dumps({item.evidence_key: {"score": 1, "evidence": REPLY, "reason": REPLY} for item in PHQ8Item})
@@ -43,10 +43,12 @@ class Seen:
 @pytest.fixture(scope="module")
 def seen(install: Install, indexed_template: str, ollama: ScriptedOllama, evidence: GiveEvidence) -> Iterator[Seen]:
     """Four runs, queued without a worker, failed and then finished, while commands to the broker are recorded."""
-    good = ollama.model(lambda prompt: Say(SCORES) if "<transcript>" in prompt else Say())
-    no_verdict = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}"))
-    no_score = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}") if "<transcript>" in prompt else Say())
-    refusing = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}", status=400))
+    good = ollama.model(lambda prompt: ScriptedReply(SCORES) if "<transcript>" in prompt else ScriptedReply())
+    no_verdict = ollama.model(lambda prompt: ScriptedReply(f"{REPLY} {prompt}"))
+    no_score = ollama.model(
+        lambda prompt: ScriptedReply(f"{REPLY} {prompt}") if "<transcript>" in prompt else ScriptedReply()
+    )
+    refusing = ollama.model(lambda prompt: ScriptedReply(f"{REPLY} {prompt}", status=400))
     work = evidence(dict.fromkeys(TEST, 3))
     seen = Seen()
     with install(indexed_template) as installation, commands_received(installation.redis_url) as seen.commands:

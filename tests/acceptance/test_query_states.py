@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, SHORT
-from tests.scripted_ollama import Say, ScriptedOllama
+from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 UNFIT = "tests.acceptance.unfit_for_questions"
 
@@ -40,7 +40,7 @@ def sources(installation: Installation) -> set[str]:
     return {source["title"] for source in shown["stages"]["augment"]["sources"]}
 
 
-def test_a_question_goes_from_status_to_status_until_it_is_ready(shelved: Installation) -> None:
+def test_a_question_has_each_status_until_it_is_ready(shelved: Installation) -> None:
     run_id = ask(shelved, until="embed")
     seen = [the_query(shelved)["status"]]
     shelved.start_worker()
@@ -88,7 +88,7 @@ def test_failures_of_questions_are_listed_with_stage_and_category_without_text(
 ) -> None:
     shelved.start_worker(include=UNFIT)
     broken = ask(shelved)
-    babbler = ollama.model(lambda prompt: Say("Gladly! Tea is dark."))
+    babbler = ollama.model(lambda prompt: ScriptedReply("Gladly! Tea is dark."))
     model = ("--set", f"RAGQ_QUERY_MODEL={babbler.name}")
     unread = shelved.submit("--query", QUESTION, "--corpus", "shelf", "--until", "expand", *SHORT, *model)
     assert shelved.wait_for(broken) == shelved.wait_for(unread) == {"failed": 1}

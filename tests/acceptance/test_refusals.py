@@ -148,12 +148,12 @@ def test_a_data_set_with_bad_files_is_refused_whole_with_file_and_line(
         assert installation.value("SELECT count(*) FROM split") == 0
 
 
-def test_a_database_without_tables_is_refused_with_what_to_do(install: Install) -> None:
+def test_a_database_without_tables_is_refused_with_the_next_step(install: Install) -> None:
     with install("template1") as installation:
         assert "`ragq migrate`" in refused(installation.ragq("runs"))
 
 
-def test_a_database_that_is_not_there_is_refused_with_what_to_do(shared: Installation) -> None:
+def test_an_unavailable_database_is_refused_with_the_next_step(shared: Installation) -> None:
     message = refused(shared.ragq("runs", DATABASE_URL="postgresql://ragq:secret@127.0.0.1:1/ragq"))
 
     assert ("cannot be reached" in message, "`ragq up`" in message, "secret" in message) == (True, True, False)

@@ -10,7 +10,7 @@ from schemas.values.phq8 import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.small_data_set import utterances_of
-from tests.scripted_ollama import ACCEPT, Say, ScriptedModel
+from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedReply
 
 FALLEN = 330
 """The participant whom the model does not want to score."""
@@ -18,18 +18,18 @@ FALLEN = 330
 FEW = ("--bootstrap-resamples", "50", "--json")
 
 
-def score_by_prompt(prompt: str) -> Say:
+def score_by_prompt(prompt: str) -> ScriptedReply:
     """Scores that differ from prompt to prompt and are the same for the same prompt."""
     if "<transcript>" not in prompt:
-        return Say(ACCEPT)
+        return ScriptedReply(ACCEPT)
     if utterances_of(FALLEN)[0] in prompt.partition("</transcript>")[0]:
-        return Say("I would rather not.")
+        return ScriptedReply("I would rather not.")
     draws = {item: zlib.crc32(f"{item} {prompt}".encode()) for item in PHQ8Item}
     answer = {
         item.evidence_key: {"score": (0, 1, 2, 3, "N/A")[drawn % 5], "confidence": 1 + drawn % 3}
         for item, drawn in draws.items()
     }
-    return Say(json.dumps(answer))
+    return ScriptedReply(json.dumps(answer))
 
 
 def submit(installation: Installation, model: ScriptedModel, evidence: GiveEvidence) -> int:

@@ -14,7 +14,7 @@ from store.database import Database
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, TEA
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 from workers.app import make_app as make_broker
 
 EXPANSION = {
@@ -54,13 +54,15 @@ def asked(shelved: Installation) -> Installation:
 @pytest.fixture
 def writer(ollama: ScriptedOllama) -> ScriptedModel:
     """A model that expands every question and answers every prompt that has sources."""
-    return ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
+    return ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
 
 
 @pytest.fixture
 def light_writer(ollama: ScriptedOllama) -> ScriptedModel:
     """The light model, which requests with `use_full_model: false` ask."""
-    return ollama.model(lambda prompt: Say(LIGHT_ANSWER if "Source:" in prompt else json.dumps(LIGHT_EXPANSION)))
+    return ollama.model(
+        lambda prompt: ScriptedReply(LIGHT_ANSWER if "Source:" in prompt else json.dumps(LIGHT_EXPANSION))
+    )
 
 
 @pytest.fixture
@@ -205,7 +207,7 @@ async def test_the_rest_of_the_chain_runs_without_a_waiting_client(client: httpx
 async def test_an_unreadable_expansion_is_a_400_and_is_replaced_by_a_pasted_one(
     client: httpx.AsyncClient, writer: ScriptedModel
 ) -> None:
-    writer.answer = lambda prompt: Say("Tea is dark because of oxygen.")
+    writer.answer = lambda prompt: ScriptedReply("Tea is dark because of oxygen.")
     refused = await client.post("/rag/expansion/run", json=ASKED | {"query": QUESTION})
     assert (refused.status_code, refused.json()["error_type"]) == (400, "LLMResponseParseError")
     assert "Tea is dark" not in refused.text

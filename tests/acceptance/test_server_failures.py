@@ -8,7 +8,7 @@ import pytest
 from stack.ports import free_port
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 WORDS = "what the server said about the lighthouse"
 
@@ -20,15 +20,15 @@ def recorded(attempt: dict[str, Any]) -> tuple[str, str, str]:
 @pytest.fixture(scope="module", autouse=True)
 def run_that_waits_in_vain(shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence) -> int:
     """A run whose judge never answers; it times out while the other tests run."""
-    silent = ollama.model(lambda prompt: Say(delay_s=600))
+    silent = ollama.model(lambda prompt: ScriptedReply(delay_s=600))
     timeout = ("--set", "OLLAMA_TIMEOUT_SECONDS=10")
     return shared.submit(*evidence({316: 1}), *judged_by(silent.name), *timeout)
 
 
-def test_an_error_of_the_server_is_an_llm_error_without_its_words(
+def test_an_error_of_the_server_is_an_llm_error_without_its_message(
     shared: Installation, judge: ScriptedModel, ollama: ScriptedOllama, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(WORDS, status=500)
+    judge.answer = lambda prompt: ScriptedReply(WORDS, status=500)
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name))
 
     assert shared.wait_for(run_id) == {"failed": 1}
@@ -45,7 +45,7 @@ def test_an_error_of_the_server_is_an_llm_error_without_its_words(
 def test_a_broken_connection_keeps_its_error_type(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(hang_up=True)
+    judge.answer = lambda prompt: ScriptedReply(hang_up=True)
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name))
 
     assert shared.wait_for(run_id) == {"failed": 1}
@@ -75,7 +75,7 @@ def test_a_refused_connection_keeps_its_error_type(fresh: Installation, judge: S
 def test_a_transport_error_is_retried_after_a_wait_stored_in_postgres(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(hang_up=judge.calls <= 2)
+    judge.answer = lambda prompt: ScriptedReply(hang_up=judge.calls <= 2)
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name), "--retries", "2")
 
     shared.wait_until("SELECT EXISTS (SELECT FROM stage_run WHERE not_before > now() + interval '0.3 seconds')")
@@ -100,7 +100,7 @@ def test_a_transport_error_is_retried_after_a_wait_stored_in_postgres(
 def test_after_its_retries_a_transport_error_fails_the_job(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(hang_up=True)
+    judge.answer = lambda prompt: ScriptedReply(hang_up=True)
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name), "--retries", "1")
 
     assert shared.wait_for(run_id) == {"failed": 1}
@@ -110,7 +110,7 @@ def test_after_its_retries_a_transport_error_fails_the_job(
 def test_a_reply_that_cannot_be_used_is_never_tried_again_by_itself(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say("no verdict")
+    judge.answer = lambda prompt: ScriptedReply("no verdict")
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name), "--retries", "5")
 
     assert shared.wait_for(run_id) == {"failed": 1}

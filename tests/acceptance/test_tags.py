@@ -95,13 +95,13 @@ def test_an_exact_alias_finds_its_tag_with_1_and_asks_for_no_neighbours(asked: I
     assert again["sets"][0]["result"][0]["tag"] == "coat"
 
 
-def test_spellings_of_a_phrase_are_one_phrase_and_its_head_comes_once(asked: Installation, phrases: Any) -> None:
+def test_spellings_of_a_phrase_are_one_phrase_with_one_head(asked: Installation, phrases: Any) -> None:
     _, reports = result(asked, phrases(["big_shirt", "Big  Shirt", "sit in", "red ox"]), "--verbose")
 
     assert [report["normalized"] for report in reports] == ["big shirt", "sit in", "red ox", "shirt"]
 
 
-def test_a_misspelt_word_leads_to_the_tag_that_is_spelt_like_it(asked: Installation, phrases: Any) -> None:
+def test_a_misspelt_word_finds_the_tag_with_a_similar_spelling(asked: Installation, phrases: Any) -> None:
     candidates = result(asked, phrases(["overcoats"]))
 
     assert [candidate["tag"] for candidate in candidates] == ["coat"]

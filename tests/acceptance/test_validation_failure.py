@@ -7,7 +7,7 @@ import pytest
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Finished, Installation, judged_by
-from tests.scripted_ollama import ACCEPT, Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedOllama, ScriptedReply
 
 STAGES = ("extract", "embed", "retrieve", "rerank", "validate", "assemble")
 OUTPUTS = """
@@ -49,7 +49,7 @@ def story(
     request: pytest.FixtureRequest, shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence
 ) -> Story:
     judge = ollama.model()
-    judge.answer = lambda prompt: Say(request.param if judge.calls == 3 else ACCEPT)
+    judge.answer = lambda prompt: ScriptedReply(request.param if judge.calls == 3 else ACCEPT)
     failed = shared.ragq("submit", *evidence({316: 2}), *judged_by(judge.name), "--wait", "--json")
     run_id = failed.json["overview"]["id"]
     calls_until_failure, outputs_then = judge.calls, shared.rows(OUTPUTS, run_id)

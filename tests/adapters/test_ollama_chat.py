@@ -158,7 +158,7 @@ async def test_replies_at_the_same_time_are_those_given_alone(chat: Chatting, ol
     assert together == alone
 
 
-async def test_a_server_that_goes_away_is_a_transport_error(chat: Chatting) -> None:
+async def test_a_server_that_disconnects_is_a_transport_error(chat: Chatting) -> None:
     async with Recorder() as server:
         model = chat(server.url)
         await model.digest("m")

@@ -7,7 +7,7 @@ from adapters.token_logprobs import ReportedToken, signals_of
 
 
 def token(*probabilities: float) -> ReportedToken:
-    """A token with these probabilities of alternatives, of which the first was chosen."""
+    """A token that was chosen with probability 1/2; `probabilities` are those of the likeliest tokens."""
     likeliest = [{"token": "x", "logprob": log(probability)} for probability in probabilities]
     return ReportedToken.model_validate({"token": "x", "logprob": log(0.5), "top_logprobs": likeliest})
 

@@ -53,7 +53,7 @@ async def _write_one(user: User) -> None:
     await write_one(user, time.monotonic() + 3600, 0.0, twice=True)
 
 
-async def test_a_writer_takes_a_question_through_its_steps() -> None:
+async def test_a_writer_runs_the_steps_of_a_question() -> None:
     api, seen = StandIn(), met()
     await _write_one(user_of(api, seen))
     assert api.seen == [

@@ -60,8 +60,8 @@ async def visiting(browser: Browser, url: str, *, forgiven: str = "", **options:
 
 
 def _messages(message: ConsoleMessage) -> list[str]:
-    is_trouble = message.type in ("error", "warning") and not message.text.startswith(_OF_A_REPLY)
-    return [f"console: {message.text}"] if is_trouble else []
+    is_problem = message.type in ("error", "warning") and not message.text.startswith(_OF_A_REPLY)
+    return [f"console: {message.text}"] if is_problem else []
 
 
 def _asked(request: Request, url: str) -> list[str]:

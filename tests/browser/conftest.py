@@ -14,7 +14,7 @@ from tests.acceptance.conftest import Install, install, ollama
 from tests.browser.chromium import EXECUTABLE, FLAGS, TIMEOUT_MS, visiting
 from tests.browser.populate import ANSWER, EXPANSION, populate, supply
 from tests.browser.site import Site, SiteWithWorker, start_site
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 __all__ = ["install", "ollama"]
 
@@ -76,7 +76,7 @@ def editable_site(install: Install, populated_template: str) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def writer(ollama: ScriptedOllama) -> ScriptedModel:
     """The model that expands questions and answers them of a site."""
-    return ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
+    return ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from tests.acceptance.harness import Installation
 
-#: Texts of outputs, inputs and error details, by their key. (Intents, decisions and other
-#: enumerations are not replaced.)
+#: Texts of outputs, inputs and error details, by their key; intents, decisions and other enumerations are left out.
 TEXTS: Final = frozenset(
     {
         *("queries", "hyde_answer", "entities"),

@@ -10,7 +10,7 @@ from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 from tests.acceptance.wardrobe import write_wardrobe
-from tests.scripted_ollama import ACCEPT, REJECT, Say, ScriptedOllama
+from tests.scripted_ollama import ACCEPT, REJECT, ScriptedOllama, ScriptedReply
 
 UNFIT: Final = "tests.acceptance.unfit_for_questions"
 EXPANSION: Final = {
@@ -42,10 +42,10 @@ WRITER, JUDGE, BABBLER, SCORER = (f"site:{name}" for name in ("writer", "judge",
 
 def supply(ollama: ScriptedOllama) -> None:
     """Give a server the models that fill the site and that its tests use later."""
-    ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)), WRITER)
-    ollama.model(lambda prompt: Say(ACCEPT if "leaf" in prompt or "tea" in prompt else REJECT), JUDGE)
-    ollama.model(lambda prompt: Say("I would rather talk about the weather."), BABBLER)
-    ollama.model(lambda prompt: Say(_scores(prompt) if "<transcript>" in prompt else ACCEPT), SCORER)
+    ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)), WRITER)
+    ollama.model(lambda prompt: ScriptedReply(ACCEPT if "leaf" in prompt or "tea" in prompt else REJECT), JUDGE)
+    ollama.model(lambda prompt: ScriptedReply("I would rather talk about the weather."), BABBLER)
+    ollama.model(lambda prompt: ScriptedReply(_scores(prompt) if "<transcript>" in prompt else ACCEPT), SCORER)
 
 
 def populate(installation: Installation, folder: Path) -> None:

@@ -10,7 +10,7 @@ from tests.browser.chromium import LOST_CONNECTION
 from tests.browser.conftest import Visit
 from tests.browser.populate import PRESET
 from tests.browser.site import SiteWithWorker
-from tests.scripted_ollama import ACCEPT, Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedOllama, ScriptedReply
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -20,7 +20,7 @@ FROM run AS r JOIN job AS j ON j.run_id = r.id JOIN stage_run AS s ON s.job_id =
 WHERE s.status = 'failed' AND s.stage = 'validate'
 """
 
-STAYS: Final = "window.stays = true"
+KEEP: Final = "window.kept = true"
 
 
 async def ask(page: Page, question: str, preset: str) -> None:
@@ -31,19 +31,19 @@ async def ask(page: Page, question: str, preset: str) -> None:
     await page.get_by_label("None: search for the question alone").check()
     await page.get_by_role("button", name="Ask").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text(question)
-    await page.evaluate(STAYS)
+    await page.evaluate(KEEP)
 
 
 async def was_not_loaded_again(page: Page) -> bool:
     """The page was not loaded again."""
-    stays: bool = await page.evaluate("window.stays === true")
-    return stays
+    kept: bool = await page.evaluate("window.kept === true")
+    return kept
 
 
 async def test_a_failed_validation_is_shown_and_retried_from_the_page(
     visit: Visit, site_with_worker: SiteWithWorker, ollama: ScriptedOllama
 ) -> None:
-    judge = ollama.model(lambda prompt: Say("I would accept this."))
+    judge = ollama.model(lambda prompt: ScriptedReply("I would accept this."))
     values = ("validation.enabled=true", f"validation.model={judge.name}")
     made = await asyncio.to_thread(
         site_with_worker.installation.ragq, "preset", "create", "Judged", "--from", PRESET, *values
@@ -58,9 +58,9 @@ async def test_a_failed_validation_is_shown_and_retried_from_the_page(
         await page.locator("summary", has_text="Details (may contain").click()
         await expect(page.get_by_text("I would accept this.").first).to_be_visible()
 
-        judge.answer = lambda prompt: Say(ACCEPT)
+        judge.answer = lambda prompt: ScriptedReply(ACCEPT)
         await page.get_by_role("link", name="Its question").click()
-        await page.evaluate(STAYS)
+        await page.evaluate(KEEP)
         await page.get_by_role("button", name="Retry").click()
         await expect(page.locator("#state .step", has_text="generate")).to_contain_text("done")
         await expect(page.locator("#state .step", has_text="validate")).to_contain_text("attempt 2")
@@ -71,7 +71,7 @@ async def test_a_run_is_retried_from_its_page(
     visit: Visit, site_with_worker: SiteWithWorker, ollama: ScriptedOllama
 ) -> None:
     ((run_id, model),) = [tuple(row.values()) for row in await site_with_worker.rows(UNREAD)]
-    ollama.models[model].answer = lambda prompt: Say(ACCEPT)
+    ollama.models[model].answer = lambda prompt: ScriptedReply(ACCEPT)
     async with visit(site_with_worker) as page:
         await page.goto(f"/runs/{run_id}")
         await expect(page.locator(".row", has_text="Stage validate, attempt 1")).to_be_visible()
@@ -89,7 +89,7 @@ async def test_a_run_is_retried_from_its_page(
 async def test_a_page_continues_by_itself_after_its_worker_was_killed(
     visit: Visit, site_with_worker: SiteWithWorker, writer: ScriptedModel
 ) -> None:
-    writer.answer = lambda prompt: Say(delay_s=600)
+    writer.answer = lambda prompt: ScriptedReply(delay_s=600)
     async with visit(site_with_worker) as page:
         await ask(page, "How does a leaf turn brown?", PRESET)
         generate = page.locator("#state .step", has_text="generate")
@@ -98,10 +98,10 @@ async def test_a_page_continues_by_itself_after_its_worker_was_killed(
         await run.goto(await page.locator('.facts a[href^="/runs/"]').get_attribute("href") or "")
         cell = run.locator("td.cell", has_text="running")
         await expect(cell).to_be_visible()
-        await run.evaluate(STAYS)
+        await run.evaluate(KEEP)
 
         site_with_worker.worker.kill()
-        writer.answer = lambda prompt: Say("It is the air [S1].")
+        writer.answer = lambda prompt: ScriptedReply("It is the air [S1].")
         await asyncio.to_thread(site_with_worker.installation.start_worker)
 
         await expect(generate).to_contain_text("done")
@@ -113,7 +113,7 @@ async def test_a_page_continues_by_itself_after_its_worker_was_killed(
 async def test_a_page_reconnects_to_its_server(visit: Visit, site_with_worker: SiteWithWorker) -> None:
     async with visit(site_with_worker, forgiven=LOST_CONNECTION) as page:
         await page.goto("/rag")
-        await page.evaluate(STAYS)
+        await page.evaluate(KEEP)
         row = page.locator(".row", has_text="Does the weight of a pendulum change its swing?")
         await expect(row.get_by_role("button", name="Retrieve")).to_be_visible()
 

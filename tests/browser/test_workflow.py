@@ -63,7 +63,7 @@ async def labels_of(page: Page) -> list[str]:
     return re.findall(r"^\[S\d+\] Source: .*$", await page.locator("#prompt").inner_text(), re.MULTILINE)
 
 
-async def test_a_question_goes_from_the_form_to_its_answers(
+async def test_a_question_is_asked_edited_and_answered_on_the_pages(
     visit: Visit, site_with_worker: Site, writer: ScriptedModel
 ) -> None:
     async with visit(site_with_worker, permissions=CLIPBOARD) as page:

@@ -54,5 +54,5 @@ def test_a_run_without_failures_reports_none(ragq: Ragq, stored: Callable[..., A
     assert (done.stdout, done.stderr) == ("", "Nothing went wrong in r1.\n")
 
 
-def test_a_run_that_is_not_there_is_refused(ragq: Ragq) -> None:
+def test_a_missing_run_is_refused(ragq: Ragq) -> None:
     assert isinstance(ragq("failures", "r99").exception, Refused)

@@ -66,7 +66,7 @@ def test_sidecars_that_are_not_asked_for_may_be_broken(ragq: Callable[..., Resul
     assert isinstance(ragq("import", "small.npz", *PAPER, "--chunk-scores").exception, EmbeddingArtifactMismatchError)
 
 
-def test_warnings_stay_out_of_the_result(ragq: Callable[..., Result]) -> None:
+def test_warnings_are_not_part_of_the_result(ragq: Callable[..., Result]) -> None:
     write_artifact_files(Path("small.npz"), artifact_files(META=None), force=False)
 
     done = ragq("import", "small.npz", *PAPER, "--name", "other", "--json")

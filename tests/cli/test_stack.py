@@ -199,7 +199,7 @@ def running() -> Iterator[Installed]:
     shutil.rmtree(folder)
 
 
-def test_up_brings_every_part_to_health(running: Installed) -> None:
+def test_up_makes_every_part_healthy(running: Installed) -> None:
     healthy = {part["name"]: part["healthy"] for part in running.parts()}
     assert healthy == dict.fromkeys(("postgres", "valkey", "llm", "worker-model", "worker-llm", "api", "flower"), True)
     assert running.ragq("ps").returncode == 0

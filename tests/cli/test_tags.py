@@ -102,7 +102,7 @@ def test_bad_lines_are_reported_and_nothing_is_submitted(
     assert sql(JOBS) == []
 
 
-def test_a_vocabulary_that_is_not_there_or_has_no_models_is_refused(ragq: Ragq, wardrobe: Path, tmp_path: Path) -> None:
+def test_a_missing_vocabulary_or_one_without_models_is_refused(ragq: Ragq, wardrobe: Path, tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text("hat\n")
 
     absent = ragq("submit", "--phrases", "p.txt", "--vocabulary", "garage")
@@ -126,7 +126,7 @@ def test_a_vocabulary_that_is_not_there_or_has_no_models_is_refused(ragq: Ragq, 
         ),
     ],
 )
-def test_options_that_do_not_go_together_are_wrong_usage(
+def test_incompatible_options_are_wrong_usage(
     ragq: Ragq, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "p.txt").write_text("hat\n")

@@ -18,7 +18,7 @@ from schemas.values.chat import ChatCall, Message, TokenSignals
 from stages.ports import ChatModel
 from tests.canned import canned, http
 from tests.fakes.chat import ScriptedChat
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 NOWHERE = "http://127.0.0.1:1"
 SECRET = "I told nobody about the lighthouse"
@@ -87,7 +87,7 @@ async def silent_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel
             await openai.close()
     else:
         with ScriptedOllama() as server:
-            server.models[PACKAGED_LLM] = ScriptedModel(PACKAGED_LLM, lambda prompt: Say("Yes."))
+            server.models[PACKAGED_LLM] = ScriptedModel(PACKAGED_LLM, lambda prompt: ScriptedReply("Yes."))
             ollama = OllamaChat(f"http://127.0.0.1:{server.port}")
             yield ollama
             await ollama.close()
@@ -106,7 +106,7 @@ async def test_a_reply_carries_the_digest_of_its_model(chats: Chats) -> None:
     assert reply.digest == await chats.working.digest(PACKAGED_LLM)
 
 
-async def test_a_schema_holds_the_reply(chats: Chats) -> None:
+async def test_the_reply_conforms_to_the_schema(chats: Chats) -> None:
     reply = await chats.working.chat(CALL.model_copy(update={"json_schema": VERDICT, "max_tokens": 100}))
     jsonschema.validate(json.loads(reply.text), VERDICT)
 
@@ -126,7 +126,7 @@ async def test_temperature_0_repeats_the_reply(chats: Chats) -> None:
     assert (first.text, first.stop_reason) == (second.text, second.stop_reason)
 
 
-async def test_token_signals_come_when_asked_for_and_change_no_word(chats: Chats) -> None:
+async def test_token_signals_are_given_on_request_and_change_no_text(chats: Chats) -> None:
     plain = await chats.working.chat(CALL)
     asked = await chats.working.chat(CALL.model_copy(update={"top_logprobs": 5}))
     assert (plain.tokens, asked.text) == (None, plain.text)

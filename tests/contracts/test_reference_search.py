@@ -168,7 +168,7 @@ async def test_no_query_gives_an_empty_list(search: Search) -> None:
     assert await nearest(await search([chunk(1, 304, 0, EAST)])) == []
 
 
-async def test_an_index_that_is_not_there_is_named(search: Search) -> None:
+async def test_a_missing_index_is_named(search: Search) -> None:
     searched = await search([chunk(1, 304, 0, EAST)])
 
     with pytest.raises(ReferenceIndexMissingError, match="Reference index 99 is not stored"):

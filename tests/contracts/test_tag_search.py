@@ -106,7 +106,7 @@ async def test_nothing_asked_is_nothing_found(stored: Stored) -> None:
     assert await searched.look_up(99, []) == Lexicon(tags={}, aliases={})
 
 
-async def test_a_vocabulary_that_is_not_there_is_named(stored: Stored) -> None:
+async def test_a_missing_vocabulary_is_named(stored: Stored) -> None:
     _, searched = await stored({"shirt": at(0)})
 
     with pytest.raises(VocabularyMissingError, match="Vocabulary 99 is not stored"):

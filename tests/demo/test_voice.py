@@ -26,10 +26,10 @@ def test_short_utterances_may_repeat() -> None:
     assert [text.strip() for text in voice(used).say(["oh well then"])] == ["oh well then"]
 
 
-def test_a_phrase_comes_back_only_when_the_others_are_used_up() -> None:
+def test_a_phrase_is_repeated_only_when_the_others_are_used_up() -> None:
     speaker = voice(set())
     assert sorted(speaker.say(["yes", "no"])[0].strip() for _ in range(2)) == ["no", "yes"]
 
 
-def test_words_come_before_those_of_the_persona() -> None:
+def test_given_words_override_those_of_the_persona() -> None:
     assert [text.strip() for text in voice(set()).say(["it was {pet}"], {"pet": ["a dog"]})] == ["it was a dog"]

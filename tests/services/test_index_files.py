@@ -214,7 +214,7 @@ async def test_what_was_left_out_is_known_to_the_index_and_its_files(database: D
     assert ArtifactFile.PARTIAL in exported
 
 
-async def test_an_index_that_is_not_there_is_refused_with_those_that_are(database: Database) -> None:
+async def test_a_missing_index_is_refused_with_the_stored_ones(database: Database) -> None:
     async with database.connection() as connection:
         await imported(connection, artifact_files())
 

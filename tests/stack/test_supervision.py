@@ -59,14 +59,14 @@ def test_starting_and_stopping_twice_change_nothing(supervisor: Supervisor) -> N
     assert supervisor.parts()["first"].pid is None
 
 
-def test_new_parts_come_and_the_old_ones_run_on(supervisor: Supervisor) -> None:
+def test_new_parts_start_and_the_old_ones_keep_running(supervisor: Supervisor) -> None:
     supervisor.start("first")
     pid = supervisor.parts()["first"].pid
     supervisor.apply([sleeper("first"), sleeper("second")])
     assert {name: part.pid for name, part in supervisor.parts().items()} == {"first": pid, "second": None}
 
 
-def test_a_part_that_changed_is_stopped_and_one_that_is_gone_forgotten(supervisor: Supervisor) -> None:
+def test_a_changed_part_is_stopped_and_a_removed_one_forgotten(supervisor: Supervisor) -> None:
     supervisor.apply([sleeper("first"), sleeper("second")])
     supervisor.start("first")
     supervisor.start("second")

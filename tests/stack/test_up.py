@@ -137,7 +137,7 @@ def test_down_on_an_idle_stack_does_nothing(stack: Stack) -> None:
     assert stack.down() == []
 
 
-def test_the_children_of_a_killed_supervisor_are_seen_and_replaced(stack: Stack) -> None:
+def test_the_children_of_a_killed_supervisor_are_found_and_replaced(stack: Stack) -> None:
     first = stack.up()
     kill_supervisor(stack)
     assert stack.status() == {"postgres": ("orphaned", False), "valkey": ("orphaned", False)}
@@ -161,7 +161,7 @@ def test_a_stack_that_was_killed_whole_starts_again(stack: Stack) -> None:
     assert all(part.healthy for part in stack.up().values())
 
 
-def test_a_stack_without_its_state_is_started_anew(stack: Stack) -> None:
+def test_a_stack_without_its_state_is_started_again(stack: Stack) -> None:
     first = stack.up()
     stack.home.forget_state()
     second = stack.up()

@@ -27,7 +27,7 @@ def test_tables_and_migrations_agree(database_url: str) -> None:
     migrate.check(database_url)
 
 
-def test_every_migration_can_be_taken_back_and_applied_again(database_url: str) -> None:
+def test_every_migration_can_be_reverted_and_applied_again(database_url: str) -> None:
     migrate.downgrade(database_url, "base")
     migrate.upgrade(database_url)
     migrate.check(database_url)

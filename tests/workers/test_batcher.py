@@ -107,7 +107,7 @@ async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batc
     np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
 
 
-async def test_a_text_beyond_the_budget_goes_alone(batcher: MakeBatcher) -> None:
+async def test_a_text_beyond_the_budget_has_a_pass_of_its_own(batcher: MakeBatcher) -> None:
     encoder = FakeEncoder()
 
     await batcher(encoder, token_budget=3).encode(["one", "a much longer text than that"])
@@ -147,7 +147,7 @@ async def test_a_cancelled_request_does_not_affect_the_others(batcher: MakeBatch
     np.testing.assert_array_equal(await shared.encode(["later"]), FakeEncoder().encode(["later"]))
 
 
-async def test_the_vectors_of_tokens_come_in_the_order_of_the_texts_within_the_token_budget(
+async def test_the_vectors_of_tokens_are_in_the_order_of_the_texts_within_the_token_budget(
     batcher: MakeBatcher,
 ) -> None:
     class Noting(FakeEncoder):

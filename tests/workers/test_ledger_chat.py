@@ -100,7 +100,7 @@ def test_a_call_that_asks_for_no_log_probabilities_keeps_its_key() -> None:
     assert ledger.call_key(CALL, "d") == "24806ffa96d993f135fa3189c76b69bc59abec1d508760c1bd031bd779ecad1e"
 
 
-async def test_other_weights_under_the_same_name_are_asked_anew(database: Database, attempt_ids: list[int]) -> None:
+async def test_other_weights_under_the_same_name_are_asked_again(database: Database, attempt_ids: list[int]) -> None:
     class Updated(ScriptedChat):
         async def digest(self, model: str) -> str:
             return "other weights"

@@ -40,7 +40,7 @@ SELECT j.ordinal, a.stage, a.outcome FROM stage_attempt AS a JOIN job AS j ON j.
 WHERE j.run_id = $1 ORDER BY a.id
 """
 
-#: Every session on the database except this one and monitoring ones.
+#: Terminates the sessions of ragq's processes on the database.
 TERMINATE = """
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name LIKE 'ragq%'

@@ -7,7 +7,7 @@ import pytest
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, eventually
 from tests.acceptance.harness import judged_by
-from tests.scripted_ollama import Say, ScriptedModel
+from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def decide_in_mid_stage(
     """Runs `ragq VERB RUN` while a worker validates, and waits until that stage is stored. The run's number."""
 
     def decide(verb: str) -> int:
-        judge.answer = lambda prompt: Say(delay_s=1 if judge.calls == 1 else 0)
+        judge.answer = lambda prompt: ScriptedReply(delay_s=1 if judge.calls == 1 else 0)
         breakable.start_worker()
         run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
         eventually(lambda: judge.calls == 1)
@@ -63,7 +63,7 @@ def test_a_paused_job_resumes_at_the_stage_where_it_was_paused(
 def test_a_job_paused_when_its_worker_dies_waits_and_then_resumes(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=60 if judge.calls == 1 else 0)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=60 if judge.calls == 1 else 0)
     worker = breakable.start_worker()
     run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
     eventually(lambda: judge.calls == 1)

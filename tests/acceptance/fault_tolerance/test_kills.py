@@ -11,7 +11,7 @@ from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, eventually
 from tests.acceptance.harness import judged_by
 from tests.acceptance.small_data_set import small_files, transcript_file, write_files
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 from tests.stages.participants.score_replies import reply_of
 
 FEW_SHOT = stages_of("participant", "few_shot")
@@ -26,7 +26,7 @@ OUTCOME_AT = {"before_commit": "interrupted", "after_commit": "succeeded"}
 def test_a_worker_killed_in_every_stage_loses_and_repeats_nothing(
     breakable: BreakableInstallation, ollama: ScriptedOllama, judge: ScriptedModel, evidence: GiveEvidence, point: str
 ) -> None:
-    scorer = ollama.model(lambda prompt: Say(reply_of()))
+    scorer = ollama.model(lambda prompt: ScriptedReply(reply_of()))
     work = (*evidence({316: 2}), *judged_by(judge.name), "--set", f"MODEL_QUANTITATIVE_MODEL={scorer.name}")
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
         run_id = breakable.submit(*work, "--until", "score")
@@ -93,7 +93,7 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies(
 
 def test_a_killed_scoring_is_invisible_and_resumes(breakable: BreakableInstallation, ollama: ScriptedOllama) -> None:
     reply = json.dumps({item.evidence_key: None for item in PHQ8Item})
-    scorer = ollama.model(lambda prompt: Say(reply, delay_s=60 if scorer.calls > 20 else 0))
+    scorer = ollama.model(lambda prompt: ScriptedReply(reply, delay_s=60 if scorer.calls > 20 else 0))
     (index,) = breakable.ragq("index", "list", "--json").json
     command = ("index", "chunk-scores", "--scorer-model", scorer.name, "--json")
     worker = breakable.start_worker()
@@ -103,7 +103,7 @@ def test_a_killed_scoring_is_invisible_and_resumes(breakable: BreakableInstallat
     worker.kill()
 
     assert breakable.value("SELECT count(*) FROM reference_chunk WHERE scores IS NOT NULL") == 0
-    scorer.answer = lambda prompt: Say(reply)
+    scorer.answer = lambda prompt: ScriptedReply(reply)
     again = breakable.ragq(*command).json
     breakable.start_worker()
     assert (again["run_id"], again["is_new"]) == (run_id, False)
@@ -116,7 +116,7 @@ def test_a_killed_scoring_is_invisible_and_resumes(breakable: BreakableInstallat
 def test_only_the_call_that_was_not_answered_is_asked_again(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=60 if judge.calls == 3 else 0)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=60 if judge.calls == 3 else 0)
     worker = breakable.start_worker()
     run_id = breakable.submit(*evidence({316: 2}), *judged_by(judge.name))
     eventually(lambda: judge.calls == 3)
@@ -133,7 +133,7 @@ def test_a_job_that_kills_its_workers_is_poisoned_and_its_neighbours_are_not(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     """The neighbours run `extract` at every kill: if they shared the process, they would be killed too."""
-    judge.answer = lambda prompt: Say(json.dumps({item.evidence_key: [] for item in PHQ8Item}), delay_s=1)
+    judge.answer = lambda prompt: ScriptedReply(json.dumps({item.evidence_key: [] for item in PHQ8Item}), delay_s=1)
     slow = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={judge.name}")
     neighbours = breakable.submit("--participants", "319,330", "--zero-shot-only", *slow)
     poison = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
@@ -149,7 +149,7 @@ def test_a_job_that_kills_its_workers_is_poisoned_and_its_neighbours_are_not(
 def test_a_worker_that_slept_past_its_lease_stores_nothing(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=1 if judge.calls == 1 else 0)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=1 if judge.calls == 1 else 0)
     sleeper = breakable.start_worker()
     run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
     eventually(lambda: judge.calls == 1)
@@ -180,7 +180,7 @@ def test_ten_copies_of_every_message_have_one_effect(
 def test_a_pool_of_threads_and_one_of_processes_share_a_run(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=0.3)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=0.3)
     threads = breakable.start_worker(pool="threads", concurrency=1)
     breakable.start_worker(pool="prefork", concurrency=2, RAGQ_CRASH_AT="before_commit@validate#1")
     run_id = breakable.submit(*evidence({316: 1, 319: 1, 330: 1}), *judged_by(judge.name))

@@ -9,7 +9,7 @@ import pytest
 from schemas.chains import stages_of
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 from tests.acceptance.shelf import QUESTION, SHORT, write_shelf
-from tests.scripted_ollama import ACCEPT, Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedOllama, ScriptedReply
 
 ANSWER = stages_of("query", "answer")
 
@@ -36,7 +36,7 @@ def reply_to(prompt: str) -> str:
 @pytest.fixture
 def writer(ollama: ScriptedOllama) -> ScriptedModel:
     """A model that expands, validates and answers."""
-    return ollama.model(lambda prompt: Say(reply_to(prompt)))
+    return ollama.model(lambda prompt: ScriptedReply(reply_to(prompt)))
 
 
 def ask(installation: BreakableInstallation, model: ScriptedModel) -> int:

@@ -9,7 +9,7 @@ from stack.processes import worker_command
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
 from tests.acceptance.harness import judged_by
-from tests.scripted_ollama import Say, ScriptedModel
+from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 THREE = {316: 1, 319: 1, 330: 1}
 
@@ -28,7 +28,7 @@ def test_a_run_whose_messages_were_all_lost_before_it_began_is_finished(
 def test_a_run_whose_messages_are_lost_in_its_middle_is_finished(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=0.2)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=0.2)
     breakable.start_worker(concurrency=1)
     run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
     for calls in (1, 3, 5):
@@ -48,7 +48,7 @@ def test_a_worker_reconnects_when_the_broker_dies_with_an_unacknowledged_message
     It closes the channel of the lost connection twice, and the second time it tries to give the unacknowledged
     messages back through a connection that is None.
     """
-    judge.answer = lambda prompt: Say(delay_s=1 if judge.calls == 1 else 0)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=1 if judge.calls == 1 else 0)
     worker = breakable.start_worker(pool=pool, concurrency=4)
     run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
     eventually(lambda: judge.calls == 1)
@@ -82,7 +82,7 @@ def test_a_run_finishes_after_a_restart_of_the_database(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     """The database is unavailable for longer than a lease, and yet no running worker loses a stage."""
-    judge.answer = lambda prompt: Say(delay_s=0.5)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=0.5)
     worker = breakable.start_worker(concurrency=2)
     run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
     eventually(lambda: judge.calls >= 2)
@@ -100,7 +100,7 @@ def test_a_run_finishes_after_a_restart_of_the_database(
 def test_a_run_finishes_although_every_database_session_is_ended_repeatedly(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=0.2)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=0.2)
     worker = breakable.start_worker(concurrency=2)
     run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
     ended = 0

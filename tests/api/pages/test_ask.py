@@ -23,7 +23,7 @@ async def asked(ctx: ApiContext) -> list[queries.QueryLine]:
         return await queries.lines(connection)
 
 
-async def test_the_address_can_bring_the_question(client: httpx.AsyncClient) -> None:
+async def test_the_address_can_contain_the_question(client: httpx.AsyncClient) -> None:
     shown = await see(client, "/rag/new", q='Why "<i>"?')
 
     assert "\nWhy &#34;&lt;i&gt;&#34;?</textarea>" in shown.text

@@ -27,7 +27,7 @@ async def shown(ctx: ApiContext) -> ShownRun:
         return await participant_run(connection)
 
 
-async def test_a_participant_is_followed_from_scores_back_to_quotes(client: httpx.AsyncClient, shown: ShownRun) -> None:
+async def test_the_lineage_of_scores_leads_back_to_quotes(client: httpx.AsyncClient, shown: ShownRun) -> None:
     page = await see(client, f"/jobs/{shown.succeeded}")
     assert page.status_code == 200
     places = [page.text.index(f'id="stage-{name}"') for name in ("score", "assemble", "validate", "rerank", "extract")]
@@ -42,9 +42,7 @@ async def test_a_participant_is_followed_from_scores_back_to_quotes(client: http
     assert 'id="references-Sleep"' in page.text
 
 
-async def test_a_question_is_followed_from_its_answer_back_to_its_words(
-    client: httpx.AsyncClient, ctx: ApiContext
-) -> None:
+async def test_the_lineage_of_an_answer_leads_back_to_the_question(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await question_run(connection)
     page = await see(client, f"/jobs/{query.job_id}")
@@ -144,7 +142,7 @@ async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, ctx: Ap
     assert "wrong split" in words(await see(client, f"/jobs/{shown.waiting}"))
 
 
-async def test_a_job_that_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_a_missing_job_is_not_found(client: httpx.AsyncClient) -> None:
     page = await see(client, "/jobs/77")
     assert page.status_code == 404
     assert "Job j77 does not exist" in words(page)

@@ -104,7 +104,7 @@ async def test_a_run_from_before_the_light_model_offers_no_choice(
     assert form(shown, f"/rag/{ready.id}/answer", "Answer from 3 sources")
 
 
-async def test_the_prompt_comes_with_its_size_and_where_its_sources_are_from(
+async def test_the_prompt_is_shown_with_its_size_and_the_origin_of_its_sources(
     client: httpx.AsyncClient, ready: StoredQuery
 ) -> None:
     text = words(await see(client, f"/rag/{ready.id}"))

@@ -44,7 +44,7 @@ async def test_the_list_shows_the_beginning_of_each_answer_newest_first(
     assert "pasted" in words(shown) and "preset Default" in words(shown)
 
 
-async def test_a_citation_leads_to_the_passage_as_the_prompt_had_it(
+async def test_a_citation_links_to_the_passage_of_the_prompt(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     result_id = await answered(ctx, ready)

@@ -191,7 +191,7 @@ async def test_a_state_is_read_after_it_was_asked_for(ctx: ApiContext, stored: S
     assert await early is not None
 
 
-async def test_a_run_that_is_not_there_has_no_stream(client: httpx.AsyncClient) -> None:
+async def test_a_missing_run_has_no_stream(client: httpx.AsyncClient) -> None:
     reply = await client.get("/runs/9/events")
 
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")

@@ -118,7 +118,7 @@ async def test_the_default_preset_cannot_be_deleted_and_others_can(client: httpx
     assert await names(client) == [("Default", True)]
 
 
-async def test_a_preset_that_is_not_there_is_a_problem(client: httpx.AsyncClient) -> None:
+async def test_a_missing_preset_is_a_problem(client: httpx.AsyncClient) -> None:
     replies = [
         await client.get(f"{PRESETS}/none"),
         await client.put(f"{PRESETS}/none", json={}),

@@ -62,7 +62,7 @@ async def test_a_run_shows_its_jobs_with_stages_and_errors(
     }
 
 
-async def test_the_jobs_of_a_run_come_in_pages_and_by_state(
+async def test_the_jobs_of_a_run_are_paged_and_filtered_by_state(
     client: httpx.AsyncClient, ctx: ApiContext, make_run: MakeRun
 ) -> None:
     stored = await make_run("1", "2", "3")
@@ -92,7 +92,7 @@ async def test_the_settings_of_a_run_show_their_sources(client: httpx.AsyncClien
 
 
 @pytest.mark.parametrize("path", ["/runs/9", "/runs/9/settings"])
-async def test_a_run_that_is_not_there_is_a_problem(client: httpx.AsyncClient, path: str) -> None:
+async def test_a_missing_run_is_a_problem(client: httpx.AsyncClient, path: str) -> None:
     reply = await client.get(path)
 
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")

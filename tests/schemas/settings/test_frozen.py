@@ -8,7 +8,7 @@ from schemas.settings.preset import Preset
 from schemas.settings.resolve import resolve
 
 
-def test_settings_and_preset_come_back() -> None:
+def test_settings_and_preset_are_restored() -> None:
     settings = resolve(profile="demo", environment={})
     preset = Preset().changed({"retrieval.dense_limit": 7}, origin="test")
 

@@ -134,7 +134,7 @@ def test_a_snapshot_of_a_newer_version_is_refused() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(list(RANGES_OF_THE_SEED)), st.integers(0, 200)))
-def test_what_is_accepted_comes_back_from_its_snapshot(values: dict[str, int]) -> None:
+def test_accepted_values_are_restored_from_their_snapshot(values: dict[str, int]) -> None:
     try:
         preset = preset_of(values, origin="test")
     except Refused:

@@ -47,7 +47,7 @@ async def test_without_a_search_there_is_none(database: Database, done: tuple[st
             await preview(connection, query)
 
 
-async def test_another_preset_brings_its_number_of_sources_and_the_template_that_is_active_now(
+async def test_another_preset_uses_its_number_of_sources_and_the_active_template(
     database: Database,
 ) -> None:
     async with database.connection() as connection:

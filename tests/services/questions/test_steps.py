@@ -182,7 +182,7 @@ async def test_the_rest_runs_from_the_first_stage_that_is_not_done(database: Dat
         }
 
 
-async def test_the_rest_takes_up_a_failed_stage(database: Database) -> None:
+async def test_the_rest_starts_with_a_failed_stage(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
@@ -195,7 +195,7 @@ async def test_the_rest_takes_up_a_failed_stage(database: Database) -> None:
         assert await job_status(connection, query.job_id) == "succeeded"
 
 
-async def test_the_rest_of_a_whole_chain_is_nothing(database: Database) -> None:
+async def test_the_rest_of_a_finished_chain_is_empty(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
 

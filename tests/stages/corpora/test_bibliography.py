@@ -34,7 +34,7 @@ def test_given_values_override_the_front_matter() -> None:
         ("## Second\n", "green-tea"),
     ],
 )
-def test_a_work_without_a_title_is_called_by_its_first_heading_or_its_file(markdown: str, title: str) -> None:
+def test_a_work_without_a_title_is_named_by_its_first_heading_or_its_file(markdown: str, title: str) -> None:
     assert of(markdown).title == title
 
 

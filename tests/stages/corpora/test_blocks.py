@@ -12,7 +12,7 @@ def seen(markdown: str) -> list[tuple[BlockKind, int, int, str]]:
     return [(block.kind, block.start_line, block.end_line, block.text) for block in read_markdown(markdown).blocks]
 
 
-def test_headings_come_in_both_spellings_and_without_their_markup() -> None:
+def test_headings_are_read_in_both_spellings_and_without_their_markup() -> None:
     blocks = read_markdown("# Green *tea* `Sencha` [x](http://y)\n\nLeaves\n------\n##### Deep #####\n").blocks
 
     assert [(block.text, block.level, block.start_line, block.end_line) for block in blocks] == [

@@ -25,7 +25,7 @@ def test_a_cohort_may_be_empty() -> None:
     assert (len(nobody), nobody.errors.shape, nobody.scored_items.tolist()) == (0, (0, 8), [])
 
 
-def test_a_participant_who_comes_twice_is_refused() -> None:
+def test_a_repeated_participant_is_refused() -> None:
     with pytest.raises(ValueError, match="Participant 3 is given twice; give each participant once"):
         cohort_of([subject(3, "1", "1"), subject(3, "2", "1")])
 

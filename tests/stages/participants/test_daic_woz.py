@@ -93,7 +93,7 @@ def test_a_folder_of_something_else_is_a_problem() -> None:
     ]
 
 
-def test_the_problems_of_all_files_come_together() -> None:
+def test_the_problems_of_all_files_are_reported_together() -> None:
     assert problems_with(interview=b"value\n", dev=b"\xff", totals=b"Participant_ID\n") == [
         "transcripts/319_P/319_TRANSCRIPT.csv:1: lacks the columns start_time, stop_time, speaker and has value; "
         "separate the columns with a TAB and name them in the first line",

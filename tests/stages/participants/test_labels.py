@@ -76,7 +76,7 @@ def test_contradictory_labels_are_problems(row: str, what: str) -> None:
     assert found(read(row).problems) == [(2, what)]
 
 
-def test_all_problems_of_a_file_come_together() -> None:
+def test_all_problems_of_a_file_are_reported_together() -> None:
     parsed = read("303,1,10,0,1,2,2,3,1,0,1,0", "304,2,99,0,1,2,2,3,1,0,1,9", "303,1,10,0,1,2,2,3,1,0,1,0")
     assert found(parsed.problems) == [
         (3, "PHQ8_Binary is 2"),

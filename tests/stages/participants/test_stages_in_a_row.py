@@ -46,7 +46,7 @@ def stored(value: StoredValue) -> StoredValue:
     return type(value).model_validate_json(value.model_dump_json())
 
 
-async def test_a_participant_goes_through_all_stages() -> None:
+async def test_a_participant_runs_all_stages() -> None:
     embedder = FakeEmbedder(direction)
     chat = ScriptedChat(accept_sleeplessness)
     texts = {chunk_id: chunk.text for chunk_id, chunk in CHUNKS.items()}

@@ -17,7 +17,7 @@ def parsed(body: str) -> Parsed[Transcript]:
     return parse_transcript((HEADER + body).encode(), file="7_TRANSCRIPT.csv", participant_id=7)
 
 
-def test_rows_become_speaker_and_value_lines_as_they_were_written() -> None:
+def test_rows_become_speaker_and_value_lines_unchanged() -> None:
     text = 'Ellie: hi\nParticipant: Um, "well" <laughter>  yes '
     assert parsed('0.5\t1\tEllie\thi\n2\t3.25\t Participant \tUm, "well" <laughter>  yes \n') == Parsed(
         Transcript(
@@ -38,7 +38,7 @@ def test_rows_without_speaker_or_value_are_dropped() -> None:
 
 
 @pytest.mark.parametrize("word", ["null", "None", "nan", "N/A", "NA"])
-def test_words_that_look_like_nothing_are_speech(word: str) -> None:
+def test_words_that_look_like_missing_values_are_speech(word: str) -> None:
     assert parsed(f"1\t2\tParticipant\t{word}\n").value.text == f"Participant: {word}"
 
 

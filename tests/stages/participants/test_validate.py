@@ -246,7 +246,7 @@ def test_long_passages_are_cut() -> None:
 
 
 @pytest.mark.skipif(not INJECTIONS.exists(), reason="the public test data is not here; RAGQ_DATA_DIR names its folder")
-def test_injected_instructions_stay_inside_the_fence() -> None:
+def test_injected_instructions_are_kept_inside_the_fence() -> None:
     for line in INJECTIONS.read_text(encoding="utf-8").splitlines():
         attack = json.loads(line)["text"]
         call = reference_verdict_call(

@@ -28,7 +28,7 @@ def values(utterances: tuple[Utterance, ...]) -> list[str]:
         (("E: hi", "P: <laughter>"), ["hi", "<laughter>"]),
         ((), []),
     ],
-    ids=["lead-in", "sync markers", "no interviewer", "nonverbal tags stay", "nothing"],
+    ids=["lead-in", "sync markers", "no interviewer", "nonverbal tags kept", "nothing"],
 )
 def test_cleaning_keeps_what_belongs_to_the_interview(rows: tuple[str, ...], kept: list[str]) -> None:
     assert values(clean(utterances(*rows), participant_id=300)) == kept

@@ -46,7 +46,7 @@ def chunk(
 
 
 def reranked(stored: CorpusChunk, *, final_score: float = 1.0, enriched: str | None = None) -> RerankedChunk:
-    """A chunk with `n` lines of text."""
+    """A reranked chunk."""
     return RerankedChunk(
         chunk_id=stored.id,
         work_id=stored.work_id,

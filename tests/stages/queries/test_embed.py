@@ -25,7 +25,7 @@ async def embed(
     )
 
 
-async def test_all_texts_travel_in_one_call_in_order() -> None:
+async def test_all_texts_are_embedded_in_one_call_in_order() -> None:
     embedder = FakeEmbedder()
 
     embedded, vectors = await embed(EXPANSION, embedder)
@@ -78,7 +78,7 @@ async def test_a_time_out_is_passed_on_unchanged() -> None:
         await embed(EXPANSION, FakeEmbedder(delay_s=99))
 
 
-async def test_the_tokens_of_the_question_come_as_rows_of_length_1() -> None:
+async def test_the_tokens_of_the_question_are_rows_of_length_1() -> None:
     tokens = await embed_question_tokens(
         "Why is it dark?", embedder=FakeTokenEmbedder(), dimension=8, digest="digest of fake", timeout_s=9
     )

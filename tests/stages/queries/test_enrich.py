@@ -29,7 +29,7 @@ def test_lines_above_are_the_nearest_ones() -> None:
     assert enriched == "line 2\nline 3\n\nshort\n\nline 6"
 
 
-def test_lines_beyond_the_ends_of_the_work_are_not_there() -> None:
+def test_lines_beyond_the_ends_of_the_work_are_left_out() -> None:
     nearly_all = enriched_content(chunk(content="short", lines=(1, 28)), WORK, lines_above=9)
 
     assert nearly_all == f"short\n\n{numbered(29, 30)}"

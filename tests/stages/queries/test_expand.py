@@ -204,7 +204,7 @@ def test_the_schema_for_servers_is_the_shape_that_is_asked_for() -> None:
 
 
 @given(st.text() | st.recursive(st.none() | st.booleans() | st.text() | st.floats(), st.lists).map(json.dumps))
-def test_no_reply_brings_anything_but_an_expansion_or_a_typed_error(reply: str) -> None:
+def test_every_reply_gives_an_expansion_or_a_typed_error(reply: str) -> None:
     try:
         expansion = pasted_expansion(reply)
     except LLMResponseParseError as error:

@@ -157,7 +157,7 @@ async def run(chat: ScriptedChat) -> Outputs:
     return Outputs(validated, augmented, answer)
 
 
-async def test_a_question_goes_through_all_stages() -> None:
+async def test_a_question_runs_all_stages() -> None:
     chat = ScriptedChat(reply)
 
     validated, augmented, answer = await run(chat)

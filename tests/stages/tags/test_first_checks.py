@@ -88,7 +88,7 @@ CONTEXT = {"near": at(0), "middle": at(60), "far": at(90)}
         (1.0, {"near": 1.0, "middle": 0.5}),
     ],
 )
-async def test_c4_the_weight_goes_from_similarity_alone_to_context_alone(
+async def test_c4_the_weight_ranges_from_similarity_alone_to_context_alone(
     context_weight: float, expected: dict[str, float]
 ) -> None:
     searched = vocabulary(

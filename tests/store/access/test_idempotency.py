@@ -49,7 +49,7 @@ async def test_the_same_request_makes_nothing_new(database: Database) -> None:
     assert await count(database, "corpus") == 1
 
 
-async def test_another_key_another_sender_and_no_key_make_anew(database: Database) -> None:
+async def test_another_key_another_sender_and_no_key_create_again(database: Database) -> None:
     make = corpora()
     async with database.connection() as connection:
         for key in (KEY, another(key="second try"), another(principal="open"), None, None):

@@ -29,7 +29,7 @@ async def test_each_chunk_has_as_many_vectors_as_tokens(database: Database) -> N
         np.testing.assert_array_equal(found[2], ONE)
 
 
-async def test_the_same_batch_may_come_twice_and_the_later_one_holds(database: Database) -> None:
+async def test_the_same_batch_may_be_stored_twice_and_the_later_one_is_kept(database: Database) -> None:
     async with database.connection() as connection:
         await store_waiting(connection, [SearchableChunk(1, "tea", EAST)])
 

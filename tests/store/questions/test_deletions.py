@@ -106,7 +106,7 @@ async def test_no_text_of_a_deleted_question_is_left_anywhere(database: Database
             await deletions.delete_query(connection, query)
 
 
-async def test_the_runs_that_a_question_moved_away_from_go_with_it(database: Database) -> None:
+async def test_the_former_runs_of_a_question_are_deleted_with_it(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_marked_question(connection)
         for name in ("Broad", "Broader"):

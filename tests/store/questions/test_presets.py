@@ -48,7 +48,7 @@ async def test_presets_are_listed_by_name_behind_the_default(database: Database)
         assert listed == [("middle", True), *((name, False) for name in ("Apple", "Default", "Wide", "zebra"))]
 
 
-async def test_a_preset_is_found_in_any_case_and_comes_back_whole(database: Database) -> None:
+async def test_a_preset_is_found_in_any_case_with_all_its_values(database: Database) -> None:
     async with database.connection() as connection:
         created = await presets.create(connection, "  Small One ", SMALL, description="few chunks")
 

@@ -100,7 +100,7 @@ async def test_the_status_of_its_vectors_is_shown_too(database: Database, done: 
         assert line.vector_status == status
 
 
-async def test_lines_come_by_pages_and_by_status(database: Database) -> None:
+async def test_lines_are_read_by_page_and_by_status(database: Database) -> None:
     async with database.connection() as connection:
         stored, _ = await kept(connection, "first", "second", "third", "fourth")
         for stage in ("expand", "embed"):

@@ -75,7 +75,7 @@ async def sleep_scores(connection: Connection) -> Sequence[int | None]:
     return [None if row["score"] is None else int(row["score"]) for row in rows]
 
 
-async def test_scores_are_seen_when_the_last_chunk_has_its_own_and_not_before(database: Database) -> None:
+async def test_scores_are_visible_once_the_last_chunk_has_its_own(database: Database) -> None:
     async with database.connection() as connection:
         run_id, jobs = await submitted(connection, 1, 2)
         first, second = [await scored(connection, job_id, score) for job_id, score in zip(jobs, (3, 0), strict=True)]

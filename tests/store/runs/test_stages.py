@@ -106,7 +106,7 @@ async def test_a_commit_whose_answer_was_lost_counts_when_repeated(database: Dat
         assert len(await attempts.history(connection, stored.job_ids[0])) == 1
 
 
-async def test_an_effect_that_raises_takes_the_output_back(database: Database, store_run: StoreRun) -> None:
+async def test_an_effect_that_raises_rolls_the_output_back(database: Database, store_run: StoreRun) -> None:
     stored = await store_run()
 
     async def effect(connection: Connection) -> None:

@@ -16,7 +16,7 @@ REPLY = ChatReply(
 )
 
 
-async def test_a_job_that_is_not_there(database: Database) -> None:
+async def test_a_missing_job_is_not_found(database: Database) -> None:
     async with database.connection() as connection:
         assert await job_trace(connection, 7) is None
 

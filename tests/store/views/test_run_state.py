@@ -28,6 +28,6 @@ async def test_a_run_counts_stages_and_reports_when_it_is_idle(database: Databas
     assert (resting.stages_done, resting.seconds_left, resting.is_idle) == (2, None, True)
 
 
-async def test_there_is_no_state_of_no_run(database: Database) -> None:
+async def test_a_missing_run_has_no_state(database: Database) -> None:
     async with database.connection() as connection:
         assert await run_state(connection, 9) is None

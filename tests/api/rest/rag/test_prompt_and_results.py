@@ -124,7 +124,7 @@ async def test_there_is_nothing_to_answer_before_consolidation(client: httpx.Asy
     assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
 
 
-async def test_the_answers_come_newest_first(client: httpx.AsyncClient, ask: Ask) -> None:
+async def test_the_answers_are_listed_newest_first(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*TO_CONSOLIDATE)
     first = await paste(client, query.id, "By steeping.")
     second = await paste(client, query.id, "With water.")

@@ -70,7 +70,7 @@ async def test_the_list_has_the_fields_of_the_seed_and_of_the_code(client: httpx
     assert (item["run_id"], item["job_id"]) == (query.run_id, query.job_id)
 
 
-async def test_the_list_comes_newest_first_by_pages_and_by_status(
+async def test_the_list_is_newest_first_and_filtered_by_page_and_status(
     client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     first = await ask(*TO_CONSOLIDATE)
@@ -349,7 +349,7 @@ ENDPOINTS: tuple[tuple[str, str, Any], ...] = (
 )
 
 
-async def test_a_question_that_is_not_there_is_a_404_everywhere(client: httpx.AsyncClient) -> None:
+async def test_a_missing_question_is_a_404_everywhere(client: httpx.AsyncClient) -> None:
     for method, path, body in ENDPOINTS:
         reply = await client.request(method, f"{QUERIES}/99{path}", json=body)
         assert (reply.status_code, slug(reply)) == (404, "query-missing"), path

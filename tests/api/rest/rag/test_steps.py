@@ -339,7 +339,9 @@ async def test_a_step_ends_the_chain_and_makes_what_came_after_stale(
 
 
 @waits_long
-async def test_the_rest_of_the_chain_runs_to_the_answer(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
+async def test_the_rest_of_the_chain_runs_up_to_the_answer(
+    client: httpx.AsyncClient, ask: Ask, working: Working
+) -> None:
     query = await ask("expand")
 
     async with working():
@@ -406,7 +408,7 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(
         ("GET", "augment/prompt", TO_CONSOLIDATE),
     ],
 )
-async def test_a_preset_that_is_not_there_is_a_404(
+async def test_a_missing_preset_is_a_404(
     client: httpx.AsyncClient, ask: Ask, method: str, step: str, done: tuple[str, ...]
 ) -> None:
     query = await ask(*done)

@@ -46,7 +46,7 @@ def found(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> lis
     return [line.split(";")[0] for line in mismatches(loaded_by, **changes)]
 
 
-def test_participants_come_by_id_with_texts_and_vectors_in_order() -> None:
+def test_participants_are_read_by_id_with_texts_and_vectors_in_order() -> None:
     loaded = load()
 
     assert [(person.participant_id, person.texts, person.vectors.tolist()) for person in loaded.participants] == [
@@ -68,7 +68,7 @@ def test_vectors_are_cut_and_then_normalised() -> None:
     assert loaded.participants[0].vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 1]]
 
 
-def test_vectors_of_length_one_stay_as_they_are_to_the_last_bit() -> None:
+def test_vectors_of_length_one_are_unchanged_to_the_last_bit() -> None:
     rows = np.random.default_rng(7).normal(size=(3, 384)).astype(np.float32)
     once = load(rules(dimension=384), VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)
 
