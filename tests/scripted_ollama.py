@@ -40,7 +40,7 @@ class ScriptedModel:
 
     @property
     def calls(self) -> int:
-        """How many calls reached the server."""
+        """The number of calls that reached the server."""
         return len(self.prompts)
 
     @property

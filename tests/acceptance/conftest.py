@@ -97,7 +97,7 @@ def indexed_template(install: Install, migrated_template: str, data_directory: P
 
 @pytest.fixture(scope="session")
 def shared(install: Install, indexed_template: str) -> Iterator[Installation]:
-    """An indexed installation with one worker, for tests that leave it as they found it."""
+    """An indexed installation with one worker, for tests that change nothing in it."""
     with install(indexed_template) as installation:
         installation.start_worker()
         yield installation

@@ -1,7 +1,7 @@
 """Processes of ragq, forked from one that has imported everything already.
 
-What runs in them is what a shell would start: the entry of `ragq` or of `celery`, with arguments, environment,
-folder, session and output of its own. Only the seconds that importing takes are saved, once for every process.
+They run what a shell would start: the entry of `ragq` or of `celery`, with arguments, environment,
+folder, session and output of its own. Only the time of importing is saved, once per process.
 """
 
 import gc

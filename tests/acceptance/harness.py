@@ -1,4 +1,4 @@
-"""ragq as its users have it: the real command line, real worker processes, tables to read. Nothing is faked here."""
+"""ragq as users run it: the real command line, real worker processes, tables to read. Nothing is faked here."""
 
 import asyncio
 import itertools

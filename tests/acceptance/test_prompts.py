@@ -15,7 +15,7 @@ Outputs: TypeAlias = dict[tuple[str, str, str], Any]
 
 @pytest.fixture(scope="module")
 def outputs(shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence) -> Outputs:
-    """What every stage stored for participant 316, with two items of evidence, and 319, with none, in both modes."""
+    """The outputs of every stage for participant 316, with two items of evidence, and 319, with none, in both modes."""
     judge = ("--set", f"MODEL_JUDGE_MODEL={ollama.model().name}")
     run_id = shared.submit(*evidence({316: 2, 319: 0}), *judge, "--set", "EMBEDDING_TOP_K_REFERENCES=2")
     assert shared.wait_for(run_id) == {"succeeded": 4}

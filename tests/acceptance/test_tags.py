@@ -40,7 +40,7 @@ def wardrobe_template(install: Install, migrated_template: str, tmp_path_factory
 
 @pytest.fixture(scope="module")
 def asked(install: Install, wardrobe_template: str) -> Iterator[Installation]:
-    """An installation with the vocabulary and one worker, for tests that leave it as they found it."""
+    """An installation with the vocabulary and one worker, for tests that change nothing in it."""
     with install(wardrobe_template) as installation:
         installation.start_worker()
         yield installation
@@ -130,7 +130,7 @@ def test_unsafe_tags_are_returned_only_when_permitted(asked: Installation, phras
 
 
 def test_without_context_similarity_alone_counts(asked: Installation, phrases: Any) -> None:
-    # No document names the brooch, so it is no term: nothing makes a context.
+    # No document names the brooch, so it is no term: there is no context.
     without = result(asked, phrases(["rare_brooch"]), "--set", "PSQ_MIN_TAG_COUNT=0")
     assert [(one["score_context"], one["score_combined"]) for one in without] == [(None, 1.0)]
 

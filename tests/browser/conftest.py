@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from tests import run_folder
 from tests.acceptance.conftest import Install, install, ollama
 from tests.browser.chromium import EXECUTABLE, FLAGS, TIMEOUT_MS, visiting
-from tests.browser.populate import ANSWER, EXPANSION, populate, supply
+from tests.browser.populate import ANSWER, EXPANSION, add_models, populate
 from tests.browser.site import Site, SiteWithWorker, start_site
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
@@ -49,7 +49,7 @@ def populated_template(
     install: Install, migrated_template: str, ollama: ScriptedOllama, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
     """A template database with data for every page."""
-    supply(ollama)
+    add_models(ollama)
 
     def build() -> str:
         with install(migrated_template) as installation:
@@ -75,7 +75,7 @@ def editable_site(install: Install, populated_template: str) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def writer(ollama: ScriptedOllama) -> ScriptedModel:
-    """The model that expands questions and answers them of a site."""
+    """The model of the site that expands and answers questions."""
     return ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
 
 

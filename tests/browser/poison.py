@@ -87,8 +87,8 @@ class Poison:
         return self.long() if everywhere and isinstance(value, str) else value
 
 
-def pour(installation: Installation, poison: Poison) -> None:
-    """Replace the texts of a populated database. Afterwards its values are inconsistent; pages still show."""
+def replace_texts(installation: Installation, poison: Poison) -> None:
+    """Replace the texts of a populated database. The values are inconsistent afterwards."""
     installation.rows("UPDATE job SET note = ''")
     for table in sorted({*LINES, *LONG, *OBJECTS}):
         lines, long, objects = (columns.get(table, ()) for columns in (LINES, LONG, OBJECTS))

@@ -40,7 +40,7 @@ Longer steeping draws more tannin [S2]. Nothing is said about milk [S9].
 WRITER, JUDGE, BABBLER, SCORER = (f"site:{name}" for name in ("writer", "judge", "babbler", "scorer"))
 
 
-def supply(ollama: ScriptedOllama) -> None:
+def add_models(ollama: ScriptedOllama) -> None:
     """Give a server the models that fill the site and that its tests use later."""
     ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)), WRITER)
     ollama.model(lambda prompt: ScriptedReply(ACCEPT if "leaf" in prompt or "tea" in prompt else REJECT), JUDGE)

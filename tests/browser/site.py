@@ -1,4 +1,4 @@
-"""The API and its pages as users have them: a server process over real servers."""
+"""The API and its pages as users run them: a server process over real servers."""
 
 import asyncio
 import time

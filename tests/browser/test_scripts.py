@@ -10,7 +10,7 @@ from tests.acceptance.conftest import Install
 from tests.browser.conftest import Visit
 from tests.browser.payloads import MARKDOWN, SCRIPTS
 from tests.browser.places import addresses
-from tests.browser.poison import Poison, pour
+from tests.browser.poison import Poison, replace_texts
 from tests.browser.site import Site, start_site
 from tests.data import public_data
 
@@ -56,7 +56,7 @@ def words(request: pytest.FixtureRequest) -> Sequence[str]:
 def poisoned(words: Sequence[str], install: Install, populated_template: str) -> Iterator[Site]:
     """A site in which every text is replaced."""
     with install(populated_template) as installation:
-        pour(installation, Poison(words, in_long=60))
+        replace_texts(installation, Poison(words, in_long=60))
         yield start_site(installation)
 
 

@@ -37,7 +37,7 @@ async def test_a_page_has_the_same_text_without_javascript(name: str, visit: Vis
 
 
 async def load_until(page: Page, shown: Locator) -> None:
-    """Load the page again and again until it shows something."""
+    """Reload the page until it shows a locator."""
     while not await shown.is_visible():
         await asyncio.sleep(0.1)
         await page.reload()

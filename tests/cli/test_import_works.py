@@ -14,7 +14,7 @@ MODEL = ("--profile", "demo")
 
 @pytest.fixture
 def books(tmp_path: Path) -> Path:
-    """A folder of two works, one of them deeper."""
+    """A folder of two works, one of them in a subfolder."""
     (tmp_path / "books/deep").mkdir(parents=True)
     (tmp_path / "books/tea.md").write_text("---\ntitle: Tea\nyear: 2019\n---\n# Leaves\n\nGreen leaves.\n")
     (tmp_path / "books/deep/pot.markdown").write_text("# The pot\n\nIt is hot.\n")

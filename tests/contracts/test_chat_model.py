@@ -1,4 +1,4 @@
-"""What every ChatModel does. A new one joins the list."""
+"""The contract of every ChatModel. New ones are added to the list."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What every ChunkSearch does. A new one joins the list."""
+"""The contract of every ChunkSearch. New ones are added to the list."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias

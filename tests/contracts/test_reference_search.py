@@ -1,4 +1,4 @@
-"""What every ReferenceSearch does. A new one joins the list."""
+"""The contract of every ReferenceSearch. New ones are added to the list."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What every TagLexicon and NeighbourSearch does, asked of the fake and of Postgres."""
+"""The contract of every TagLexicon and NeighbourSearch, for the fake and for Postgres."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias

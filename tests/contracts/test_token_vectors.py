@@ -1,4 +1,4 @@
-"""What every TokenVectors does. A new one joins the list."""
+"""The contract of every TokenVectors. New ones are added to the list."""
 
 import numpy as np
 import pytest

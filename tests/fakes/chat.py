@@ -10,7 +10,7 @@ from schemas.values.chat import ChatCall, ChatReply, TokenSignals
 
 @dataclass
 class ScriptedChat:
-    """A ChatModel whose `answer` gives the text of each reply, or raises. `calls` keeps what was asked, in order."""
+    """A ChatModel whose `answer` gives the text of each reply, or raises. `calls` lists the calls in order."""
 
     answer: Callable[[ChatCall], str]
     stop_reason: str = "stop"

@@ -81,7 +81,7 @@ def kill_supervisor(stack: Stack) -> None:
 
 @pytest.fixture(scope="module")
 def shared(module_folder: Path, ollama: str) -> Iterator[Stack]:
-    """A stack whose data every test may use; it is down between the tests."""
+    """A stack whose data every test may use; it is stopped between the tests."""
     yield Stack(module_folder / "home", ollama)
 
 

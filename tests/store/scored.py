@@ -52,7 +52,7 @@ async def store_scored_run(
     settings: Mapping[str, Any] | None = None,
     extracted: Mapping[str, Any] | None = None,
 ) -> int:
-    """Store a run of one job per mode and participant, each ended as `outcomes` says. Its number."""
+    """Store a run of one job per mode and participant, each with its outcome from `outcomes`. Its number."""
     stored = await runs.store(
         connection,
         NewRun(

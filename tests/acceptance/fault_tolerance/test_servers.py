@@ -52,7 +52,7 @@ def test_a_worker_reconnects_when_the_broker_dies_with_an_unacknowledged_message
     worker = breakable.start_worker(pool=pool, concurrency=4)
     run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
     eventually(lambda: judge.calls == 1)
-    # One message is being worked on, and the worker, with places to spare, waits for others.
+    # One message is processed while the worker, which has free slots, waits for others.
     servers.valkey.kill()
     eventually(lambda: judge.calls == 2)
     servers.valkey.start()

@@ -148,7 +148,7 @@ async def a_question(
     environment: Mapping[str, str] = NOTHING_SET,
     **wanted: Any,
 ) -> StoredQuery:
-    """A question, asked, with these stages carried out."""
+    """A stored question with these stages completed."""
     await store_small_corpus(connection)
     asked = await ask(connection, request(text, **wanted), settings(environment), key=None)
     await complete_stages(connection, asked.job_id, *done)
@@ -179,7 +179,7 @@ async def job_status(connection: Connection, job_id: int) -> str:
 
 
 async def flaws(connection: Connection) -> list[attempts.Flaw]:
-    """What an audit of every run finds."""
+    """The flaws that an audit of every run finds."""
     found: list[attempts.Flaw] = []
     for row in await connection.fetch("SELECT id FROM run ORDER BY id"):
         found += (await attempts.audit(connection, row["id"])).flaws

@@ -66,7 +66,7 @@ def test_disabled_keeps_all_whatever_their_number() -> None:
     [
         (["accept", "accept", "accept"], 3, [1, 2, 3], "aaa"),
         (["reject", "accept", "accept"], 3, [2, 3], "raa"),
-        (["unsure", "accept", "reject"], 3, [2], "uar"),  # unsure keeps out as reject does
+        (["unsure", "accept", "reject"], 3, [2], "uar"),  # unsure drops a reference as reject does
         (["accept", "accept"], 2, [1, 2], "aa"),  # the third is not asked about
         (["reject", "accept"], 1, [2], "ra"),
         (["reject", "reject", "unsure"], 2, [], "rru"),

@@ -1,4 +1,4 @@
-"""Passages taken out of a prompt again."""
+"""Reading passages back from a prompt."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Stage `rerank`: its parts in a row."""
+"""Stage `rerank`: all its parts together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ LONG = "word " * 160
 
 @dataclass
 class FixedRanker:
-    """Gives each chunk the score that the test chose, and keeps what it was asked."""
+    """Gives each chunk the score that the test chose, and records what it was asked."""
 
     by_id: Mapping[int, float]
     name: str = "fixed"

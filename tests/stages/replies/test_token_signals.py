@@ -1,4 +1,4 @@
-"""How sure a model was of its tokens."""
+"""Confidence of a model in its tokens."""
 
 from math import log
 

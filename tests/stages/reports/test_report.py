@@ -199,7 +199,7 @@ def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
 
 
 def test_the_report_equals_the_golden_file() -> None:
-    """The whole of it. After a wanted change, write what this test compares with into report.golden.json."""
+    """The whole report. After an intended change, write what this test compares with into report.golden.json."""
     found = json.loads(json.dumps(build_report(RUN, measures=FEW).model_dump(mode="json"), allow_nan=False))
 
     assert rounded(found) == json.loads(GOLDEN.read_text(), parse_constant=pytest.fail)

@@ -1,4 +1,4 @@
-"""What holds for every vocabulary and every request."""
+"""Properties of every vocabulary and every request."""
 
 import asyncio
 from random import Random
@@ -28,7 +28,7 @@ targets = st.lists(st.sampled_from((*NAMES, "gone", "hhh")), min_size=1, max_siz
 
 @st.composite
 def vocabularies(draw: st.DrawFn) -> SearchedVocabulary:
-    """Any vocabulary over a few words, with aliases that chain, clash with tags and point nowhere."""
+    """Any vocabulary over a few words, with aliases that chain, clash with tags and name unknown ones."""
     drawn = draw(tags)
     stored = InMemoryVocabulary(
         {name: Tag(name=name, count=count, nsfw_probability=nsfw) for name, (count, nsfw) in drawn.items()},

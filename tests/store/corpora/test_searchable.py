@@ -1,4 +1,4 @@
-"""Vectors, postings and counts of a corpus, always together."""
+"""Vectors, postings and counts of a corpus are always stored together."""
 
 from typing import Any
 

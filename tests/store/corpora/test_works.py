@@ -1,4 +1,4 @@
-"""Works: stored once, replaced whole, and read by the line only while they are what they were."""
+"""Works: stored once, replaced whole, and read by line only while unchanged."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -125,7 +125,7 @@ async def test_lines_are_read_while_the_work_is_what_it_was(database: Database) 
 
 
 async def test_a_changed_work_gives_no_lines(database: Database) -> None:
-    """Row B 4 of what users check first: another text, an edited row, and a work that is gone."""
+    """Row B 4 of what users check first: another text, an edited row, and a deleted work."""
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         kept = await works.keep(connection, corpus.id, new_work())

@@ -1,4 +1,4 @@
-"""Chunk scores: none are seen until every chunk has its own, and never those of another index."""
+"""Chunk scores: none are visible until every chunk has its own, and never those of another index."""
 
 import asyncio
 from collections.abc import Sequence

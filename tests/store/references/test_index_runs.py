@@ -50,7 +50,7 @@ async def publish(connection: Connection, run_id: int, job_id: int) -> Published
 
 
 async def succeed(connection: Connection, run_id: int, job_id: int, *, digest: str = "w") -> Published:
-    """Take a job through all of its stages."""
+    """Complete all stages of a job."""
     claim = await claimed(connection, job_id, "chunk")
     await stages.commit(connection, claim, inputs={}, output=CHUNKS)
     return await embed_and_publish(connection, run_id, job_id, digest=digest)

@@ -1,4 +1,4 @@
-"""Reference indexes: invisible until whole, published once, searched in one statement."""
+"""Reference indexes: invisible until complete, published once, searched in one statement."""
 
 import asyncio
 from collections.abc import Sequence
