@@ -29,7 +29,7 @@ async def chat() -> AsyncIterator[Chatting]:
 
 
 class Recorder:
-    """A stand-in for an Ollama server of one model `m`, which keeps the bodies of the chat requests."""
+    """A fake Ollama server of one model `m`, which records the bodies of the chat requests."""
 
     def __init__(
         self, *, context_length: int = 32768, prompt_eval_count: int = 7, content: str | None = "Yes."

@@ -19,7 +19,7 @@ VECTORS = np.eye(4, 2, dtype=np.float32)
 
 @dataclass
 class CountingSearch:
-    """A ChunkSearch that finds chunks 1, 2, ... by vectors and 101, 102, ... by texts, and records what it was asked."""
+    """A ChunkSearch that finds chunks 1, 2, ... by vectors and 101, 102, ... by texts, and records its calls."""
 
     asked: list[tuple[object, ...]] = field(default_factory=list)
 
