@@ -1,4 +1,4 @@
-"""A server that answers every request with the same bytes: for what well-behaved servers do not do."""
+"""A server that answers every request with the same bytes: for replies that no correct server sends."""
 
 import asyncio
 from collections.abc import AsyncIterator

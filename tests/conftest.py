@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 
 #: Fixtures that start a server or a browser, directly or through others.
 _SERVERS = frozenset({"postgres", "valkey", "servers", "ollama_url", "openai_url", "browser", "running"})
-#: What takes longest starts first, so that no process is left alone with it in the end.
+#: The longest files start first, so that no process runs one of them alone at the end.
 _FIRST = ("tests/browser/", "tests/chaos/", "tests/acceptance/", "tests/cli/", "tests/stack/", "tests/contracts/")
 
 
@@ -31,7 +31,7 @@ collect_ignore_glob = ["acceptance/*exploding_*.py", "acceptance/unfit_*.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the folder of the run, in the process that the others are started by."""
+    """Make the folder of the run, in the main process."""
     if not hasattr(config, "workerinput"):
         # As many threads as cores in each of several processes would wait for each other.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -39,13 +39,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave nothing running and nothing behind, however the tests ended."""
+    """End every process and remove the folder, however the tests ended."""
     if not hasattr(config, "workerinput"):
         run_folder.end_all()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for servers, and put long tests first. Tests that start servers by hand carry the mark."""
+    """Mark tests that use servers, and put long ones first. Tests that start servers themselves have the marker."""
     for item in items:
         if isinstance(item, pytest.Function) and not _SERVERS.isdisjoint(item.fixturenames):
             item.add_marker(pytest.mark.servers)
@@ -58,7 +58,7 @@ def postgres() -> PostgresServer:
 
     def start() -> str:
         folder = str(run_folder.path() / "postgres")
-        # Not by this process, which may end before the others.
+        # Started by another process, since this one may end before the others.
         subprocess.run([sys.executable, "-m", "tests.shared_postgres", folder], check=True)
         return folder
 
@@ -84,7 +84,7 @@ def openai_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The base URL of llama.cpp's own OpenAI-compatible server over the packaged model."""
     log = tmp_path_factory.mktemp("openai_server") / "log"
     command = ("-m", "benchmarks.llama_server", "--no-cache", "--context", "2048")
-    with started(*command, says=r"listening at http://127.0.0.1:(\d+)", log=log) as server:
+    with started(*command, ready_line=r"listening at http://127.0.0.1:(\d+)", log=log) as server:
         yield f"{server.url}/v1"
 
 

@@ -1,4 +1,4 @@
-"""The public data that some tests read, where it is there."""
+"""The public data that some tests read, if present."""
 
 import os
 from pathlib import Path

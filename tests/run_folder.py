@@ -1,4 +1,4 @@
-"""The folder that the processes of one run of the tests share, and what is made in it once for all of them."""
+"""The folder that the processes of one test run share, and values that are made once for all of them."""
 
 import os
 import shutil
@@ -13,14 +13,14 @@ from filelock import FileLock
 
 from stack.endings import end, kill_tree
 
-#: Every process that a test starts has it from the moment it is executed, whatever its environment is made later.
+#: Every process that a test starts inherits it in its initial environment.
 VARIABLE: Final = "FOLDER_OF_THESE_TESTS"
 
 
 def make() -> None:
-    """Make the folder and tell every process that is started from now on. Everybody may enter it: Postgres has to.
+    """Make the folder and export its path to child processes. It is world-accessible, as Postgres requires.
 
-    It is no folder of pytest's: those are closed whenever root starts pytest once more.
+    It is outside pytest's folders: pytest makes those private whenever root starts it again.
     """
     folder = Path(tempfile.mkdtemp(prefix="ragq-tests-"))
     folder.chmod(0o755)
@@ -33,19 +33,19 @@ def path() -> Path:
 
 
 def new_folder() -> Path:
-    """An empty folder in it, which everybody may enter too."""
+    """An empty, world-accessible folder in it."""
     made = Path(tempfile.mkdtemp(dir=path()))
     made.chmod(0o755)
     return made
 
 
 def worker() -> str:
-    """The name of this process among those that share the tests; `main` when it does them alone."""
+    """The name of this process among those that share the tests; `main` without pytest-xdist."""
     return os.environ.get("PYTEST_XDIST_WORKER", "main")
 
 
 def once(name: str, make: Callable[[], str]) -> str:
-    """What `make` gave to the first process that asked for `name`; the others wait for it."""
+    """The value that `make` returned in the first process that asked for `name`; other processes wait for it."""
     kept = path() / name
     with FileLock(path() / f"{name}.lock"):
         if not kept.exists():
@@ -54,11 +54,11 @@ def once(name: str, make: Callable[[], str]) -> str:
 
 
 def end_all() -> None:
-    """End every process that the tests left running, and remove the folder."""
+    """End the processes that the tests left running, and remove the folder."""
     while left := list(_started_by_tests()):
         for process in left:
             if _is_postgres(process):
-                # Killed, it would leave shared memory behind.
+                # SIGKILL would leave shared memory behind.
                 end(process.pid, signal.SIGINT)
             else:
                 kill_tree(process.pid)

@@ -1,4 +1,4 @@
-"""A server that speaks Ollama's API, says what the test tells it to, and counts the chats it was asked for."""
+"""A server with Ollama's API that replies as the test defines and counts its chats."""
 
 import itertools
 import json
@@ -19,8 +19,8 @@ UNSURE = '{"decision": "unsure"}'
 
 
 @dataclass(frozen=True)
-class Say:
-    """What happens to one chat call."""
+class ScriptedReply:
+    """The outcome of one chat call."""
 
     text: str = ACCEPT
     status: int = 200
@@ -32,20 +32,20 @@ class Say:
 
 @dataclass
 class ScriptedModel:
-    """One model of the server. `answer` says what happens to a prompt; `prompts` keeps what was asked, in order."""
+    """One model of the server. `answer` gives the reply to a prompt; `prompts` lists the prompts in order."""
 
     name: str
-    answer: Callable[[str], Say]
+    answer: Callable[[str], ScriptedReply]
     prompts: list[str] = field(default_factory=list)
 
     @property
     def calls(self) -> int:
-        """How many calls reached the server."""
+        """The number of calls that reached the server."""
         return len(self.prompts)
 
     @property
     def calls_per_prompt(self) -> Counter[str]:
-        """How often each prompt was asked: above 1, somebody paid twice."""
+        """The number of calls per prompt: above 1, a call was paid twice."""
         return Counter(self.prompts)
 
 
@@ -64,7 +64,9 @@ class ScriptedOllama:
         """Where it listens."""
         return self._server.server_port
 
-    def model(self, answer: Callable[[str], Say] = lambda prompt: Say(), name: str | None = None) -> ScriptedModel:
+    def model(
+        self, answer: Callable[[str], ScriptedReply] = lambda prompt: ScriptedReply(), name: str | None = None
+    ) -> ScriptedModel:
         """A new model. Without `name` it gets one of its own, so that no call of it is in any ledger yet."""
         model = ScriptedModel(name or f"judge_{run_folder.worker()}:{next(self._numbers)}", answer)
         self.models[model.name] = model
@@ -91,7 +93,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is what some tests are about."""
+        """Some tests disconnect their client on purpose."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -115,14 +117,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _chat(self, model: ScriptedModel, prompt: str) -> None:
         model.prompts.append(prompt)
-        said = model.answer(prompt)
-        self.server.script.closing.wait(said.delay_s)
-        if said.hang_up:
+        reply = model.answer(prompt)
+        self.server.script.closing.wait(reply.delay_s)
+        if reply.hang_up:
             self.close_connection = True
-        elif said.status != 200:
-            self._send(said.status, {"error": said.text})
+        elif reply.status != 200:
+            self._send(reply.status, {"error": reply.text})
         else:
-            self._send(200, _reply(model.name, said.text))
+            self._send(200, _reply(model.name, reply.text))
 
     def _send(self, status: int, body: dict[str, Any]) -> None:
         encoded = json.dumps(body).encode()
@@ -133,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(encoded)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _listed(name: str) -> dict[str, Any]:

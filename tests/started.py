@@ -15,7 +15,7 @@ STOP_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class StartedServer:
-    """A process that has said in its log where it listens."""
+    """A process whose log names the port it listens on."""
 
     process: subprocess.Popen[bytes]
     url: str
@@ -23,17 +23,17 @@ class StartedServer:
 
 
 @contextmanager
-def started(*arguments: str, says: str, log: Path) -> Iterator[StartedServer]:
-    """Run `python ARGUMENTS` until the block ends. `says` is a regular expression with the port as its group."""
+def started(*arguments: str, ready_line: str, log: Path) -> Iterator[StartedServer]:
+    """Run `python ARGUMENTS` until the block ends. `ready_line` is a regular expression with the port as its group."""
     with log.open("wb") as file:
         process = subprocess.Popen([sys.executable, *arguments], stdout=file, stderr=file, stdin=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + START_TIMEOUT_S
-        while (said := re.search(says, log.read_text())) is None:
+        while (found := re.search(ready_line, log.read_text())) is None:
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
-        yield StartedServer(process, f"http://127.0.0.1:{said[1]}", log)
+        yield StartedServer(process, f"http://127.0.0.1:{found[1]}", log)
     finally:
         process.terminate()
         try:
@@ -45,5 +45,7 @@ def started(*arguments: str, says: str, log: Path) -> Iterator[StartedServer]:
 @contextmanager
 def started_llm_server(log: Path) -> Iterator[StartedServer]:
     """The embedded LLM server on a port of its own choice."""
-    with started("-m", "stack.llm_server", "--port", "0", says=r"llm_server_ready .*port=(\d+)", log=log) as server:
+    with started(
+        "-m", "stack.llm_server", "--port", "0", ready_line=r"llm_server_ready .*port=(\d+)", log=log
+    ) as server:
         yield server

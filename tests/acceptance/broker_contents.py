@@ -1,4 +1,4 @@
-"""Everything a Redis-protocol broker holds or is told, as text, with what is encoded inside it decoded."""
+"""Contents of a Redis-protocol broker and commands to it, as text with encoded parts decoded."""
 
 import base64
 import binascii
@@ -20,20 +20,20 @@ def everything_in(broker_url: str) -> str:
 
 
 @contextmanager
-def everything_told(broker_url: str) -> Iterator[list[str]]:
+def commands_received(broker_url: str) -> Iterator[list[str]]:
     """Every command that any client sends while the block runs, in a list that is filled as it goes."""
-    told: list[str] = []
+    commands: list[str] = []
     with redis.Redis.from_url(broker_url, decode_responses=True) as client, client.monitor() as monitor:
 
         def listen() -> None:
             for command in monitor.listen():
-                told.append(decoded(command["command"]))
+                commands.append(decoded(command["command"]))
                 if "end of listening" in command["command"]:
                     return
 
         listener = threading.Thread(target=listen, name="monitor")
         listener.start()
-        yield told
+        yield commands
         client.echo("end of listening")
         listener.join()
 

@@ -32,7 +32,7 @@ _free_brokers = list(range(1, 16))
 
 @contextmanager
 def broker_of_its_own(valkey: ValkeyServer) -> Iterator[str]:
-    """The URL of an empty database of the broker, which nobody else gets meanwhile."""
+    """The URL of an empty database of the broker, which no other test uses meanwhile."""
     number = _free_brokers.pop(0)
     url = f"{valkey.url.rsplit('/', 1)[0]}/{number}"
     with redis.Redis.from_url(url) as client:
@@ -45,14 +45,14 @@ def broker_of_its_own(valkey: ValkeyServer) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def ollama() -> Iterator[ScriptedOllama]:
-    """A language model server whose models say what the test wants."""
+    """A language model server whose replies the tests define."""
     with ScriptedOllama() as server:
         yield server
 
 
 @pytest.fixture
 def judge(ollama: ScriptedOllama) -> ScriptedModel:
-    """A model that accepts every reference until its `answer` is changed."""
+    """A model that accepts every reference unless its `answer` is changed."""
     return ollama.model()
 
 
@@ -97,7 +97,7 @@ def indexed_template(install: Install, migrated_template: str, data_directory: P
 
 @pytest.fixture(scope="session")
 def shared(install: Install, indexed_template: str) -> Iterator[Installation]:
-    """An indexed installation with one worker, for tests that leave it as they found it."""
+    """An indexed installation with one worker, for tests that change nothing in it."""
     with install(indexed_template) as installation:
         installation.start_worker()
         yield installation

@@ -1,4 +1,4 @@
-"""An `extract` that raises an exception of somebody else's, with the whole transcript in its words."""
+"""An `extract` that raises a foreign exception with the whole transcript in its message."""
 
 from typing import NoReturn
 
@@ -7,7 +7,7 @@ from workers.work import Work
 
 
 async def explode(work: Work) -> NoReturn:
-    """Raise what a careless library might."""
+    """Raise an exception as a careless library might."""
     raise RuntimeError(f"cannot parse: {(await work.transcript()).text}")
 
 

@@ -1,4 +1,4 @@
-"""Flower, started for real."""
+"""A real Flower process."""
 
 import time
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ class StartedFlower:
 
 
 def start_flower(installation: Installation) -> StartedFlower:
-    """The command of `ragq up`, on a free port. It sees the tasks that are sent from now on."""
+    """The command of `ragq up`, on a free port. It records the tasks that are sent from now on."""
     port = free_port()
     _, _, program, *arguments = flower_command(port)
     process = installation.start(program, *arguments, FLOWER_BASIC_AUTH=f"{USER}:{PASSWORD}")
     flower = StartedFlower(process, port)
     deadline = time.monotonic() + START_TIMEOUT_S
     while not _answers(flower):
-        assert process.is_alive and time.monotonic() < deadline, process.said
+        assert process.is_alive and time.monotonic() < deadline, process.output
         time.sleep(0.05)
     return flower
 

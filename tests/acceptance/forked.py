@@ -1,7 +1,7 @@
 """Processes of ragq, forked from one that has imported everything already.
 
-What runs in them is what a shell would start: the entry of `ragq` or of `celery`, with arguments, environment,
-folder, session and output of its own. Only the seconds that importing takes are saved, once for every process.
+They run what a shell would start: the entry of `ragq` or of `celery`, with arguments, environment,
+folder, session and output of its own. Only the time of importing is saved, once per process.
 """
 
 import gc
@@ -30,7 +30,7 @@ _FORKS.set_forkserver_preload(
         __name__,
     ]
 )
-# A forked process that looks for garbage leaves alone what was there before it, and so does not copy it.
+# The garbage collector of a forked process skips the objects of its parent, so that their pages are not copied.
 os.register_at_fork(before=gc.freeze)
 
 

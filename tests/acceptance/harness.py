@@ -1,4 +1,4 @@
-"""ragq as its users have it: the real command line, real worker processes, tables to read. Nothing is faked here."""
+"""ragq as users run it: the real command line, real worker processes, tables to read. Nothing is faked here."""
 
 import asyncio
 import itertools
@@ -56,13 +56,13 @@ class StartedProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process itself; its children have others."""
+        """The id of the process itself, without its children."""
         assert self.process.pid is not None
         return self.process.pid
 
     @property
-    def said(self) -> str:
-        """Everything it printed so far."""
+    def output(self) -> str:
+        """Everything the process has printed so far."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     @property
@@ -79,14 +79,14 @@ class StartedProcess:
         """SIGTERM and wait: a worker ends its tasks first."""
         self.process.terminate()
         self.process.join(STOP_TIMEOUT_S)
-        assert not self.is_alive, self.said
+        assert not self.is_alive, self.output
 
     def freeze(self) -> None:
-        """SIGSTOP: it does nothing any more and knows nothing of it."""
+        """SIGSTOP: suspend the process without notice to it."""
         os.killpg(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let a frozen process go on."""
+        """SIGCONT: resume a frozen process."""
         os.killpg(self.pid, signal.SIGCONT)
 
 
@@ -111,7 +111,7 @@ class Installation:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What every process gets; nothing of ragq's own leaks in from outside."""
+        """The environment of every process, without the variables of ragq from outside."""
         return {
             **{name: os.environ[name] for name in _OUTSIDE if name in os.environ},
             "PYTHONPATH": str(_REPOSITORY),
@@ -126,7 +126,7 @@ class Installation:
         }
 
     def ragq(self, *arguments: str, **environment: str) -> Finished:
-        """Run `ragq ARGUMENTS` to its end, whatever that is. Submissions stop before scoring unless they say more."""
+        """Run `ragq ARGUMENTS` to its end. Submissions stop before scoring unless `--until` is given."""
         if arguments[:1] == ("submit",) and "--until" not in arguments:
             arguments = (*arguments, "--until", "assemble")
         place = self.folder / f"ragq{next(self._numbers)}"
@@ -148,7 +148,7 @@ class Installation:
         return run_id
 
     def wait_for(self, run_id: int) -> dict[str, int]:
-        """Wait until a run comes to rest. How many of its jobs ended in each state."""
+        """Wait until a run finishes. Returns the number of jobs in each state."""
         self.wait_until(f"SELECT count(*) = 0 FROM job WHERE run_id = $1 AND status IN {OPEN_JOBS}", run_id)
         states = self.rows("SELECT status, count(*) AS jobs FROM job WHERE run_id = $1 GROUP BY status", run_id)
         return {row["status"]: row["jobs"] for row in states}
@@ -162,7 +162,7 @@ class Installation:
     @property
     def logs(self) -> str:
         """Everything that every process of this installation printed."""
-        return "".join(started.said for started in self._started)
+        return "".join(started.output for started in self._started)
 
     def start_worker(
         self,
@@ -218,10 +218,10 @@ class Installation:
         return found
 
     def wait_until(self, query: str, *arguments: Any, alive: StartedProcess | None = None) -> None:
-        """Wait until a query of one value gives true; `alive` must not end meanwhile."""
+        """Wait until a query of one value is true; the process `alive` must not end meanwhile."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self.value(query, *arguments):
-            assert alive is None or alive.is_alive, alive.said if alive else ""
+            assert alive is None or alive.is_alive, alive.output if alive else ""
             assert time.monotonic() < deadline, f"Still not so: {query} {arguments}"
             time.sleep(0.05)
 

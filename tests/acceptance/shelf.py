@@ -1,4 +1,4 @@
-"""A small corpus to ask: three works, shorter than the filters of the default preset let through."""
+"""A small corpus: three works, whose chunks are shorter than the filters of the default preset allow."""
 
 from pathlib import Path
 

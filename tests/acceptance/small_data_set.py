@@ -1,4 +1,4 @@
-"""A few made-up interviews in the DAIC-WOZ layout, cut short, so that a whole run takes a second or two."""
+"""A few synthetic interviews in the DAIC-WOZ layout, cut short, so that a whole run takes a second or two."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -35,7 +35,7 @@ def small_files() -> Mapping[str, bytes]:
 
 
 def write_files(directory: Path, files: Mapping[str, bytes]) -> Path:
-    """Write files under a folder, which is given back."""
+    """Write files under a folder, and return the folder."""
     for name, data in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,8 +48,8 @@ def transcript_file(participant_id: int) -> str:
     return f"transcripts/{participant_id}_P/{participant_id}_TRANSCRIPT.csv"
 
 
-def said_by(participant_id: int) -> list[str]:
-    """What a participant says, in order, in utterances long enough that nobody else says them."""
+def utterances_of(participant_id: int) -> list[str]:
+    """The utterances of a participant in order, long enough that no other participant has them."""
     rows = [row.split("\t") for row in small_files()[transcript_file(participant_id)].decode().splitlines()]
     return [value for _, _, speaker, value in rows if speaker == "Participant" and len(value) > 30]
 
@@ -59,7 +59,7 @@ def evidence_of(items: Mapping[int, int]) -> dict[str, dict[str, list[str]]]:
     return {
         str(participant_id): {
             item.evidence_key: [quote]
-            for item, quote in zip(list(PHQ8Item)[:count], said_by(participant_id), strict=False)
+            for item, quote in zip(list(PHQ8Item)[:count], utterances_of(participant_id), strict=False)
         }
         for participant_id, count in items.items()
     }

@@ -1,4 +1,4 @@
-"""An index that went through files serves runs as the one that was built."""
+"""An exported and imported index gives the same results as the one that was built."""
 
 import json
 from typing import Any

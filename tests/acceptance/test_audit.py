@@ -2,7 +2,7 @@
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
-from tests.scripted_ollama import Say, ScriptedModel
+from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 CHANGE_A_BYTE = """
 UPDATE stage_attempt SET output = jsonb_set(output, '{items,NoInterest,0,similarity}', '0.5')
@@ -13,7 +13,7 @@ WHERE job_id = $1 AND stage = 'validate' AND outcome = 'succeeded' RETURNING num
 def test_a_run_with_failures_and_retries_audits_clean_until_a_byte_changes(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say("useless" if judge.calls == 1 else Say().text)
+    judge.answer = lambda prompt: ScriptedReply("useless" if judge.calls == 1 else ScriptedReply().text)
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name))
     shared.wait_for(run_id)
     shared.ragq("retry", f"r{run_id}")

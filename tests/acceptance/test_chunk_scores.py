@@ -9,7 +9,7 @@ from schemas.values.phq8 import PHQ8Item
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 NAME = "huggingface_all_minilm_l6_v2_paper_train"
 CHUNKS = 81
@@ -27,8 +27,8 @@ def scores_reply(**scores: int | None) -> str:
 
 @pytest.fixture
 def scorer(ollama: ScriptedOllama) -> ScriptedModel:
-    """A model that reads every chunk as a 2 for NoInterest and as silent on the rest."""
-    return ollama.model(lambda prompt: Say(scores_reply(NoInterest=2)))
+    """A model that scores every chunk 2 for NoInterest and null for the other items."""
+    return ollama.model(lambda prompt: ScriptedReply(scores_reply(NoInterest=2)))
 
 
 def score_chunks(installation: Installation, model: str, *options: str) -> int:
@@ -48,7 +48,7 @@ def jobs_of(installation: Installation, run_id: int) -> Any:
     return installation.ragq("show", f"r{run_id}", "--json").json["jobs"]
 
 
-def test_a_scored_index_shows_its_own_scores_and_survives_its_files(
+def test_a_scored_index_shows_its_own_scores_after_export_and_import(
     fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     fresh.start_worker()
@@ -87,7 +87,7 @@ def test_a_scored_index_shows_its_own_scores_and_survives_its_files(
 def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_one_alone(
     fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    scorer.answer = lambda prompt: Say("no score at all" if scorer.calls == 40 else scores_reply())
+    scorer.answer = lambda prompt: ScriptedReply("no score at all" if scorer.calls == 40 else scores_reply())
     fresh.start_worker()
     run_id = score_chunks(fresh, scorer.name)
     assert fresh.wait_for(run_id) == {"failed": 1, "succeeded": CHUNKS - 1}
@@ -106,10 +106,10 @@ def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_o
     assert fresh.value(SCORED) == CHUNKS
 
 
-def test_scores_that_others_took_the_place_of_are_shown_again_for_nothing(
+def test_replaced_scores_are_shown_again_without_new_calls(
     fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel
 ) -> None:
-    second = ollama.model(lambda prompt: Say(scores_reply(NoInterest=1)))
+    second = ollama.model(lambda prompt: ScriptedReply(scores_reply(NoInterest=1)))
     fresh.start_worker()
     first = score_chunks(fresh, scorer.name)
     fresh.wait_for(first)
@@ -205,10 +205,10 @@ def test_scores_by_another_prompt_are_refused_at_submission_unless_that_is_allow
     assert fresh.wait_for(allowed) == {"succeeded": 1}
 
 
-def test_a_run_whose_index_is_scored_anew_before_its_search_fails(
+def test_a_run_whose_index_is_scored_again_before_its_search_fails(
     fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    second = ollama.model(lambda prompt: Say(scores_reply(NoInterest=1)))
+    second = ollama.model(lambda prompt: ScriptedReply(scores_reply(NoInterest=1)))
     scoring = fresh.start_worker(stages=("score", "publish"))
     fresh.wait_for(score_chunks(fresh, scorer.name))
     run_id = fresh.submit(*evidence({316: 1}), *BY_CHUNK)

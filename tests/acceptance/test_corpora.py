@@ -9,7 +9,7 @@ from tests.acceptance.harness import Installation
 FOUND = "SELECT w.title FROM chunks AS c JOIN works AS w ON w.id = c.work_id WHERE c.id = $1"
 
 
-def test_the_demo_works_are_found_by_what_they_say(fresh: Installation) -> None:
+def test_the_demo_works_are_found_by_their_content(fresh: Installation) -> None:
     assert fresh.ragq("demo-data", "--works", "works").exit_code == 0
     run_id = fresh.ragq("import", "works", "works", "--json").json["run_id"]
     fresh.start_worker()

@@ -1,4 +1,4 @@
-"""References that overlap: a setting passes over all but the best."""
+"""Of overlapping references a setting keeps only the best."""
 
 from itertools import combinations
 
@@ -18,7 +18,7 @@ def neighbours(ranked: dict[str, list[dict[str, int]]]) -> int:
     )
 
 
-def test_overlapping_references_give_their_place_to_the_next(
+def test_an_overlapping_reference_is_replaced_by_the_next(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     work = (*evidence({316: 4}), *judged_by(judge.name), *MANY)

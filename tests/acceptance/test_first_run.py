@@ -1,4 +1,4 @@
-"""What a user types first: three participants of the test split, few-shot, with the audit trail on."""
+"""The first run of a user: three participants of the test split, few-shot, with the audit trail on."""
 
 import json
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ import pytest
 from schemas.settings.run import RUN_SETTINGS
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
-from tests.acceptance.small_data_set import TEST, TRAIN, said_by
+from tests.acceptance.small_data_set import TEST, TRAIN, utterances_of
 from tests.acceptance.test_scores import SCORES, judge_and, scored_by
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
-from tests.scripted_ollama import Say, ScriptedOllama
+from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 TYPED = ("--split", "paper-test", "--few-shot-only", "--limit", "3")
 AUDITED = ("--set", "EMBEDDING_ENABLE_RETRIEVAL_AUDIT=true")
@@ -27,7 +27,7 @@ AUDIT_FIELDS = {
 
 @dataclass(frozen=True)
 class FirstRun:
-    """A run to the end, what it was asked with, and what is left of it."""
+    """A finished run and the states of its jobs."""
 
     installation: Installation
     run_id: int
@@ -45,7 +45,7 @@ def first_run(
     install: Install, indexed_template: str, ollama: ScriptedOllama, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[FirstRun]:
     """With a cross-encoder, and token signals that the server does not give."""
-    model = ollama.model(judge_and(lambda: Say(SCORES)))
+    model = ollama.model(judge_and(lambda: ScriptedReply(SCORES)))
     weights = tiny_cross_encoder(tmp_path_factory.mktemp("tiny_cross_encoder"))
     more = ("RAGQ_RERANKER=cross_encoder", f"RAGQ_RERANKER_MODEL={weights}", "RAGQ_TOKEN_SIGNALS=true")
     with install(indexed_template) as installation:
@@ -55,7 +55,7 @@ def first_run(
         yield FirstRun(installation, run_id, installation.wait_for(run_id))
 
 
-def test_three_participants_of_the_paper_test_split_come_to_a_report(first_run: FirstRun) -> None:
+def test_three_participants_of_the_paper_test_split_are_reported(first_run: FirstRun) -> None:
     """Row A 9: it runs, every setting is shown, and the report is strict JSON."""
     assert first_run.states == {"succeeded": 3}
     report = first_run.report
@@ -65,7 +65,7 @@ def test_three_participants_of_the_paper_test_split_come_to_a_report(first_run: 
 
 
 def test_audit_events_hold_hashes_and_no_text(first_run: FirstRun) -> None:
-    """Row A 9: one event per kept reference, of exactly the fields of Spec 32 and what tells the job."""
+    """Row A 9: one event per kept reference, of exactly the fields of Spec 32 and the job's."""
     lines = [json.loads(line) for line in first_run.installation.logs.splitlines() if '"retrieved_reference"' in line]
     kept = [
         reference
@@ -78,7 +78,7 @@ def test_audit_events_hold_hashes_and_no_text(first_run: FirstRun) -> None:
     assert kept
     assert all(line.keys() >= {*AUDIT_FIELDS, "run_id", "job_id"} for line in lines)
     printed = json.dumps(lines)
-    assert not [said for person in (*TRAIN, *TEST) for said in said_by(person) if said in printed]
+    assert not [text for person in (*TRAIN, *TEST) for text in utterances_of(person) if text in printed]
 
 
 def test_the_cross_encoder_that_ran_is_named_and_both_scores_are_kept(first_run: FirstRun) -> None:

@@ -72,9 +72,9 @@ def test_a_search_finds_the_tasks_of_a_participant_in_a_run(watched: Watched) ->
 
 
 def test_flower_asks_for_a_password(watched: Watched) -> None:
-    stranger = StartedFlower(watched.flower.process, watched.flower.port, password="guessed")
+    intruder = StartedFlower(watched.flower.process, watched.flower.port, password="guessed")
 
-    assert [stranger.get(path).status_code for path in ("/tasks", "/api/tasks")] == [401, 401]
+    assert [intruder.get(path).status_code for path in ("/tasks", "/api/tasks")] == [401, 401]
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs a chromium on the path")
@@ -82,7 +82,7 @@ def test_the_page_shows_the_stages_in_a_browser(watched: Watched, tmp_path: Path
     assert BROWSER is not None
     picture = tmp_path / "flower.png"
     options = ("--headless", "--no-sandbox", "--disable-gpu", "--window-size=1600,900", "--virtual-time-budget=5000")
-    # The page takes a search from its address under `name`, and adds `name:` in front.
+    # The page reads the search `name` from its address, and adds the prefix `name:`.
     search = quote(f"ragq kwargs:run={watched.first} kwargs:subject=316")
     page = f"http://{USER}:{PASSWORD}@127.0.0.1:{watched.flower.port}/tasks?name={search}"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A reference index is built by real workers: whole or not at all."""
+"""Real workers build a reference index completely or not at all."""
 
 from pathlib import Path
 

@@ -11,7 +11,7 @@ TEXTS = "SELECT id, text FROM reference_chunk"
 
 
 def untagged(installation: Installation, items: dict[str, list[dict[str, Any]]]) -> int:
-    """Retrieved references whose text does not speak of their item."""
+    """Retrieved references whose text is not about their item."""
     texts = {row["id"]: row["text"] for row in installation.rows(TEXTS)}
     return sum(
         f"PHQ8_{item}" not in tag_chunk(texts[reference["chunk_id"]])
@@ -20,7 +20,7 @@ def untagged(installation: Installation, items: dict[str, list[dict[str, Any]]])
     )
 
 
-def test_the_filter_keeps_chunks_that_speak_of_the_item(
+def test_the_filter_keeps_chunks_about_the_item(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     work = (*evidence({316: 8}), *judged_by(judge.name))

@@ -1,11 +1,11 @@
-"""A call that was answered once is never paid for again, by whatever run."""
+"""A call that was answered once is never paid for again, in any run."""
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
-from tests.scripted_ollama import REJECT, UNSURE, Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import REJECT, UNSURE, ScriptedModel, ScriptedOllama, ScriptedReply
 
 
-def test_a_second_run_of_the_same_work_pays_nothing(
+def test_a_second_run_of_the_same_work_makes_no_paid_call(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     work = (*evidence({316: 2}), *judged_by(judge.name))
@@ -24,10 +24,10 @@ def test_a_second_run_of_the_same_work_pays_nothing(
     assert [call["call_id"] for call in other["calls"]] == [call["call_id"] for call in one["calls"]]
 
 
-def test_a_rejected_reply_is_not_given_out_to_another_run(
+def test_a_rejected_reply_is_not_reused_by_another_run(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say("no idea") if judge.calls == 2 else Say()
+    judge.answer = lambda prompt: ScriptedReply("no idea") if judge.calls == 2 else ScriptedReply()
     work = (*evidence({316: 1}), *judged_by(judge.name))
     failed = shared.submit(*work)
     assert shared.wait_for(failed) == {"failed": 1}
@@ -42,7 +42,7 @@ def test_a_rejected_reply_is_not_given_out_to_another_run(
 def test_reject_and_unsure_keep_a_reference_out_and_the_next_one_is_asked_about(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say({1: REJECT, 2: UNSURE}.get(judge.calls, Say().text))
+    judge.answer = lambda prompt: ScriptedReply({1: REJECT, 2: UNSURE}.get(judge.calls, ScriptedReply().text))
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name))
 
     assert shared.wait_for(run_id) == {"succeeded": 1}
@@ -55,7 +55,7 @@ def test_reject_and_unsure_keep_a_reference_out_and_the_next_one_is_asked_about(
 def test_both_modes_of_a_participant_pay_for_their_extraction_once(
     shared: Installation, ollama: ScriptedOllama
 ) -> None:
-    extractor = ollama.model(lambda prompt: Say('{"PHQ8_Sleep": []}', delay_s=0.5))
+    extractor = ollama.model(lambda prompt: ScriptedReply('{"PHQ8_Sleep": []}', delay_s=0.5))
     by_model = ("QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", f"MODEL_QUANTITATIVE_MODEL={extractor.name}")
 
     run_id = shared.submit("--participants", "316", "--set", by_model[0], "--set", by_model[1])

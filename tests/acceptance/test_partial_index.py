@@ -1,4 +1,4 @@
-"""Indexes that lack participants: only where that is allowed, and never without saying so."""
+"""Indexes that lack participants: only where that is allowed, and always reported."""
 
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,13 @@ def the_index(installation: Installation) -> dict[str, Any]:
 
 
 def import_313(installation: Installation, folder: Path, *, lines: int) -> None:
-    """Import the small data set again, of participant 313 only so many lines."""
+    """Import the small data set again, with this number of lines of participant 313."""
     cut = b"".join(small_files()[transcript_file(313)].splitlines(keepends=True)[: lines + 1])
     files = write_files(folder / f"cut to {lines}", {**small_files(), transcript_file(313): cut})
     assert installation.ragq("import", "participants", str(files)).exit_code == 0
 
 
-def test_the_exit_code_tells_whole_from_partial_from_nothing(fresh: Installation, tmp_path: Path) -> None:
+def test_the_exit_code_distinguishes_whole_partial_and_no_index(fresh: Installation, tmp_path: Path) -> None:
     before = the_index(fresh)
     import_313(fresh, tmp_path, lines=2)
     fresh.start_worker()

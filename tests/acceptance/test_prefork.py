@@ -22,4 +22,4 @@ def test_a_prefork_worker_runs_the_whole_chain(
     assert fresh.wait_for(run_id) == {"succeeded": 2}
     assert {row["pid"] for row in fresh.rows(WORKED, run_id)} <= children
     worker.stop()
-    assert "Traceback" not in worker.said
+    assert "Traceback" not in worker.output

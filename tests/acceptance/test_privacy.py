@@ -1,7 +1,7 @@
-"""What subjects say and models answer is in Postgres and nowhere else: no log, no message, no error text, no monitor.
+"""Texts of subjects and models are in Postgres alone: in no log, message, error text or monitor.
 
 Every utterance of every participant, every reply and every prompt is looked for, in a run that succeeds and in runs
-that fail, by our own exceptions and by somebody else's.
+that fail, by exceptions of ragq and by foreign ones.
 """
 
 import json
@@ -11,25 +11,25 @@ from dataclasses import dataclass, field
 import pytest
 
 from schemas.values.phq8 import PHQ8Item
-from tests.acceptance.broker_contents import everything_in, everything_told
+from tests.acceptance.broker_contents import commands_received, everything_in
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.flower import StartedFlower, start_flower
-from tests.acceptance.small_data_set import TEST, TRAIN, said_by
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.acceptance.small_data_set import TEST, TRAIN, utterances_of
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 REPLY = "the lamp of the lighthouse"
 SCORES = json.dumps({item.evidence_key: {"score": 1, "evidence": REPLY, "reason": REPLY} for item in PHQ8Item})
 PROMPTS = ["You check examples before a rater", "<transcript>", "<Reference Examples>"]
-SECRETS = [REPLY, *PROMPTS, *(said for person in (*TRAIN, *TEST) for said in said_by(person))]
+SECRETS = [REPLY, *PROMPTS, *(text for person in (*TRAIN, *TEST) for text in utterances_of(person))]
 
 FEW = ("--bootstrap-resamples", "2")
 
-TOLD_OF_ERRORS = "SELECT error_type, error_message FROM stage_attempt WHERE error_type IS NOT NULL"
+RECORDED_ERRORS = "SELECT error_type, error_message FROM stage_attempt WHERE error_type IS NOT NULL"
 
 
 @dataclass
 class Seen:
-    """What an onlooker could see, by place."""
+    """What is visible outside Postgres, by place."""
 
     queued: str = ""
     commands: list[str] = field(default_factory=list)
@@ -42,14 +42,16 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen(install: Install, indexed_template: str, ollama: ScriptedOllama, evidence: GiveEvidence) -> Iterator[Seen]:
-    """Four runs: queued while no worker takes them, blown up, then carried out, while all is watched."""
-    good = ollama.model(lambda prompt: Say(SCORES) if "<transcript>" in prompt else Say())
-    no_verdict = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}"))
-    no_score = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}") if "<transcript>" in prompt else Say())
-    refusing = ollama.model(lambda prompt: Say(f"{REPLY} {prompt}", status=400))
+    """Four runs, queued without a worker, failed and then finished, while commands to the broker are recorded."""
+    good = ollama.model(lambda prompt: ScriptedReply(SCORES) if "<transcript>" in prompt else ScriptedReply())
+    no_verdict = ollama.model(lambda prompt: ScriptedReply(f"{REPLY} {prompt}"))
+    no_score = ollama.model(
+        lambda prompt: ScriptedReply(f"{REPLY} {prompt}") if "<transcript>" in prompt else ScriptedReply()
+    )
+    refusing = ollama.model(lambda prompt: ScriptedReply(f"{REPLY} {prompt}", status=400))
     work = evidence(dict.fromkeys(TEST, 3))
     seen = Seen()
-    with install(indexed_template) as installation, everything_told(installation.redis_url) as seen.commands:
+    with install(indexed_template) as installation, commands_received(installation.redis_url) as seen.commands:
         flower = start_flower(installation)
         submitted = [
             installation.ragq("submit", *work, *asked_of(model), "--json")
@@ -77,7 +79,7 @@ def seen(install: Install, indexed_template: str, ollama: ScriptedOllama, eviden
         seen.page = (installation.folder / "report.html").read_text()
         seen.queued += everything_in(installation.redis_url)
         seen.logs = installation.logs
-        seen.errors = installation.rows(TOLD_OF_ERRORS)
+        seen.errors = installation.rows(RECORDED_ERRORS)
         seen.monitor = everything_shown(flower)
     yield seen
 
@@ -102,14 +104,14 @@ def test_messages_in_the_broker_carry_ids_alone(seen: Seen) -> None:
     assert leaks(seen.queued) == []
 
 
-def test_nothing_that_the_broker_is_told_tells_of_a_subject(seen: Seen) -> None:
-    told = "\n".join(seen.commands)
+def test_no_command_to_the_broker_contains_subject_data(seen: Seen) -> None:
+    commands = "\n".join(seen.commands)
 
-    assert "ragq.validate" in told
-    assert leaks(told) == []
+    assert "ragq.validate" in commands
+    assert leaks(commands) == []
 
 
-def test_what_commands_print_about_runs_quotes_nobody(seen: Seen) -> None:
+def test_commands_about_runs_quote_nobody(seen: Seen) -> None:
     assert "The model's reply cannot be used" in "".join(seen.printed)
     assert leaks("\n".join(seen.printed)) == []
 

@@ -15,7 +15,7 @@ Outputs: TypeAlias = dict[tuple[str, str, str], Any]
 
 @pytest.fixture(scope="module")
 def outputs(shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence) -> Outputs:
-    """What every stage stored for participant 316, with two items of evidence, and 319, with none, in both modes."""
+    """The outputs of every stage for participant 316, with two items of evidence, and 319, with none, in both modes."""
     judge = ("--set", f"MODEL_JUDGE_MODEL={ollama.model().name}")
     run_id = shared.submit(*evidence({316: 2, 319: 0}), *judge, "--set", "EMBEDDING_TOP_K_REFERENCES=2")
     assert shared.wait_for(run_id) == {"succeeded": 4}
@@ -66,7 +66,7 @@ def test_the_reference_block_is_exact_to_the_byte(shared: Installation, outputs:
     )
 
 
-def test_the_block_is_all_that_tells_the_two_modes_apart(outputs: Outputs) -> None:
+def test_the_two_modes_differ_only_in_the_reference_block(outputs: Outputs) -> None:
     few, zero = (outputs["316", mode, "assemble"] for mode in ("few_shot", "zero_shot"))
 
     assert zero["block"] == ""

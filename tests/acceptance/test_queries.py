@@ -1,4 +1,4 @@
-"""A question goes through the real queue: from a pasted or a model's expansion to an answer with sources."""
+"""A question runs through the real queue: from a pasted or a model's expansion to an answer with sources."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, SHORT, TEA
-from tests.scripted_ollama import ACCEPT, REJECT, Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ACCEPT, REJECT, ScriptedModel, ScriptedOllama, ScriptedReply
 
 EXPANSION = {
     "queries": ["oxidation of catechins in tea leaves"],
@@ -32,7 +32,7 @@ def asked(install: Install, shelf_template: str) -> Iterator[Installation]:
 @pytest.fixture
 def writer(ollama: ScriptedOllama) -> ScriptedModel:
     """A model that expands every question and answers every prompt that has sources."""
-    return ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
+    return ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def ask(installation: Installation, *options: str, until: str = "generate", mode
 
 
 def shown(installation: Installation, run_id: int) -> Any:
-    """What `ragq query show` says of the run's only question."""
+    """The output of `ragq query show` for the run's only question."""
     (query,) = [line for line in installation.ragq("query", "list", "--json").json if line["run_id"] == run_id]
     return installation.ragq("query", "show", str(query["id"]), "--json").json
 
@@ -67,7 +67,7 @@ def failed_with(installation: Installation, run_id: int) -> tuple[str, str]:
     return job["error"]["stage"], job["error"]["type"].rsplit(".", 1)[1]
 
 
-def test_pasted_replies_take_a_question_through_the_whole_chain_without_a_language_model(
+def test_a_question_runs_the_whole_chain_with_pasted_replies_alone(
     asked: Installation, ollama: ScriptedOllama, reply: Callable[[str], str]
 ) -> None:
     calls = sum(model.calls for model in ollama.models.values())
@@ -114,7 +114,7 @@ def test_a_model_expands_and_answers_and_the_same_submission_finds_its_run(
 def test_another_answer_can_be_by_the_light_model(
     asked: Installation, writer: ScriptedModel, ollama: ScriptedOllama
 ) -> None:
-    quick = ollama.model(lambda prompt: Say("Oxygen [S1]."))
+    quick = ollama.model(lambda prompt: ScriptedReply("Oxygen [S1]."))
     run_id = ask(asked, "--no-expand", "--set", f"RAGQ_QUERY_LIGHT_MODEL={quick.name}", model=writer.name)
     assert asked.wait_for(run_id) == {"succeeded": 1}
     again = ("query", "run", str(shown(asked, run_id)["id"]), "--from", "generate")
@@ -139,7 +139,7 @@ def test_without_expansion_the_question_alone_is_searched_for(asked: Installatio
     assert query["stages"]["rerank"]["chunks"][0]["heading_breadcrumbs"] == "Tea > Oxidation"
 
 
-def test_a_chain_that_was_stopped_early_goes_on(asked: Installation, writer: ScriptedModel) -> None:
+def test_a_chain_that_was_stopped_early_continues(asked: Installation, writer: ScriptedModel) -> None:
     run_id = ask(asked, "--no-expand", until="retrieve", model=writer.name)
     assert asked.wait_for(run_id) == {"succeeded": 1}
     query = shown(asked, run_id)
@@ -151,7 +151,7 @@ def test_a_chain_that_was_stopped_early_goes_on(asked: Installation, writer: Scr
     assert shown(asked, run_id)["answers"][0]["response_text"] == ANSWER
 
 
-def test_an_edit_takes_effect_and_what_it_made_stale_is_done_again(asked: Installation, writer: ScriptedModel) -> None:
+def test_an_edit_takes_effect_and_stale_stages_run_again(asked: Installation, writer: ScriptedModel) -> None:
     run_id = ask(asked, model=writer.name)
     asked.wait_for(run_id)
     query = shown(asked, run_id)
@@ -189,10 +189,10 @@ def test_the_order_of_edited_passages_is_that_of_the_prompt(asked: Installation,
     assert (wrong.exit_code, "name each passage to keep once" in wrong.stderr) == (1, True)
 
 
-def test_rejected_chunks_stay_out_of_the_prompt(
+def test_rejected_chunks_are_not_in_the_prompt(
     asked: Installation, writer: ScriptedModel, ollama: ScriptedOllama
 ) -> None:
-    judge = ollama.model(lambda prompt: Say(ACCEPT if "Enzymes" in prompt else REJECT))
+    judge = ollama.model(lambda prompt: ScriptedReply(ACCEPT if "Enzymes" in prompt else REJECT))
     judged = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
     run_id = ask(asked, *judged, "--set", "retrieval.enrich_lines_below=0", model=writer.name)
 
@@ -210,10 +210,10 @@ def test_rejected_chunks_stay_out_of_the_prompt(
     assert set(decisions) == {"accept", "reject"}
 
 
-def test_a_verdict_that_cannot_be_read_fails_the_chain_and_a_retry_goes_on_from_there(
+def test_an_unreadable_verdict_fails_the_chain_and_a_retry_continues_from_there(
     asked: Installation, writer: ScriptedModel, ollama: ScriptedOllama
 ) -> None:
-    judge = ollama.model(lambda prompt: Say("I would accept this."))
+    judge = ollama.model(lambda prompt: ScriptedReply("I would accept this."))
     judged = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
     run_id = ask(asked, *judged, model=writer.name)
     assert asked.wait_for(run_id) == {"failed": 1}
@@ -221,17 +221,17 @@ def test_a_verdict_that_cannot_be_read_fails_the_chain_and_a_retry_goes_on_from_
     assert shown(asked, run_id)["answers"] == []
     paid = writer.calls
 
-    judge.answer = lambda prompt: Say(ACCEPT)
+    judge.answer = lambda prompt: ScriptedReply(ACCEPT)
     assert asked.ragq("retry", f"r{run_id}").exit_code == 0
 
     assert asked.wait_for(run_id) == {"succeeded": 1}
     assert writer.calls == paid + 1
 
 
-def test_when_no_chunk_is_accepted_the_job_fails_unless_the_preset_lets_it_pass(
+def test_when_no_chunk_is_accepted_the_job_fails_unless_the_preset_allows_it(
     asked: Installation, writer: ScriptedModel, ollama: ScriptedOllama
 ) -> None:
-    judge = ollama.model(lambda prompt: Say(REJECT))
+    judge = ollama.model(lambda prompt: ScriptedReply(REJECT))
     judged = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
     strict = ask(asked, *judged, model=writer.name)
     assert asked.wait_for(strict) == {"failed": 1}
@@ -322,7 +322,7 @@ def test_a_query_set_with_judgements_is_evaluated_stage_by_stage(asked: Installa
     assert found == dict.fromkeys(("dense", "lexical", "fused", "reranked", "selected", "consolidated"), 1.0)
 
 
-def test_questions_and_answers_stay_out_of_logs(asked: Installation, writer: ScriptedModel) -> None:
+def test_logs_contain_no_question_and_no_answer(asked: Installation, writer: ScriptedModel) -> None:
     run_id = ask(asked, model=writer.name)
     assert asked.wait_for(run_id) == {"succeeded": 1}
 

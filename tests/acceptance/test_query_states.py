@@ -1,4 +1,4 @@
-"""How far a question has come, what is said when it fails, and what is done again."""
+"""The status of a question, its failures, and what runs again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, SHORT
-from tests.scripted_ollama import Say, ScriptedOllama
+from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 UNFIT = "tests.acceptance.unfit_for_questions"
 
@@ -35,12 +35,12 @@ def the_query(installation: Installation) -> dict[str, Any]:
 
 
 def sources(installation: Installation) -> set[str]:
-    """The titles of what stands in the prompt."""
+    """The titles of the sources in the prompt."""
     shown = installation.ragq("query", "show", str(the_query(installation)["id"]), "--json").json
     return {source["title"] for source in shown["stages"]["augment"]["sources"]}
 
 
-def test_a_question_goes_from_status_to_status_until_it_is_ready(shelved: Installation) -> None:
+def test_a_question_has_each_status_until_it_is_ready(shelved: Installation) -> None:
     run_id = ask(shelved, until="embed")
     seen = [the_query(shelved)["status"]]
     shelved.start_worker()
@@ -53,7 +53,7 @@ def test_a_question_goes_from_status_to_status_until_it_is_ready(shelved: Instal
     assert seen == ["needs_embeddings", "needs_retrieval", "needs_consolidation", "ready"]
 
 
-def test_a_failed_embedding_is_seen_and_a_retry_puts_it_right(shelved: Installation) -> None:
+def test_a_failed_embedding_is_shown_and_a_retry_repairs_it(shelved: Installation) -> None:
     unfit = shelved.start_worker(include=UNFIT)
     run_id = ask(shelved)
     assert shelved.wait_for(run_id) == {"failed": 1}
@@ -83,21 +83,21 @@ def test_searching_again_replaces_the_contexts_and_keeps_the_answers(shelved: In
     assert "Dark tea" in sources(shelved)
 
 
-def test_failures_of_questions_are_told_with_stage_and_category_and_without_a_word_of_them(
+def test_failures_of_questions_are_listed_with_stage_and_category_without_text(
     shelved: Installation, ollama: ScriptedOllama
 ) -> None:
     shelved.start_worker(include=UNFIT)
     broken = ask(shelved)
-    babbler = ollama.model(lambda prompt: Say("Gladly! Tea is dark."))
+    babbler = ollama.model(lambda prompt: ScriptedReply("Gladly! Tea is dark."))
     model = ("--set", f"RAGQ_QUERY_MODEL={babbler.name}")
     unread = shelved.submit("--query", QUESTION, "--corpus", "shelf", "--until", "expand", *SHORT, *model)
     assert shelved.wait_for(broken) == shelved.wait_for(unread) == {"failed": 1}
-    told = {}
+    listed = {}
     for run_id, stage in ((broken, "embed"), (unread, "expand")):
         (failure,) = shelved.ragq("failures", f"r{run_id}", "--json").json["failures"]
-        told[failure["category"]] = (failure["stage"], failure["context"]["subject"], failure["severity"])
+        listed[failure["category"]] = (failure["stage"], failure["context"]["subject"], failure["severity"])
         printed = shelved.ragq("failures", f"r{run_id}").stdout + shelved.ragq("show", f"r{run_id}").stdout
         assert (f" {stage} attempt 1: " in printed, f"`ragq retry r{run_id}`" in printed) == (True, True)
         assert (QUESTION in printed, "Tea is dark" in printed) == (False, False)
-    assert told == {"unknown": ("embed", "1", "error"), "expansion_json_parse": ("expand", "1", "error")}
+    assert listed == {"unknown": ("embed", "1", "error"), "expansion_json_parse": ("expand", "1", "error")}
     assert (QUESTION in shelved.logs, "Tea is dark" in shelved.logs) == (False, False)

@@ -1,4 +1,4 @@
-"""Rankers that have a model: by the vectors of tokens, and by reading question and passage together."""
+"""Rankers with a model: by vectors of tokens, and by a cross-encoder."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_a_cross_encoder_of_the_preset_reads_question_and_passage_together(
     assert "cross-encoder" in tokens.ragq("query", "show", str(query_id)).stdout
 
 
-def test_a_work_that_is_imported_anew_has_vectors_of_its_new_tokens(tokens: Installation, shelf: Path) -> None:
+def test_a_work_that_is_imported_again_has_vectors_of_its_new_tokens(tokens: Installation, shelf: Path) -> None:
     before = tokens.value("SELECT sum(cardinality(vectors)) FROM chunk_token_vectors")
     (shelf / "tea.md").write_text(TEA.partition("## Steeping")[0])
 

@@ -1,4 +1,4 @@
-"""Requests that cannot be carried out are refused with exit code 1, with every problem named and nothing stored."""
+"""Invalid requests are refused with exit code 1, with every problem named and nothing stored."""
 
 import json
 from pathlib import Path
@@ -13,38 +13,38 @@ FEW_SHOT = ("submit", "--participants", "316", "--few-shot-only")
 
 
 def refused(done: Finished) -> str:
-    """What a refused command said, which is all it did."""
+    """The error message of a refused command, which prints nothing else."""
     assert (done.exit_code, done.stdout, "Traceback" in done.stderr) == (1, "", False)
     return done.stderr
 
 
 def test_an_unknown_split_is_refused_with_those_there_are(shared: Installation) -> None:
-    said = refused(shared.ragq("submit", "--split", "paper-tset"))
+    message = refused(shared.ragq("submit", "--split", "paper-tset"))
 
-    assert said == (
+    assert message == (
         "ragq: Split 'paper-tset' is not stored. Stored splits: paper-test, paper-train, train. "
         "`ragq import participants DIR` imports the splits of a data set.\n"
     )
 
 
 def test_an_unknown_participant_is_refused(shared: Installation) -> None:
-    said = refused(shared.ragq("submit", "--participants", "316,999,998"))
+    message = refused(shared.ragq("submit", "--participants", "316,999,998"))
 
-    assert said.startswith("ragq: No transcript is stored for participant 999, 998.")
+    assert message.startswith("ragq: No transcript is stored for participant 999, 998.")
 
 
 def test_an_unknown_index_is_refused(shared: Installation) -> None:
-    said = refused(shared.ragq(*FEW_SHOT, "--set", "EMBEDDING_EMBEDDINGS_FILE=missing"))
+    message = refused(shared.ragq(*FEW_SHOT, "--set", "EMBEDDING_EMBEDDINGS_FILE=missing"))
 
-    assert said.startswith("ragq: There is no reference index 'missing' (EMBEDDING_EMBEDDINGS_FILE). Built: ")
+    assert message.startswith("ragq: There is no reference index 'missing' (EMBEDDING_EMBEDDINGS_FILE). Built: ")
 
 
 def test_an_index_of_other_settings_is_refused_with_every_difference(shared: Installation) -> None:
     other = ("EMBEDDING_CHUNK_SIZE=6", "EMBEDDING_CHUNK_STEP=3", "EMBEDDING_DIMENSION=128", "EMBEDDING_BACKEND=ollama")
 
-    said = refused(shared.ragq(*FEW_SHOT, *(word for setting in other for word in ("--set", setting))))
+    message = refused(shared.ragq(*FEW_SHOT, *(word for setting in other for word in ("--set", setting))))
 
-    assert said.splitlines()[1:5] == [
+    assert message.splitlines()[1:5] == [
         "  EMBEDDING_BACKEND: built with huggingface, now ollama",
         "  EMBEDDING_DIMENSION: built with 384, now 128",
         "  EMBEDDING_CHUNK_SIZE: built with 8, now 6",
@@ -53,18 +53,18 @@ def test_an_index_of_other_settings_is_refused_with_every_difference(shared: Ins
 
 
 def test_a_run_by_chunk_scores_is_refused_on_an_index_without(shared: Installation) -> None:
-    said = refused(shared.ragq(*FEW_SHOT, "--set", "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk"))
+    message = refused(shared.ragq(*FEW_SHOT, "--set", "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk"))
 
-    assert "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores" in said
+    assert "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores" in message
 
 
 def test_evidence_of_a_wrong_shape_is_refused_with_every_problem(shared: Installation, tmp_path: Path) -> None:
     path = tmp_path / "evidence.json"
     path.write_text(json.dumps({"316": {"PHQ8_Sleep": "text", "PHQ8_Tired": [1], "Moving": ["restless"]}, "302": {}}))
 
-    said = refused(shared.ragq("submit", "--participants", "316,319", "--evidence", str(path)))
+    message = refused(shared.ragq("submit", "--participants", "316,319", "--evidence", str(path)))
 
-    assert said.splitlines() == [
+    assert message.splitlines() == [
         "ragq: The evidence cannot be used:",
         "  participant 302 is not part of this run",
         "  participant 316: 1 key that no item has; items are PHQ8_NoInterest, PHQ8_Depressed, PHQ8_Sleep, PHQ8_Tired, "
@@ -79,9 +79,9 @@ def test_evidence_that_is_no_json_is_refused_with_its_line(shared: Installation,
     path = tmp_path / "evidence.json"
     path.write_text('{"316": {},\n "319": oops}')
 
-    said = refused(shared.ragq("submit", "--participants", "316,319", "--evidence", str(path)))
+    message = refused(shared.ragq("submit", "--participants", "316,319", "--evidence", str(path)))
 
-    assert said == f"ragq: {path}:2: not JSON in UTF-8; write an object of participants.\n"
+    assert message == f"ragq: {path}:2: not JSON in UTF-8; write an object of participants.\n"
 
 
 @pytest.mark.parametrize(
@@ -139,19 +139,21 @@ def test_a_data_set_with_bad_files_is_refused_whole_with_file_and_line(
     rows[3] = b"not a time" + rows[3][rows[3].index(b"\t") :]
     files[transcript_file(304)] = b"\n".join(rows)
     with install(migrated_template) as installation:
-        said = refused(installation.ragq("import", "participants", str(write_files(tmp_path / "data", files))))
+        message = refused(installation.ragq("import", "participants", str(write_files(tmp_path / "data", files))))
 
-        assert [f"{transcript_file(304)}:4:" in said, f"{train}" in said, "Participant_ID" in said] == [True] * 3
+        assert [f"{transcript_file(304)}:4:" in message, f"{train}" in message, "Participant_ID" in message] == [
+            True
+        ] * 3
         assert installation.value("SELECT count(*) FROM participant") == 0
         assert installation.value("SELECT count(*) FROM split") == 0
 
 
-def test_a_database_without_tables_is_refused_with_what_to_do(install: Install) -> None:
+def test_a_database_without_tables_is_refused_with_the_next_step(install: Install) -> None:
     with install("template1") as installation:
         assert "`ragq migrate`" in refused(installation.ragq("runs"))
 
 
-def test_a_database_that_is_not_there_is_refused_with_what_to_do(shared: Installation) -> None:
-    said = refused(shared.ragq("runs", DATABASE_URL="postgresql://ragq:secret@127.0.0.1:1/ragq"))
+def test_an_unavailable_database_is_refused_with_the_next_step(shared: Installation) -> None:
+    message = refused(shared.ragq("runs", DATABASE_URL="postgresql://ragq:secret@127.0.0.1:1/ragq"))
 
-    assert ("cannot be reached" in said, "`ragq up`" in said, "secret" in said) == (True, True, False)
+    assert ("cannot be reached" in message, "`ragq up`" in message, "secret" in message) == (True, True, False)

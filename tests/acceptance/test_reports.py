@@ -9,8 +9,8 @@ import pytest
 from schemas.values.phq8 import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.harness import Installation
-from tests.acceptance.small_data_set import said_by
-from tests.scripted_ollama import ACCEPT, Say, ScriptedModel
+from tests.acceptance.small_data_set import utterances_of
+from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedReply
 
 FALLEN = 330
 """The participant whom the model does not want to score."""
@@ -18,18 +18,18 @@ FALLEN = 330
 FEW = ("--bootstrap-resamples", "50", "--json")
 
 
-def score_by_prompt(prompt: str) -> Say:
+def score_by_prompt(prompt: str) -> ScriptedReply:
     """Scores that differ from prompt to prompt and are the same for the same prompt."""
     if "<transcript>" not in prompt:
-        return Say(ACCEPT)
-    if said_by(FALLEN)[0] in prompt.partition("</transcript>")[0]:
-        return Say("I would rather not.")
+        return ScriptedReply(ACCEPT)
+    if utterances_of(FALLEN)[0] in prompt.partition("</transcript>")[0]:
+        return ScriptedReply("I would rather not.")
     draws = {item: zlib.crc32(f"{item} {prompt}".encode()) for item in PHQ8Item}
     answer = {
         item.evidence_key: {"score": (0, 1, 2, 3, "N/A")[drawn % 5], "confidence": 1 + drawn % 3}
         for item, drawn in draws.items()
     }
-    return Say(json.dumps(answer))
+    return ScriptedReply(json.dumps(answer))
 
 
 def submit(installation: Installation, model: ScriptedModel, evidence: GiveEvidence) -> int:
@@ -46,7 +46,7 @@ def report(installation: Installation, run_id: int) -> dict[str, Any]:
     return found
 
 
-def test_a_killed_and_resumed_run_is_reported_as_one_that_was_never_disturbed(
+def test_a_killed_and_resumed_run_has_the_same_report_as_an_undisturbed_one(
     install: Install, indexed_template: str, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = score_by_prompt
@@ -57,7 +57,7 @@ def test_a_killed_and_resumed_run_is_reported_as_one_that_was_never_disturbed(
         expected = report(undisturbed, run_id)
 
     with install(indexed_template) as killed:
-        # So that a death costs a second.
+        # A killed worker's stage is released after one second.
         killed.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
         for place in ("after_compute@score#1", "before_commit@validate#1"):
             killed.start_worker(RAGQ_CRASH_AT=place)
@@ -72,7 +72,7 @@ def test_a_killed_and_resumed_run_is_reported_as_one_that_was_never_disturbed(
     assert json.dumps(found) == json.dumps(expected)
 
 
-def test_report_diff_and_failures_tell_of_a_real_run(
+def test_report_diff_and_failures_work_on_a_real_run(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = score_by_prompt

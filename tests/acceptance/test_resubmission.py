@@ -1,10 +1,10 @@
-"""The same submission finds its run: what is done is not done again, and what failed goes on."""
+"""The same submission finds its run: finished jobs do not run again, and failed ones continue."""
 
 import time
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
-from tests.scripted_ollama import Say, ScriptedModel
+from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 
 def test_the_same_submission_finds_its_run_and_new_makes_another(
@@ -42,10 +42,10 @@ def test_another_setting_is_another_run(shared: Installation, judge: ScriptedMod
     assert shared.submit(*work) < shared.submit(*work, "--set", "EMBEDDING_TOP_K_REFERENCES=1")
 
 
-def test_after_a_failure_the_same_submission_goes_on(
+def test_after_a_failure_the_same_submission_continues_the_run(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say("useless" if judge.calls == 2 else Say().text)
+    judge.answer = lambda prompt: ScriptedReply("useless" if judge.calls == 2 else ScriptedReply().text)
     work = (*evidence({316: 1, 319: 0}), *judged_by(judge.name))
     run_id = shared.submit(*work)
     assert shared.wait_for(run_id) == {"failed": 1, "succeeded": 1}
@@ -59,7 +59,7 @@ def test_after_a_failure_the_same_submission_goes_on(
 def test_waiting_for_a_run_whose_jobs_failed_ends_with_3(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say("useless")
+    judge.answer = lambda prompt: ScriptedReply("useless")
 
     done = shared.ragq("submit", *evidence({316: 1}), *judged_by(judge.name), "--wait")
 
@@ -67,7 +67,7 @@ def test_waiting_for_a_run_whose_jobs_failed_ends_with_3(
     assert "validate attempt 1: The model's reply cannot be used" in done.stdout
 
 
-def test_a_submission_succeeds_without_a_broker_and_says_so(
+def test_a_submission_succeeds_without_a_broker_and_reports_it(
     fresh: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Stage `score`: eight items by a model, asked again when its answer cannot be used."""
+"""Stage `score`: eight items by a model, which is asked again when its reply is unusable."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from schemas.values.phq8 import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation
-from tests.scripted_ollama import ACCEPT, Say, ScriptedModel
+from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedReply
 
 SCORES = json.dumps({item.evidence_key: {"score": 1, "confidence": 4} for item in PHQ8Item})
 UNTIL_SCORE = ("--until", "score")
@@ -17,13 +17,13 @@ def scored_by(model: str) -> tuple[str, ...]:
     return ("--set", f"MODEL_JUDGE_MODEL={model}", "--set", f"MODEL_QUANTITATIVE_MODEL={model}", *UNTIL_SCORE)
 
 
-def judge_and(score: Callable[[], Say]) -> Callable[[str], Say]:
+def judge_and(score: Callable[[], ScriptedReply]) -> Callable[[str], ScriptedReply]:
     """Accepts every reference and answers scoring prompts by `score`."""
-    return lambda prompt: score() if "<transcript>" in prompt else Say(ACCEPT)
+    return lambda prompt: score() if "<transcript>" in prompt else ScriptedReply(ACCEPT)
 
 
 def test_both_modes_are_scored_to_the_end(shared: Installation, judge: ScriptedModel, evidence: GiveEvidence) -> None:
-    judge.answer = judge_and(lambda: Say(f"<answer>{SCORES}</answer>"))
+    judge.answer = judge_and(lambda: ScriptedReply(f"<answer>{SCORES}</answer>"))
 
     run_id = shared.submit(*evidence({316: 1}), *scored_by(judge.name))
 
@@ -43,7 +43,7 @@ def test_a_useless_answer_is_asked_for_again_and_counted(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     answers = iter(["no idea", SCORES])
-    judge.answer = judge_and(lambda: Say(next(answers)))
+    judge.answer = judge_and(lambda: ScriptedReply(next(answers)))
 
     run_id = shared.submit(*evidence({316: 1}), "--zero-shot-only", *scored_by(judge.name))
 
@@ -53,10 +53,10 @@ def test_a_useless_answer_is_asked_for_again_and_counted(
     assert [call["purpose"] for call in attempt["calls"]] == ["score", "score, re-ask 1"]
 
 
-def test_exhausted_re_asks_fail_the_job_and_a_retry_asks_anew(
+def test_exhausted_re_asks_fail_the_job_and_a_retry_asks_again(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = judge_and(lambda: Say("no idea" if judge.calls <= 2 else SCORES))
+    judge.answer = judge_and(lambda: ScriptedReply("no idea" if judge.calls <= 2 else SCORES))
     run_id = shared.submit(
         *evidence({316: 1}), "--zero-shot-only", *scored_by(judge.name), "--set", "PYDANTIC_AI_RETRIES=1"
     )
@@ -76,7 +76,7 @@ def test_exhausted_re_asks_fail_the_job_and_a_retry_asks_anew(
 def test_samples_are_drawn_and_kept_one_by_one(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = judge_and(lambda: Say(SCORES))
+    judge.answer = judge_and(lambda: ScriptedReply(SCORES))
     options = ("--set", "CONSISTENCY_ENABLED=true", "--set", "CONSISTENCY_N_SAMPLES=3")
 
     run_id = shared.submit(*evidence({316: 1}), "--zero-shot-only", *scored_by(judge.name), *options)

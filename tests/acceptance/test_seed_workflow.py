@@ -14,7 +14,7 @@ from store.database import Database
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, TEA
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 from workers.app import make_app as make_broker
 
 EXPANSION = {
@@ -54,13 +54,15 @@ def asked(shelved: Installation) -> Installation:
 @pytest.fixture
 def writer(ollama: ScriptedOllama) -> ScriptedModel:
     """A model that expands every question and answers every prompt that has sources."""
-    return ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
+    return ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
 
 
 @pytest.fixture
 def light_writer(ollama: ScriptedOllama) -> ScriptedModel:
-    """The one that is asked in its place by whoever wants no full model."""
-    return ollama.model(lambda prompt: Say(LIGHT_ANSWER if "Source:" in prompt else json.dumps(LIGHT_EXPANSION)))
+    """The light model, which requests with `use_full_model: false` ask."""
+    return ollama.model(
+        lambda prompt: ScriptedReply(LIGHT_ANSWER if "Source:" in prompt else json.dumps(LIGHT_EXPANSION))
+    )
 
 
 @pytest.fixture
@@ -168,7 +170,7 @@ async def test_the_prompt_that_was_shown_is_the_one_that_is_asked(
 
 
 @pytest.mark.usefixtures("asked")
-async def test_the_light_model_expands_and_its_calls_are_paid_for_by_themselves(
+async def test_the_light_model_expands_and_has_ledger_entries_of_its_own(
     client: httpx.AsyncClient, writer: ScriptedModel, light_writer: ScriptedModel
 ) -> None:
     replies = [
@@ -188,7 +190,7 @@ async def test_the_light_model_expands_and_its_calls_are_paid_for_by_themselves(
 
 
 @pytest.mark.usefixtures("asked")
-async def test_the_rest_of_the_chain_runs_without_anybody_waiting(client: httpx.AsyncClient) -> None:
+async def test_the_rest_of_the_chain_runs_without_a_waiting_client(client: httpx.AsyncClient) -> None:
     body = ASKED | {"query": QUESTION, "response_text": json.dumps(EXPANSION)}
     pasted = await ok(await client.post("/rag/expansion/manual", json=body))
     where = f"/rag/queries/{pasted['query_id']}"
@@ -202,10 +204,10 @@ async def test_the_rest_of_the_chain_runs_without_anybody_waiting(client: httpx.
 
 
 @pytest.mark.usefixtures("asked")
-async def test_an_expansion_that_cannot_be_read_is_a_400_and_is_put_right_by_pasting(
+async def test_an_unreadable_expansion_is_a_400_and_is_replaced_by_a_pasted_one(
     client: httpx.AsyncClient, writer: ScriptedModel
 ) -> None:
-    writer.answer = lambda prompt: Say("Tea is dark because of oxygen.")
+    writer.answer = lambda prompt: ScriptedReply("Tea is dark because of oxygen.")
     refused = await client.post("/rag/expansion/run", json=ASKED | {"query": QUESTION})
     assert (refused.status_code, refused.json()["error_type"]) == (400, "LLMResponseParseError")
     assert "Tea is dark" not in refused.text

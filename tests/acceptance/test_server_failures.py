@@ -1,5 +1,5 @@
-"""A language model server that fails: the stage fails with the type that tells what happened, and asks again only
-when it was told to."""
+"""A language model server fails: the stage fails with an error type that names the cause, and is retried only
+where its settings allow it."""
 
 from typing import Any
 
@@ -8,32 +8,32 @@ import pytest
 from stack.ports import free_port
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 WORDS = "what the server said about the lighthouse"
 
 
-def told(attempt: dict[str, Any]) -> tuple[str, str, str]:
+def recorded(attempt: dict[str, Any]) -> tuple[str, str, str]:
     return attempt["error_type"], attempt["error_category"], attempt["error_message"]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def run_that_waits_in_vain(shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence) -> int:
-    """A run whose judge never answers; it times out while the other tests go on."""
-    silent = ollama.model(lambda prompt: Say(delay_s=600))
+    """A run whose judge never answers; it times out while the other tests run."""
+    silent = ollama.model(lambda prompt: ScriptedReply(delay_s=600))
     timeout = ("--set", "OLLAMA_TIMEOUT_SECONDS=10")
     return shared.submit(*evidence({316: 1}), *judged_by(silent.name), *timeout)
 
 
-def test_an_error_of_the_server_is_an_llm_error_without_its_words(
+def test_an_error_of_the_server_is_an_llm_error_without_its_message(
     shared: Installation, judge: ScriptedModel, ollama: ScriptedOllama, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(WORDS, status=500)
+    judge.answer = lambda prompt: ScriptedReply(WORDS, status=500)
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name))
 
     assert shared.wait_for(run_id) == {"failed": 1}
     (attempt,) = shared.inspect(run_id, "validate")
-    assert told(attempt) == (
+    assert recorded(attempt) == (
         "schemas.errors.LLMError",
         "transport",
         f"http://127.0.0.1:{ollama.port} answered a request for model '{judge.name}' with status 500.",
@@ -42,15 +42,15 @@ def test_an_error_of_the_server_is_an_llm_error_without_its_words(
     assert WORDS not in shared.logs
 
 
-def test_a_broken_connection_stays_what_it_is(
+def test_a_broken_connection_keeps_its_error_type(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(hang_up=True)
+    judge.answer = lambda prompt: ScriptedReply(hang_up=True)
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name))
 
     assert shared.wait_for(run_id) == {"failed": 1}
     (attempt,) = shared.inspect(run_id, "validate")
-    assert told(attempt) == (
+    assert recorded(attempt) == (
         "httpx.RemoteProtocolError",
         "transport",
         "httpx.RemoteProtocolError (its message is stored with the attempt)",
@@ -58,24 +58,24 @@ def test_a_broken_connection_stays_what_it_is(
     assert attempt["error_details"]["message"] == "Server disconnected without sending a response."
 
 
-def test_a_refused_connection_stays_what_it_is(fresh: Installation, judge: ScriptedModel) -> None:
+def test_a_refused_connection_keeps_its_error_type(fresh: Installation, judge: ScriptedModel) -> None:
     fresh.start_worker(stages=("extract",), OLLAMA_PORT=str(free_port()))
     asked = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={judge.name}")
     run_id = fresh.submit("--participants", "316", "--zero-shot-only", *asked)
 
     assert fresh.wait_for(run_id) == {"failed": 1}
     (attempt,) = fresh.inspect(run_id, "extract")
-    assert told(attempt) == (
+    assert recorded(attempt) == (
         "builtins.ConnectionError",
         "transport",
         "builtins.ConnectionError (its message is stored with the attempt)",
     )
 
 
-def test_a_transport_error_is_tried_again_after_a_wait_that_postgres_keeps(
+def test_a_transport_error_is_retried_after_a_wait_stored_in_postgres(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(hang_up=judge.calls <= 2)
+    judge.answer = lambda prompt: ScriptedReply(hang_up=judge.calls <= 2)
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name), "--retries", "2")
 
     shared.wait_until("SELECT EXISTS (SELECT FROM stage_run WHERE not_before > now() + interval '0.3 seconds')")
@@ -100,7 +100,7 @@ def test_a_transport_error_is_tried_again_after_a_wait_that_postgres_keeps(
 def test_after_its_retries_a_transport_error_fails_the_job(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(hang_up=True)
+    judge.answer = lambda prompt: ScriptedReply(hang_up=True)
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name), "--retries", "1")
 
     assert shared.wait_for(run_id) == {"failed": 1}
@@ -110,7 +110,7 @@ def test_after_its_retries_a_transport_error_fails_the_job(
 def test_a_reply_that_cannot_be_used_is_never_tried_again_by_itself(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say("no verdict")
+    judge.answer = lambda prompt: ScriptedReply("no verdict")
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name), "--retries", "5")
 
     assert shared.wait_for(run_id) == {"failed": 1}
@@ -120,7 +120,7 @@ def test_a_reply_that_cannot_be_used_is_never_tried_again_by_itself(
 def test_a_time_out_names_the_seconds_of_the_setting(shared: Installation, run_that_waits_in_vain: int) -> None:
     assert shared.wait_for(run_that_waits_in_vain) == {"failed": 1}
     (attempt,) = shared.inspect(run_that_waits_in_vain, "validate")
-    assert told(attempt) == (
+    assert recorded(attempt) == (
         "schemas.errors.LLMTimeoutError",
         "validation_llm_timeout",
         "LLM request timed out after 10s",

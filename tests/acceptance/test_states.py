@@ -2,15 +2,15 @@
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
-from tests.scripted_ollama import Say, ScriptedModel
+from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 SAMPLE = "SELECT status, count(*)::integer AS jobs FROM job WHERE run_id = $1 GROUP BY status"
 
 
-def test_the_states_add_up_to_the_jobs_whenever_one_looks(
+def test_the_states_always_add_up_to_the_jobs(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say("useless" if judge.calls == 4 else Say().text, delay_s=0.15)
+    judge.answer = lambda prompt: ScriptedReply("useless" if judge.calls == 4 else ScriptedReply().text, delay_s=0.15)
     run_id = shared.submit(*evidence({304: 1, 313: 1, 316: 1, 319: 1, 330: 1}), *judged_by(judge.name))
 
     samples: list[dict[str, int]] = []

@@ -1,4 +1,4 @@
-"""Phrases go through the real queue: from a vocabulary's files to candidate tags in the shapes that were asked for."""
+"""Phrases run through the real queue: from a vocabulary's files to candidate tags in the requested shapes."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests import run_folder
-from tests.acceptance.broker_contents import everything_in, everything_told
+from tests.acceptance.broker_contents import commands_received, everything_in
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.wardrobe import write_wardrobe
@@ -40,7 +40,7 @@ def wardrobe_template(install: Install, migrated_template: str, tmp_path_factory
 
 @pytest.fixture(scope="module")
 def asked(install: Install, wardrobe_template: str) -> Iterator[Installation]:
-    """An installation with the vocabulary and one worker, for tests that leave it as they found it."""
+    """An installation with the vocabulary and one worker, for tests that change nothing in it."""
     with install(wardrobe_template) as installation:
         installation.start_worker()
         yield installation
@@ -95,20 +95,20 @@ def test_an_exact_alias_finds_its_tag_with_1_and_asks_for_no_neighbours(asked: I
     assert again["sets"][0]["result"][0]["tag"] == "coat"
 
 
-def test_spellings_of_a_phrase_are_one_phrase_and_its_head_comes_once(asked: Installation, phrases: Any) -> None:
+def test_spellings_of_a_phrase_are_one_phrase_with_one_head(asked: Installation, phrases: Any) -> None:
     _, reports = result(asked, phrases(["big_shirt", "Big  Shirt", "sit in", "red ox"]), "--verbose")
 
     assert [report["normalized"] for report in reports] == ["big shirt", "sit in", "red ox", "shirt"]
 
 
-def test_a_misspelt_word_leads_to_the_tag_that_is_spelt_like_it(asked: Installation, phrases: Any) -> None:
+def test_a_misspelt_word_finds_the_tag_with_a_similar_spelling(asked: Installation, phrases: Any) -> None:
     candidates = result(asked, phrases(["overcoats"]))
 
     assert [candidate["tag"] for candidate in candidates] == ["coat"]
     assert -1 <= candidates[0]["score_fasttext"] < 1
 
 
-def test_what_nobody_knows_drops_out(asked: Installation, phrases: Any) -> None:
+def test_an_unknown_phrase_has_no_candidates(asked: Installation, phrases: Any) -> None:
     (unknown, nothing) = ask(asked, phrases(["中"], []))["sets"]
 
     assert (unknown["status"], unknown["result"]) == ("succeeded", [])
@@ -116,9 +116,7 @@ def test_what_nobody_knows_drops_out(asked: Installation, phrases: Any) -> None:
 
 
 @pytest.mark.parametrize("phrase", ["lingerie", "unmentionables", "night wear", "lingeries"])
-def test_what_is_not_safe_for_work_comes_only_when_it_is_permitted(
-    asked: Installation, phrases: Any, phrase: str
-) -> None:
+def test_unsafe_tags_are_returned_only_when_permitted(asked: Installation, phrases: Any, phrase: str) -> None:
     everything = ("--set", "PSQ_RETRIEVAL_PER_PHRASE_K=50", "--set", "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K=50")
     both = ("--verbose", "--phrase-ranks")
 
@@ -132,7 +130,7 @@ def test_what_is_not_safe_for_work_comes_only_when_it_is_permitted(
 
 
 def test_without_context_similarity_alone_counts(asked: Installation, phrases: Any) -> None:
-    # No document names the brooch, so it is no term: nothing makes a context.
+    # No document names the brooch, so it is no term: there is no context.
     without = result(asked, phrases(["rare_brooch"]), "--set", "PSQ_MIN_TAG_COUNT=0")
     assert [(one["score_context"], one["score_combined"]) for one in without] == [(None, 1.0)]
 
@@ -143,7 +141,7 @@ def test_without_context_similarity_alone_counts(asked: Installation, phrases: A
 
 
 @pytest.mark.parametrize(("weight", "score"), [("0", "score_fasttext"), ("1", "score_context")])
-def test_the_weight_of_the_context_goes_from_nothing_to_all(
+def test_the_weight_of_the_context_ranges_from_0_to_1(
     asked: Installation, phrases: Any, weight: str, score: str
 ) -> None:
     candidates = result(asked, phrases(["hat", "coat"]), "--set", f"PSQ_CONTEXT_WEIGHT={weight}")
@@ -151,7 +149,7 @@ def test_the_weight_of_the_context_goes_from_nothing_to_all(
     assert [one["score_combined"] for one in candidates] == pytest.approx([one[score] for one in candidates])
 
 
-def test_every_tag_that_an_alias_names_stays_and_the_whole_list_is_cut(asked: Installation, phrases: Any) -> None:
+def test_every_tag_that_an_alias_names_is_kept_and_the_whole_list_is_cut(asked: Installation, phrases: Any) -> None:
     candidates = result(asked, phrases(["winter wear"]))
     assert {"coat", "scarf", "gloves"} <= {candidate["tag"] for candidate in candidates}
 
@@ -179,7 +177,7 @@ def test_the_four_shapes_of_a_result(asked: Installation, phrases: Any) -> None:
     assert ranks.keys() == {candidate["tag"] for candidate in plain}
 
 
-def test_what_was_found_can_be_looked_at_later(asked: Installation, phrases: Any) -> None:
+def test_results_can_be_shown_later(asked: Installation, phrases: Any) -> None:
     found = ask(asked, phrases({"id": "winter", "phrases": ["mittens"]}, "cap, boots"))
     run, job = found["run"], found["sets"][0]["job"]
 
@@ -230,7 +228,7 @@ def test_the_models_of_a_vocabulary_are_built_once(asked: Installation) -> None:
     assert (other.exit_code, "import it again to build others" in other.stderr) == (1, True)
 
 
-def test_a_newer_vocabulary_of_the_name_has_no_say_in_jobs_of_the_older_one(
+def test_a_newer_vocabulary_of_the_name_does_not_affect_jobs_of_the_older_one(
     install: Install, wardrobe_template: str, phrases: Any, tmp_path: Path
 ) -> None:
     by = ("--phrases", phrases(["overcoat"]), "--vocabulary", "wardrobe", "--until", "validate")
@@ -250,7 +248,7 @@ def test_a_newer_vocabulary_of_the_name_has_no_say_in_jobs_of_the_older_one(
     assert (refused.exit_code, "`ragq index tags wardrobe` builds them" in refused.stderr) == (1, True)
 
 
-def test_vectors_from_elsewhere_take_the_place_of_trained_ones(
+def test_imported_vectors_replace_trained_ones(
     install: Install, migrated_template: str, phrases: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "words.txt").write_text("3 2\ncoat 1 0\nhat 0 1\njacket 1 1\n")
@@ -298,14 +296,14 @@ def test_a_broken_contract_fails_the_chain(install: Install, wardrobe_template: 
 def test_phrases_are_in_postgres_alone(install: Install, wardrobe_template: str, phrases: Any) -> None:
     secret = "lighthouse keeper overcoat"
     by = ("--phrases", phrases({"id": "s-1", "phrases": [secret], "context_tags": ["harbour bell"]}))
-    with install(wardrobe_template) as installation, everything_told(installation.redis_url) as told:
+    with install(wardrobe_template) as installation, commands_received(installation.redis_url) as commands:
         submitted = installation.ragq("submit", *by, "--vocabulary", "wardrobe", "--until", "validate", "--json")
         queued = everything_in(installation.redis_url)
         installation.start_worker(LOG_LEVEL="DEBUG")
         run_id = submitted.json["run_id"]
         assert installation.wait_for(run_id) == {"succeeded": 1}
         printed = [installation.ragq(command, f"r{run_id}") for command in ("show", "watch", "failures", "audit")]
-        seen = [queued, *told, installation.logs, submitted.stdout, submitted.stderr]
+        seen = [queued, *commands, installation.logs, submitted.stdout, submitted.stderr]
         seen += [text for done in printed for text in (done.stdout, done.stderr)]
     assert "s-1" in queued
     words = {word for word in (*secret.split(), "harbour", secret.replace(" ", "_")) if word != "overcoat"}

@@ -1,4 +1,4 @@
-"""A verdict that cannot be used fails the chain at `validate`, and what was paid for is not paid again."""
+"""An unusable verdict fails the chain at `validate`, and no call is paid for twice."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Finished, Installation, judged_by
-from tests.scripted_ollama import ACCEPT, Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedOllama, ScriptedReply
 
 STAGES = ("extract", "embed", "retrieve", "rerank", "validate", "assemble")
 OUTPUTS = """
@@ -19,7 +19,7 @@ WORDS = "the lamp of the lighthouse"
 
 @dataclass(frozen=True)
 class Story:
-    """A run whose third verdict was useless, and the same run retried when the model had come to its senses."""
+    """A run whose third verdict was unusable, and the same run after a retry with usable verdicts."""
 
     judge: ScriptedModel
     failed: Finished
@@ -34,7 +34,7 @@ class Story:
 
     @property
     def job_then(self) -> dict[str, Any]:
-        """The only job as it stood after the failure."""
+        """The only job as it was after the failure."""
         (job,) = self.failed.json["jobs"]
         assert isinstance(job, dict)
         return job
@@ -49,7 +49,7 @@ def story(
     request: pytest.FixtureRequest, shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence
 ) -> Story:
     judge = ollama.model()
-    judge.answer = lambda prompt: Say(request.param if judge.calls == 3 else ACCEPT)
+    judge.answer = lambda prompt: ScriptedReply(request.param if judge.calls == 3 else ACCEPT)
     failed = shared.ragq("submit", *evidence({316: 2}), *judged_by(judge.name), "--wait", "--json")
     run_id = failed.json["overview"]["id"]
     calls_until_failure, outputs_then = judge.calls, shared.rows(OUTPUTS, run_id)
@@ -77,7 +77,7 @@ def test_the_chain_fails_at_validate_with_the_parse_error(story: Story) -> None:
     assert error["message"].startswith("The model's reply cannot be used: ")
 
 
-def test_later_stages_do_not_run_and_earlier_outputs_stay(story: Story) -> None:
+def test_later_stages_do_not_run_and_earlier_outputs_are_kept(story: Story) -> None:
     statuses = {stage["stage"]: stage["status"] for stage in story.job_then["stages"]}
 
     assert statuses == dict(zip(STAGES, ["done"] * 4 + ["failed", "waiting"], strict=True))
@@ -109,7 +109,7 @@ def test_a_retry_pays_for_the_useless_call_alone(story: Story) -> None:
     assert len(story.judge.calls_per_prompt) == 4
 
 
-def test_inspect_tells_which_calls_were_reused_and_which_reply_was_rejected(story: Story) -> None:
+def test_inspect_shows_which_calls_were_reused_and_which_reply_was_rejected(story: Story) -> None:
     first, second = story.attempts
 
     assert [(call["is_reused"], call["rejected_at"] is None) for call in first["calls"]] == [
@@ -120,7 +120,7 @@ def test_inspect_tells_which_calls_were_reused_and_which_reply_was_rejected(stor
     assert [call["is_reused"] for call in second["calls"]] == [True, True, False, False]
 
 
-def test_the_old_error_stays_readable_with_its_reply(story: Story) -> None:
+def test_the_old_error_is_kept_with_its_reply(story: Story) -> None:
     first, second = story.attempts
 
     assert (first["outcome"], second["outcome"]) == ("failed", "succeeded")
@@ -131,7 +131,7 @@ def test_the_old_error_stays_readable_with_its_reply(story: Story) -> None:
     assert first["calls"][-1]["reply"] == story.reply
 
 
-def test_the_reply_stands_nowhere_but_in_postgres(story: Story) -> None:
+def test_the_reply_is_stored_only_in_postgres(story: Story) -> None:
     printed = [story.failed.stdout, story.failed.stderr, story.retried.stdout, story.shown.stdout, story.logs]
 
     assert [WORDS in text for text in printed] == [False] * 5

@@ -1,4 +1,4 @@
-"""An `embed` that cannot embed questions, and repeats what was asked."""
+"""An `embed` that fails on questions and quotes them in its error."""
 
 from typing import NoReturn
 
@@ -8,7 +8,7 @@ from workers.work import Work
 
 
 async def explode(work: Work) -> NoReturn:
-    """Raise what a careless library might."""
+    """Raise an exception as a careless library might."""
     raise RuntimeError(f"cannot embed: {(await question(work)).original_query}")
 
 

@@ -1,4 +1,4 @@
-"""A small vocabulary of clothes to ask: aliases of one and of several tags, and tags that are not safe for work."""
+"""A small vocabulary of clothes: aliases of one and of several tags, and tags that are not safe for work."""
 
 from pathlib import Path
 

@@ -57,7 +57,7 @@ async def test_a_pair_is_cut_at_the_tokens_asked_for(scoring: Scoring, tmp_path:
     assert shorter != pytest.approx(cut, abs=1e-3)
 
 
-async def test_a_model_that_holds_less_cuts_at_its_own_limit(scoring: Scoring, tmp_path: Path) -> None:
+async def test_a_model_with_a_shorter_context_cuts_at_its_own_limit(scoring: Scoring, tmp_path: Path) -> None:
     scorer = scoring(tiny_cross_encoder(tmp_path, positions=32))
     first, second = await scorer.score_pairs(
         QUERY, ["word " * 40, "word " * 50], timeout_s=60, max_tokens=512, batch_size=8

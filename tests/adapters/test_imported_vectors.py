@@ -35,7 +35,7 @@ def test_a_table_gives_the_vectors_of_the_vocabulary_at_length_1(tmp_path: Path,
     assert list(FastTextTokens(found.tokens_file).vectors_of(["shirt", "shirts", "sofa"])) == ["shirt"]
 
 
-def test_a_fasttext_file_answers_for_words_that_it_does_not_hold(tmp_path: Path) -> None:
+def test_a_fasttext_file_gives_vectors_for_unknown_words(tmp_path: Path) -> None:
     lists = [list(document.tags) for document in CLOTHES.documents]
     model = FastText(sentences=lists, vector_size=8, min_count=1, bucket=300, epochs=1, seed=1, workers=1)
     save_facebook_model(model, str(tmp_path / "model.bin"))

@@ -14,7 +14,7 @@ from schemas.errors import VocabularyModelsError
 ARRAYS: dict[str, NDArray[Any]] = {"rows": np.arange(6, dtype=np.float32).reshape(2, 3), "none": np.empty((0, 3))}
 
 
-def test_what_was_packed_comes_back_and_packs_to_the_same_bytes() -> None:
+def test_unpacked_arrays_are_equal_and_pack_to_the_same_bytes() -> None:
     arrays, description = unpacked(packed(ARRAYS, {"b": "ü", "a": [1]}))
 
     assert description == {"a": [1], "b": "ü"}

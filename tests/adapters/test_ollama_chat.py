@@ -29,7 +29,7 @@ async def chat() -> AsyncIterator[Chatting]:
 
 
 class Recorder:
-    """A stand-in for an Ollama server of one model `m`, which keeps the bodies of the chat requests."""
+    """A fake Ollama server of one model `m`, which records the bodies of the chat requests."""
 
     def __init__(
         self, *, context_length: int = 32768, prompt_eval_count: int = 7, content: str | None = "Yes."
@@ -70,7 +70,7 @@ def asking(content: str, **fields: object) -> ChatCall:
     return ChatCall.model_validate({"model": "m", "messages": [{"role": "user", "content": content}], **fields})
 
 
-async def test_a_call_is_sent_whole_and_never_to_be_cut(chat: Chatting) -> None:
+async def test_a_call_is_sent_whole_with_truncation_off(chat: Chatting) -> None:
     async with Recorder() as server:
         await chat(server.url).chat(asking("Am I?", temperature=0.2, sample=3, max_tokens=50))
     assert server.requests == [
@@ -128,7 +128,7 @@ async def test_the_context_grows_and_never_shrinks(chat: Chatting) -> None:
         model = chat(server.url)
         for length in (10, 20_000, 10, 10_000_000):
             await model.chat(asking("a" * length))
-    # 20,000 bytes are at most 10,000 tokens, and the reply needs its room; the model holds no more than 32,768.
+    # 20,000 bytes are at most 10,000 tokens, and the reply needs space too; the context of the model is 32,768.
     contexts = [request["options"]["num_ctx"] for request in server.requests]  # type: ignore[index]
     assert contexts == [4096, 16384, 16384, 32768]
 
@@ -158,7 +158,7 @@ async def test_replies_at_the_same_time_are_those_given_alone(chat: Chatting, ol
     assert together == alone
 
 
-async def test_a_server_that_goes_away_is_a_transport_error(chat: Chatting) -> None:
+async def test_a_server_that_disconnects_is_a_transport_error(chat: Chatting) -> None:
     async with Recorder() as server:
         model = chat(server.url)
         await model.digest("m")

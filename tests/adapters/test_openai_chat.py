@@ -28,7 +28,7 @@ async def chat() -> AsyncIterator[Chatting]:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_fault_of_the_server_is_known_by_its_status(chat: Chatting, status: int) -> None:
+async def test_a_server_error_is_recognised_by_its_status(chat: Chatting, status: int) -> None:
     async with canned(http(status, '{"error": {"message": "about my secret"}}')) as url:
         with pytest.raises(LLMError, match=f"model 'm' with status {status}") as caught:
             await chat(url).chat(CALL)
@@ -65,12 +65,12 @@ async def test_a_reply_that_breaks_off_is_a_transport_error(chat: Chatting) -> N
             await chat(url).chat(CALL)
 
 
-async def test_the_api_key_stays_out_of_every_repr(chat: Chatting) -> None:
+async def test_no_repr_contains_the_api_key(chat: Chatting) -> None:
     model = chat("http://127.0.0.1:1/v1/")
     with pytest.raises(httpx.ConnectError) as caught:
         await model.chat(CALL)
     assert "sk-top" not in f"{model!r} {vars(model)!r} {caught.value!r}"
 
 
-async def test_a_server_has_no_word_for_its_weights(chat: Chatting) -> None:
+async def test_a_server_gives_no_digest_of_its_weights(chat: Chatting) -> None:
     assert await chat("http://127.0.0.1:1/v1").digest("m") == ""

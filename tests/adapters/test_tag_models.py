@@ -1,4 +1,4 @@
-"""The models of a vocabulary: the same bytes from the same seed, and sense in what they say."""
+"""The models of a vocabulary: the same bytes from the same seed, and plausible similarities."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ def test_the_file_gives_the_vectors_that_are_searched(models: BuiltModels) -> No
     }
 
 
-def test_a_misspelt_word_lies_near_the_word(models: BuiltModels) -> None:
+def test_the_vector_of_a_misspelt_word_is_near_that_of_the_word(models: BuiltModels) -> None:
     tokens = FastTextTokens(models.tokens_file)
 
     (misspelt,) = tokens.vectors_of(["trousrs"]).values()
@@ -99,12 +99,12 @@ def test_without_documents_there_is_no_context(models: BuiltModels) -> None:
     assert set(alone.vectors) == set(models.vectors)
 
 
-def test_without_tags_there_is_nothing_to_learn_from() -> None:
+def test_without_tags_nothing_can_be_trained() -> None:
     with pytest.raises(VocabularyModelsError, match="has no training data"):
         BUILDER.build(Vocabulary(tags=(), aliases={}), seed=7)
 
 
-def test_a_name_with_any_characters_survives() -> None:
+def test_a_name_may_contain_any_characters() -> None:
     odd = Vocabulary(tags=(Tag(name="naïve_☃"), Tag(name='";drop')), aliases={})
 
     models = TagModelBuilder(dimension=4, buckets=50, epochs=1).build(odd, seed=1)
@@ -121,7 +121,7 @@ print(hashlib.sha256(models.tokens_file).hexdigest(), hashlib.sha256(models.cont
 
 
 def test_another_process_builds_the_same_bytes_whatever_its_hash_seed() -> None:
-    told = [
+    digests = [
         subprocess.run(
             [sys.executable, "-c", PROGRAM],
             env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": "."},
@@ -132,8 +132,8 @@ def test_another_process_builds_the_same_bytes_whatever_its_hash_seed() -> None:
         for hash_seed in ("1", "2")
     ]
 
-    assert told[0] == told[1]
-    assert len(told[0].split()) == 2
+    assert digests[0] == digests[1]
+    assert len(digests[0].split()) == 2
 
 
 def test_tokens_that_are_placed_already_are_not_trained_again(models: BuiltModels) -> None:

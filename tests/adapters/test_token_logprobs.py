@@ -7,7 +7,7 @@ from adapters.token_logprobs import ReportedToken, signals_of
 
 
 def token(*probabilities: float) -> ReportedToken:
-    """A token whose likeliest has the first probability, and was chosen."""
+    """A token that was chosen with probability 1/2; `probabilities` are those of the likeliest tokens."""
     likeliest = [{"token": "x", "logprob": log(probability)} for probability in probabilities]
     return ReportedToken.model_validate({"token": "x", "logprob": log(0.5), "top_logprobs": likeliest})
 
@@ -20,7 +20,7 @@ def test_signals_are_means_over_the_tokens() -> None:
 
 
 @pytest.mark.parametrize("reported", [None, [], [token(1.0), token()]], ids=["none", "empty", "gap"])
-def test_where_something_is_missing_there_is_no_signal(reported: list[ReportedToken] | None) -> None:
+def test_missing_values_give_no_signal(reported: list[ReportedToken] | None) -> None:
     assert signals_of(reported) is None
 
 

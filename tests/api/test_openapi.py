@@ -85,7 +85,7 @@ def test_examples_are_what_their_schemas_ask_for(operations: list[Operation], de
     assert wrong == []
 
 
-def test_every_parameter_has_an_example_or_says_its_values(operations: list[Operation]) -> None:
+def test_every_parameter_has_an_example_or_lists_its_values(operations: list[Operation]) -> None:
     parameters = {
         f"{one}: {parameter['name']}": parameter
         for one in operations
@@ -110,13 +110,13 @@ def test_every_failure_is_a_problem(operations: list[Operation]) -> None:
     assert wrong == []
 
 
-def test_what_can_be_refused_says_so(operations: list[Operation]) -> None:
+def test_every_possible_refusal_is_described(operations: list[Operation]) -> None:
     """Every operation with an id or a value may refuse it."""
     asked = [one for one in operations if one.described.get("parameters") or "requestBody" in one.described]
     assert [str(one) for one in asked if "422" not in one.described["responses"]] == []
 
 
-def test_every_reference_leads_somewhere(described: dict[str, Any]) -> None:
+def test_every_reference_resolves(described: dict[str, Any]) -> None:
     components = described["components"]["schemas"]
     assert set(_references(described)) <= {f"#/components/schemas/{name}" for name in components}
 
@@ -134,7 +134,7 @@ def _contents(
 
 
 def _shown(schema: dict[str, Any], described: dict[str, Any]) -> Any:
-    """The example of a schema, put together from those of its parts as pages about an API do; or what lacks one."""
+    """The example of a schema, composed of those of its parts as documentation pages do; or the part without one."""
     if "$ref" in schema:
         return _shown(described["components"]["schemas"][schema["$ref"].rpartition("/")[2]], described)
     if given := schema.get("examples") or schema.get("enum"):

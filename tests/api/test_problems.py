@@ -62,9 +62,9 @@ async def test_an_unexpected_error_does_not_show_its_message(
 ) -> None:
     reply = await client.get("/secret")
     assert reply.status_code == 500
-    said = capsys.readouterr()
-    assert "participant" not in reply.text + said.out + said.err
-    assert "ValueError" in said.out + said.err
+    output = capsys.readouterr()
+    assert "participant" not in reply.text + output.out + output.err
+    assert "ValueError" in output.out + output.err
 
 
 async def test_an_invalid_request_gets_places_and_no_values(failing: FastAPI, client: httpx.AsyncClient) -> None:
@@ -112,7 +112,7 @@ def test_the_nearest_class_decides() -> None:
     assert kind == problems.KINDS[Refused]
 
 
-async def test_the_description_of_the_api_says_what_a_problem_is(client: httpx.AsyncClient) -> None:
+async def test_the_description_of_the_api_explains_problems(client: httpx.AsyncClient) -> None:
     components = (await client.get("/openapi.json")).json()["components"]["schemas"]
     assert set(components["Problem"]["required"]) == {"type", "title", "status", "detail"}
     assert "InvalidField" in components

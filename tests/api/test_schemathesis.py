@@ -1,4 +1,4 @@
-"""Schemathesis reads the description of the API and asks for whatever it promises, and for what it forbids."""
+"""Schemathesis sends valid and invalid requests from the description of the API."""
 
 import os
 import subprocess
@@ -11,15 +11,15 @@ import pytest
 
 from tests.acceptance.conftest import Install, install, ollama
 from tests.api.live_server import LiveServer, live_server
-from tests.browser.conftest import furnished_template
+from tests.browser.conftest import populated_template
 
-__all__ = ["furnished_template", "install", "ollama"]
+__all__ = ["install", "ollama", "populated_template"]
 
 SEED: Final = 1
-#: For each operation, beside its own examples and what lies at the edges of its schema.
+#: Generated requests per operation, in addition to its examples and boundary values.
 MOST_EXAMPLES: Final = 3
 
-#: Most of what it asks for is there: names and numbers of things that the furniture of the tests has.
+#: Most requests name existing things: names and numbers of rows in the populated database.
 CONFIG: Final = """
 # One is enough to see what the events of a stream are.
 max-stream-events = 1
@@ -44,7 +44,7 @@ values = ["expand", "embed", "retrieve", "rerank"]
 "path.stage" = { dictionary = "stages", probability = 0.8 }
 "query.config_preset" = { dictionary = "presets", probability = 0.8 }
 
-# What no schema can say, and what is answered then.
+# Constraints that no schema expresses, and the replies to their violation.
 
 # No worker is there.
 [[operations]]
@@ -71,18 +71,18 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "422"]
 include-operation-id = "save_manual_expansion"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
 
-# One number of sources stands in the query, another in the body.
+# The number of sources in the query differs from that in the body.
 [[operations]]
 include-operation-id = "run_augmented_prompt"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
-# Passages that stay are those that are there.
+# Only stored passages can be kept.
 [[operations]]
 include-operation-id = "change_query"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 """
 
-#: A key stands for one request: with the same in each, all but the first would be refused for it.
+#: A key belongs to one request: with the same key in each, all but the first would be refused.
 HOOKS: Final = """
 import re
 from uuid import uuid4
@@ -99,20 +99,20 @@ def before_call(context, case, kwargs):
 
 
 @pytest.fixture
-def furnished(install: Install, furnished_template: str) -> Iterator[LiveServer]:
-    """The API over a furnished database, where nobody works and nobody waits for long."""
-    with install(furnished_template) as installation, live_server(installation, wait_s=0.05) as ctx:
+def populated_api(install: Install, populated_template: str) -> Iterator[LiveServer]:
+    """The API over a populated database, without a worker and with short waits."""
+    with install(populated_template) as installation, live_server(installation, wait_s=0.05) as ctx:
         yield ctx
 
 
-def test_the_api_does_what_its_description_says(furnished: LiveServer, tmp_path: Path) -> None:
+def test_the_api_matches_its_description(populated_api: LiveServer, tmp_path: Path) -> None:
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)
     (tmp_path / "hooks.py").write_text(HOOKS)
     ran = subprocess.run(
         [
             *(str(Path(sys.executable).with_name("schemathesis")), f"--config-file={config}"),
-            *("run", f"{furnished.url}/openapi.json", "--checks=all", f"--seed={SEED}", "--no-color"),
+            *("run", f"{populated_api.url}/openapi.json", "--checks=all", f"--seed={SEED}", "--no-color"),
             *(f"--max-examples={MOST_EXAMPLES}", "--generation-database=none", "--request-timeout=30"),
             *("--continue-on-failure", "--suppress-health-check=all"),
         ],

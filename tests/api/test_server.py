@@ -62,7 +62,7 @@ def logged(server: StartedServer) -> list[dict[str, object]]:
 def test_the_server_answers_logs_in_one_format_and_stops_on_a_signal(
     environment: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with started("-m", "api.server", says=LISTENS, log=tmp_path / "log") as server:
+    with started("-m", "api.server", ready_line=LISTENS, log=tmp_path / "log") as server:
         with httpx.Client(base_url=server.url, trust_env=False) as client:
             page = client.get("/login?next=/secret", headers={"Accept": "text/html"})
             client.get("/no/such/secret")
@@ -105,7 +105,7 @@ def test_off_loopback_it_opens_for_its_token_alone(
     environment.setenv("RAGQ_API_HOST", "0.0.0.0")
     token = make_token(database_url)
 
-    with started("-m", "api.server", says=LISTENS, log=tmp_path / "log") as server:
+    with started("-m", "api.server", ready_line=LISTENS, log=tmp_path / "log") as server:
         asked = [
             httpx.get(f"{server.url}/openapi.json", headers=headers, trust_env=False).status_code
             for headers in ({}, {"Authorization": f"Bearer {token}"}, {"Authorization": f"Bearer {token}x"})

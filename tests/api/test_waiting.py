@@ -1,4 +1,4 @@
-"""A request waits for its job, and no longer."""
+"""A request waits until its job finishes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

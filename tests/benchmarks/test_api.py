@@ -1,4 +1,4 @@
-"""What the benchmark of the API makes of what users met."""
+"""The evaluation of the API benchmark's measurements."""
 
 import pytest
 
@@ -20,16 +20,16 @@ def loaded(*, stored: int = 2, flaws: int = 0) -> Loaded:
     )
 
 
-def test_one_question_a_key_without_flaws_is_well() -> None:
+def test_one_question_per_key_without_flaws_passes() -> None:
     assert wrong(loaded()) == ""
 
 
 @pytest.mark.parametrize("stored", [1, 3], ids=["lost", "doubled"])
-def test_another_number_of_questions_than_keys_is_wrong(stored: int) -> None:
+def test_another_number_of_questions_than_keys_fails(stored: int) -> None:
     assert wrong(loaded(stored=stored)) == f"2 keys were sent and {stored} questions are stored."
 
 
-def test_a_flaw_is_wrong() -> None:
+def test_a_flaw_fails() -> None:
     assert wrong(loaded(flaws=1)) == "The audit found 1 flaws."
 
 

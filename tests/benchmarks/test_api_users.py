@@ -1,4 +1,4 @@
-"""Users of the API against a small stand-in: what counts as a failure, and what is noted."""
+"""Simulated users against a small fake API: what counts as a failure, and what is recorded."""
 
 import json
 import time
@@ -53,7 +53,7 @@ async def _write_one(user: User) -> None:
     await write_one(user, time.monotonic() + 3600, 0.0, twice=True)
 
 
-async def test_a_writer_takes_a_question_through_its_steps() -> None:
+async def test_a_writer_runs_the_steps_of_a_question() -> None:
     api, seen = StandIn(), met()
     await _write_one(user_of(api, seen))
     assert api.seen == [
@@ -94,7 +94,7 @@ async def test_a_lost_connection_is_a_failure_and_not_timed() -> None:
     assert not seen.times_ms
 
 
-async def test_a_reader_looks_at_what_is_there() -> None:
+async def test_a_reader_reads_existing_questions() -> None:
     paths = set()
 
     def note(request: httpx.Request) -> httpx.Response:

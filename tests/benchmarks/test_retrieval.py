@@ -23,7 +23,7 @@ def test_a_document_is_a_work_under_its_name(tmp_path: Path) -> None:
     assert (tmp_path / "works" / "7.md").read_text() == "# Tea and water\n\nIt is brewed.\n"
 
 
-def test_goals_are_told_reached_or_missed() -> None:
+def test_goals_are_reported_as_reached_or_missed() -> None:
     found = measured(dense=0.64, lexical=0.702, fused=0.7, reranked=0.69)
 
     assert [line.split(":")[0] for line in goals("scifact", found)] == ["reached", "MISSED", "reached"]

@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.search import DIMENSION, WORDS_PER_CHUNK, WORDS_PER_QUERY, made_up
 
 
-def test_made_up_corpora_are_the_same_every_time() -> None:
+def test_generated_corpora_are_the_same_every_time() -> None:
     first, second = made_up(30, 4), made_up(30, 4)
 
     assert (first.texts, first.queries) == (second.texts, second.queries)

@@ -1,4 +1,4 @@
-"""What a benchmark sees of its stack."""
+"""Commands and measurements of a benchmark's stack."""
 
 import os
 import subprocess
@@ -22,13 +22,13 @@ class OneProcess(Stack):
 
 
 class Recorded(Stack):
-    """Keeps what it was told."""
+    """Keeps the commands it was given."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, ...]] = []
+        self.commands: list[tuple[str, ...]] = []
 
     def ragq(self, *arguments: str) -> str:
-        self.told.append(arguments)
+        self.commands.append(arguments)
         return '{"run": "r7"}' if arguments[0] == "submit" else ""
 
 
@@ -36,7 +36,7 @@ def test_a_run_is_submitted_and_watched_to_its_end() -> None:
     stack = Recorded()
 
     assert stack.ran("--query", "Why?") == "r7"
-    assert stack.told == [("submit", "--query", "Why?", "--json"), ("watch", "r7")]
+    assert stack.commands == [("submit", "--query", "Why?", "--json"), ("watch", "r7")]
 
 
 def test_memory_is_that_of_the_parts() -> None:

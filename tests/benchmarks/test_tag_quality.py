@@ -16,7 +16,7 @@ def hits(*rows: list[float], pairs: list[tuple[str, str]]) -> tuple[Hits, Hits]:
 
 
 def test_the_own_token_of_an_alias_never_helps_and_other_aliases_do() -> None:
-    # aa lies on itself, at .9 to its other alias, and nearer to the wrong tag than to its own.
+    # aa has similarity 1 to itself, .9 to its other alias, and nearer to the wrong tag than to its own.
     canonical, projected = hits([0.1, 1.0, 0.9, 0.8], pairs=[("aa", "a")])
 
     assert (canonical.hit_1, projected.hit_1) == (0.0, 1.0)

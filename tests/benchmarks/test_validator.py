@@ -1,4 +1,4 @@
-"""The sample of the validator benchmark, and what is said of it."""
+"""The sample and the report of the validator benchmark."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def test_the_sample_is_that_of_its_seed(tmp_path: Path) -> None:
     assert len(sample(file, 50, seed=42)) == 20
 
 
-def test_precision_stands_beside_that_of_accepting_everything() -> None:
+def test_precision_is_compared_with_that_of_accepting_everything() -> None:
     assert lines(report(), 12.0) == [
         "5 chunks of 2 queries in 12 s: 2 accepted, 2 rejected, 1 unsure; 2 relevant",
         "precision of accept 0.500 (0.000 to 1.000); of all that was asked 0.400",

@@ -1,4 +1,4 @@
-"""What axe finds on a page."""
+"""Violations that axe finds on a page."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ OF_COLOURS: Final = {"resultTypes": ["violations"], "runOnly": ["color-contrast"
 
 
 async def findings(page: Page, *, of_colours: bool = False) -> list[str]:
-    """Every violation of a page as it stands, or those that colours make: its gravity, the rule, and the element."""
+    """Every violation of a page, or those of colours alone: its impact, the rule, and the element."""
     found = await Axe().run(page, options=OF_COLOURS if of_colours else OPTIONS)
     return [
         f"{violation['impact']} {violation['id']}: {node['html'][:200]} ({node['failureSummary']})"

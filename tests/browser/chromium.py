@@ -1,4 +1,4 @@
-"""The browser of the machine, and what goes wrong in it."""
+"""The browser of the machine, and the errors that occur in it."""
 
 import re
 import shutil
@@ -21,10 +21,10 @@ FLAGS: Final = (
 )
 TIMEOUT_MS: Final = 30_000
 
-#: What htmx says on the console of a server that went away.
+#: What htmx logs about a server that stopped.
 LOST_CONNECTION: Final = r"console: (\[object Event\]|htmx:)"
 
-# A refused reply is told to the console too; what matters of it stands in `_replied`.
+# The console logs refused replies too; `_replied` checks them.
 _OF_A_REPLY = "Failed to load resource"
 
 _TELL_OF_VIOLATIONS = """
@@ -37,16 +37,16 @@ document.addEventListener("securitypolicyviolation", (event) =>
 async def visiting(browser: Browser, url: str, *, forgiven: str = "", **options: Any) -> AsyncIterator[Page]:
     """A page of a new visitor to a site, whose relative addresses are the site's.
 
-    When the block ends without an error of its own, it fails for whatever went wrong in the browser meanwhile: errors
+    When the block ends without an error of its own, it fails for every error in the browser meanwhile: errors
     on the console, scripts that failed, dialogs, violations of the content security policy, missing parts of pages,
-    and requests to other hosts; unless the regular expression `forgiven` matches what went wrong. `options` are those
+    and requests to other hosts; unless the regular expression `forgiven` matches the error. `options` are those
     of a browser context.
     """
     found: list[str] = []
     context = await browser.new_context(base_url=url, **options)
     context.set_default_timeout(TIMEOUT_MS)
     await context.add_init_script(_TELL_OF_VIOLATIONS)
-    context.on("console", lambda message: found.extend(_said(message)))
+    context.on("console", lambda message: found.extend(_messages(message)))
     context.on("weberror", lambda failed: found.append(f"script failed: {failed.error}"))
     context.on("dialog", lambda dialog: found.append(f"dialog: {dialog.message}"))
     context.on("request", lambda request: found.extend(_asked(request, url)))
@@ -59,9 +59,9 @@ async def visiting(browser: Browser, url: str, *, forgiven: str = "", **options:
     assert not found, "\n".join(found)
 
 
-def _said(message: ConsoleMessage) -> list[str]:
-    is_trouble = message.type in ("error", "warning") and not message.text.startswith(_OF_A_REPLY)
-    return [f"console: {message.text}"] if is_trouble else []
+def _messages(message: ConsoleMessage) -> list[str]:
+    is_problem = message.type in ("error", "warning") and not message.text.startswith(_OF_A_REPLY)
+    return [f"console: {message.text}"] if is_problem else []
 
 
 def _asked(request: Request, url: str) -> list[str]:

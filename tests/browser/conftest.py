@@ -12,14 +12,14 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from tests import run_folder
 from tests.acceptance.conftest import Install, install, ollama
 from tests.browser.chromium import EXECUTABLE, FLAGS, TIMEOUT_MS, visiting
-from tests.browser.furniture import ANSWER, EXPANSION, furnish, supply
-from tests.browser.site import Office, Site, start_site
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.browser.populate import ANSWER, EXPANSION, add_models, populate
+from tests.browser.site import Site, SiteWithWorker, start_site
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 __all__ = ["install", "ollama"]
 
 Visit: TypeAlias = Callable[..., AbstractAsyncContextManager[Page]]
-"""Opens a page of a site, `visit(site, color_scheme="dark")`; the block fails for whatever went wrong in it."""
+"""Opens a page of a site, `visit(site, color_scheme="dark")`; the block fails for every error in it."""
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -45,46 +45,46 @@ def visit(browser: Browser) -> Visit:
 
 
 @pytest.fixture(scope="session")
-def furnished_template(
+def populated_template(
     install: Install, migrated_template: str, ollama: ScriptedOllama, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
-    """A database with one of everything that the pages show, for others to copy."""
-    supply(ollama)
+    """A template database with data for every page."""
+    add_models(ollama)
 
     def build() -> str:
         with install(migrated_template) as installation:
-            furnish(installation, tmp_path_factory.mktemp("furniture"))
+            populate(installation, tmp_path_factory.mktemp("site"))
         return installation.database
 
-    return run_folder.once("furnished_template", build)
+    return run_folder.once("populated_template", build)
 
 
 @pytest.fixture(scope="session")
-def shown(install: Install, furnished_template: str) -> Iterator[Site]:
-    """A furnished site where nothing works: for tests that look and leave everything as they found it."""
-    with install(furnished_template) as installation:
+def read_only_site(install: Install, populated_template: str) -> Iterator[Site]:
+    """A populated site without a worker, for tests that change nothing."""
+    with install(populated_template) as installation:
         yield start_site(installation)
 
 
 @pytest.fixture
-def desk(install: Install, furnished_template: str) -> Iterator[Site]:
-    """A furnished site where nothing works, for one test that changes it."""
-    with install(furnished_template) as installation:
+def editable_site(install: Install, populated_template: str) -> Iterator[Site]:
+    """A populated site without a worker, for one test that changes it."""
+    with install(populated_template) as installation:
         yield start_site(installation)
 
 
 @pytest.fixture(scope="module")
 def writer(ollama: ScriptedOllama) -> ScriptedModel:
-    """The model that expands questions and answers them in an office."""
-    return ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
+    """The model of the site that expands and answers questions."""
+    return ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)))
 
 
 @pytest.fixture(scope="module")
-def office(install: Install, furnished_template: str, writer: ScriptedModel) -> Iterator[Office]:
-    """A furnished site with a worker, for the tests of one file. A death costs a second there."""
-    with install(furnished_template) as installation:
+def site_with_worker(install: Install, populated_template: str, writer: ScriptedModel) -> Iterator[SiteWithWorker]:
+    """A populated site with a worker whose leases last one second, for the tests of one file."""
+    with install(populated_template) as installation:
         installation.settings |= {"RAGQ_LEASE_SECONDS": "1", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
         installation.settings |= {"RAGQ_QUERY_MODEL": writer.name}
         worker = installation.start_worker()
         site = start_site(installation)
-        yield Office(site.installation, site.process, site.url, worker)
+        yield SiteWithWorker(site.installation, site.process, site.url, worker)

@@ -1,4 +1,4 @@
-"""Texts that would do something if a page did not take them as texts.
+"""Texts that would have an effect if a page did not escape them.
 
 Whatever runs sets `top.ran`; whatever becomes an element has the attribute `intruder`.
 """

@@ -1,10 +1,10 @@
-"""The addresses of a furnished site."""
+"""The addresses of a populated site."""
 
 from typing import Final
 
 from tests.browser.site import Site
 
-#: Every page, in every state that the furniture has, by a name for the test's id and the picture's file.
+#: Every page, in every state that the site has, by a name for the test's id and the picture's file.
 PAGES: Final = {
     "questions": "/rag",
     "new-question": "/rag/new?q=Why+is+green+tea+green%3F",
@@ -47,6 +47,6 @@ SELECT (SELECT id FROM of_query WHERE answer IS NOT NULL) AS answered,
 
 
 async def addresses(site: Site) -> dict[str, str]:
-    """The address of every page of a furnished site, by the names of `PAGES`."""
+    """The address of every page of a populated site, by the names of `PAGES`."""
     (ids,) = await site.rows(IDS)
     return {name: pattern.format(**ids) for name, pattern in PAGES.items()}

@@ -1,4 +1,4 @@
-"""Other words in place of every text that a furnished database holds."""
+"""Replaces every text in a populated database."""
 
 from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from tests.acceptance.harness import Installation
 
-#: Texts of outputs, inputs and error details, by the key that they stand under. (Intents, decisions and the like are
-#: words of ours.)
+#: Texts of outputs, inputs and error details, by their key; intents, decisions and other enumerations are left out.
 TEXTS: Final = frozenset(
     {
         *("queries", "hyde_answer", "entities"),
@@ -18,9 +17,9 @@ TEXTS: Final = frozenset(
         *("corpus", "preset", "split", "vocabulary", "participants"),
     }
 )
-#: What ragq itself wrote beside them.
+#: Values that ragq itself wrote under the same keys.
 NEVER: Final = frozenset({"label", "role"})
-#: Under `text` stands a text in these stages; elsewhere it says which text of the question is meant.
+#: The key `text` holds a text in these stages; elsewhere it names a text of the question.
 TEXT_STAGES: Final = frozenset({"chunk", "generate"})
 
 #: Columns that hold one line, and columns that hold many.
@@ -73,7 +72,7 @@ class Poison:
         return "\n\n".join(islice(self._words, self._in_long))
 
     def into(self, value: Any, *, everywhere: bool = False, text_too: bool = False) -> Any:
-        """A JSON value with every string replaced that stands under a key of TEXTS, or wherever it stands."""
+        """A JSON value with the strings under the keys of TEXTS replaced, or every string."""
         if isinstance(value, dict):
             return {
                 key: of
@@ -88,8 +87,8 @@ class Poison:
         return self.long() if everywhere and isinstance(value, str) else value
 
 
-def pour(installation: Installation, poison: Poison) -> None:
-    """Replace what a furnished database holds. Nothing of it fits together any more; it can only be looked at."""
+def replace_texts(installation: Installation, poison: Poison) -> None:
+    """Replace the texts of a populated database. The values are inconsistent afterwards."""
     installation.rows("UPDATE job SET note = ''")
     for table in sorted({*LINES, *LONG, *OBJECTS}):
         lines, long, objects = (columns.get(table, ()) for columns in (LINES, LONG, OBJECTS))

@@ -1,4 +1,4 @@
-"""The API and its pages as users have them: a server process over real servers."""
+"""The API and its pages as users run them: a server process over real servers."""
 
 import asyncio
 import time
@@ -39,8 +39,8 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Office(Site):
-    """A site where somebody works."""
+class SiteWithWorker(Site):
+    """A site with a worker."""
 
     worker: StartedProcess
 
@@ -53,7 +53,7 @@ def start_site(installation: Installation, *, port: int | None = None) -> Site:
     url = f"http://{LOOPBACK}:{port}"
     deadline = time.monotonic() + START_TIMEOUT_S
     while not _answers(url):
-        assert process.is_alive and time.monotonic() < deadline, process.said
+        assert process.is_alive and time.monotonic() < deadline, process.output
         time.sleep(0.05)
     return Site(installation, process, url)
 

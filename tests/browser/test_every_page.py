@@ -1,6 +1,6 @@
-"""Every page in light, dark and narrow: readable by everybody, and no wider than the window.
+"""Every page in light, dark and narrow: accessible, and no wider than the window.
 
-The pictures stay in the folder `pictures` of pytest's base folder; tests/browser/pictures.py takes some to docs/images.
+The pictures are in the folder `pictures` of pytest's base folder; tests/browser/pictures.py takes some to docs/images.
 """
 
 from pathlib import Path
@@ -35,10 +35,12 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_page_is_accessible_in_every_look(name: str, visit: Visit, shown: Site, pictures: Path) -> None:
-    address = (await addresses(shown))[name]
+async def test_a_page_is_accessible_in_every_theme(
+    name: str, visit: Visit, read_only_site: Site, pictures: Path
+) -> None:
+    address = (await addresses(read_only_site))[name]
     found = {}
-    async with visit(shown, reduced_motion="reduce") as page:
+    async with visit(read_only_site, reduced_motion="reduce") as page:
         reply = await page.goto(address)
         assert reply is not None and reply.status == (404 if name == "missing" else 200)
         for look, (scheme, (width, height)) in LOOKS.items():

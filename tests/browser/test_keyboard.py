@@ -7,15 +7,15 @@ from playwright.async_api import Page, expect
 
 from tests.browser.chromium import LOST_CONNECTION
 from tests.browser.conftest import Visit
-from tests.browser.furniture import PRESET
 from tests.browser.places import PAGES, addresses
-from tests.browser.site import Office, Site
+from tests.browser.populate import PRESET
+from tests.browser.site import Site, SiteWithWorker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MOST_STOPS: Final = 400
 
-#: What the focus is on: its place among the elements of the page, and whether anybody sees that it is there.
+#: What the focus is on: its index among the elements of the page, and whether it is visible.
 FOCUSED: Final = """
 () => {
   const element = document.activeElement;
@@ -30,7 +30,7 @@ FOCUSED: Final = """
   };
 }
 """
-#: What can be used on the page. Of the choices of one group the keyboard stops at the chosen one.
+#: What can be used on the page. In a radio group the keyboard stops at the checked one.
 USABLE: Final = """
 () => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
   .filter((element) => element.checkVisibility({visibilityProperty: true}))
@@ -51,7 +51,7 @@ SELECT a.output FROM queries AS q JOIN stage_attempt AS a ON a.job_id = q.job_id
 
 
 async def stops(page: Page) -> list[dict[str, Any]]:
-    """Where the focus stops from the beginning of the page to its end."""
+    """The focus stops from the beginning of the page to its end."""
     found: list[dict[str, Any]] = []
     while len(found) < MOST_STOPS:
         await page.keyboard.press("Tab")
@@ -63,11 +63,13 @@ async def stops(page: Page) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_the_focus_comes_to_everything_in_order_and_is_seen(name: str, visit: Visit, shown: Site) -> None:
-    async with visit(shown, reduced_motion="reduce", forgiven=LOST_CONNECTION) as page:
-        # Elements are counted; none of them is to be replaced meanwhile.
+async def test_the_focus_reaches_everything_in_order_and_is_visible(
+    name: str, visit: Visit, read_only_site: Site
+) -> None:
+    async with visit(read_only_site, reduced_motion="reduce", forgiven=LOST_CONNECTION) as page:
+        # Elements are identified by index; none may be replaced meanwhile.
         await page.route("**/events", lambda route: route.fulfill(content_type="text/event-stream", body=""))
-        await page.goto((await addresses(shown))[name])
+        await page.goto((await addresses(read_only_site))[name])
 
         found = await stops(page)
 
@@ -77,8 +79,8 @@ async def test_the_focus_comes_to_everything_in_order_and_is_seen(name: str, vis
         assert set(await page.evaluate(USABLE)) <= set(places)
 
 
-async def test_the_first_stop_leads_past_the_navigation(visit: Visit, shown: Site) -> None:
-    async with visit(shown) as page:
+async def test_the_first_focus_stop_skips_the_navigation(visit: Visit, read_only_site: Site) -> None:
+    async with visit(read_only_site) as page:
         await page.goto("/rag")
 
         await page.keyboard.press("Tab")
@@ -91,11 +93,11 @@ async def test_the_first_stop_leads_past_the_navigation(visit: Visit, shown: Sit
 
 async def is_on(page: Page, label: str) -> bool:
     """The focus is on what has a label, or one that ends like this."""
-    return any(said.endswith(label) for said in await page.evaluate(LABEL))
+    return any(found.endswith(label) for found in await page.evaluate(LABEL))
 
 
 async def tab_to(page: Page, label: str) -> None:
-    """Go on with the tabulator to what has a label."""
+    """Press the tab key until the focus is on the element with a label."""
     for _ in range(MOST_STOPS):
         await page.keyboard.press("Tab")
         if await is_on(page, label):
@@ -103,10 +105,10 @@ async def tab_to(page: Page, label: str) -> None:
     raise AssertionError(f"The focus does not come to {label!r}.")
 
 
-async def test_a_question_is_asked_and_its_passages_are_put_into_order_by_keys_alone(
-    visit: Visit, office: Office
+async def test_a_question_is_asked_and_its_passages_are_ordered_by_keyboard_alone(
+    visit: Visit, site_with_worker: SiteWithWorker
 ) -> None:
-    async with visit(office) as page:
+    async with visit(site_with_worker) as page:
         keys = page.keyboard
         await page.goto("/rag")
         await tab_to(page, "New question")
@@ -122,7 +124,7 @@ async def test_a_question_is_asked_and_its_passages_are_put_into_order_by_keys_a
         await tab_to(page, "Ask")
         await keys.press("Enter")
         await expect(page.locator("#state .step", has_text="generate")).to_contain_text("done")
-        expand = await office.value(EXPANDED, await office.value("SELECT max(id) FROM queries"))
+        expand = await site_with_worker.value(EXPANDED, await site_with_worker.value("SELECT max(id) FROM queries"))
         assert expand["origin"] == "none"
 
         await tab_to(page, "Inspect")
@@ -142,18 +144,16 @@ async def test_a_question_is_asked_and_its_passages_are_put_into_order_by_keys_a
 @pytest.mark.parametrize(
     ("name", "label"), [("questions", "How long should tea steep?"), ("run-failed", "j7"), ("job-failed", "validate 1")]
 )
-async def test_the_focus_stays_where_it_is_when_a_page_shows_what_changed(
-    name: str, label: str, visit: Visit, desk: Site
-) -> None:
-    failed = await desk.value("SELECT min(id) FROM job WHERE kind = 'query' AND status = 'failed'")
-    async with visit(desk) as page:
-        await page.goto((await addresses(desk))[name])
+async def test_the_focus_is_kept_when_a_page_updates(name: str, label: str, visit: Visit, editable_site: Site) -> None:
+    failed = await editable_site.value("SELECT min(id) FROM job WHERE kind = 'query' AND status = 'failed'")
+    async with visit(editable_site) as page:
+        await page.goto((await addresses(editable_site))[name])
         await tab_to(page, label)
 
-        # Until the page listens, nobody tells it.
+        # Events before the page listens are lost, so the change is repeated.
         while not await page.locator(".badge", has_text="cancelled").count():
-            await desk.rows("UPDATE job SET status = 'paused' WHERE id = $1", failed)
-            await desk.rows("UPDATE job SET status = 'cancelled' WHERE id = $1", failed)
+            await editable_site.rows("UPDATE job SET status = 'paused' WHERE id = $1", failed)
+            await editable_site.rows("UPDATE job SET status = 'cancelled' WHERE id = $1", failed)
             await page.wait_for_timeout(200)
 
         assert await is_on(page, label)

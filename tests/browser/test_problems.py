@@ -1,4 +1,4 @@
-"""What a visitor sees who asks for something that is not there."""
+"""The page for an unknown address."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from tests.browser.site import Site
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_an_unknown_address_is_told_in_words_and_leads_back(visit: Visit, shown: Site) -> None:
-    async with visit(shown) as page:
+async def test_an_unknown_address_shows_a_page_with_a_link_back(visit: Visit, read_only_site: Site) -> None:
+    async with visit(read_only_site) as page:
         reply = await page.goto("/nowhere")
 
         assert reply is not None and reply.status == 404

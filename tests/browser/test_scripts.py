@@ -1,4 +1,4 @@
-"""Nothing that somebody wrote runs, becomes an element, or sends a browser anywhere, even without a content policy."""
+"""No stored text runs, becomes an element or a link, even without a content security policy."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from tests.acceptance.conftest import Install
 from tests.browser.conftest import Visit
 from tests.browser.payloads import MARKDOWN, SCRIPTS
 from tests.browser.places import addresses
-from tests.browser.poison import Poison, pour
+from tests.browser.poison import Poison, replace_texts
 from tests.browser.site import Site, start_site
 from tests.data import public_data
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-#: What no page of ours has: elements and attributes that texts brought with them, and addresses that run something.
+#: What no page may contain: elements and attributes from texts, and addresses that run scripts.
 INTRUDERS: Final = """
 () => {
   for (const folded of document.querySelectorAll("details")) folded.open = true;
@@ -36,7 +36,7 @@ INTRUDERS: Final = """
 
 
 def naughty_strings() -> list[str]:
-    """Strings that broke something somewhere."""
+    """Strings that are known to break software."""
     strings = json.loads((public_data("naughty_strings") / "blns.json").read_text())
     return [string for string in strings if string]
 
@@ -48,15 +48,15 @@ def plain(text: str) -> str:
 
 @pytest.fixture(params=["scripts", "naughty strings"])
 def words(request: pytest.FixtureRequest) -> Sequence[str]:
-    """What is put in place of every text."""
+    """The replacements of every text."""
     return SCRIPTS if request.param == "scripts" else naughty_strings()
 
 
 @pytest.fixture
-def poisoned(words: Sequence[str], install: Install, furnished_template: str) -> Iterator[Site]:
-    """A site where other words stand in place of every text."""
-    with install(furnished_template) as installation:
-        pour(installation, Poison(words, in_long=60))
+def poisoned(words: Sequence[str], install: Install, populated_template: str) -> Iterator[Site]:
+    """A site in which every text is replaced."""
+    with install(populated_template) as installation:
+        replace_texts(installation, Poison(words, in_long=60))
         yield start_site(installation)
 
 
@@ -70,14 +70,14 @@ async def test_no_text_becomes_part_of_a_page(words: Sequence[str], visit: Visit
             shown += await page.evaluate("document.body.textContent")
 
     assert {name: intruders for name, intruders in found.items() if intruders} == {}
-    said = plain(shown)
-    assert [word for word in words if plain(word) not in said] == []
+    text = plain(shown)
+    assert [word for word in words if plain(word) not in text] == []
 
 
-async def test_no_answer_becomes_part_of_a_page(visit: Visit, desk: Site) -> None:
-    where = (await addresses(desk))["answer"]
-    async with visit(desk, bypass_csp=True) as page:
+async def test_no_answer_becomes_part_of_a_page(visit: Visit, editable_site: Site) -> None:
+    where = (await addresses(editable_site))["answer"]
+    async with visit(editable_site, bypass_csp=True) as page:
         for text in MARKDOWN:
-            await desk.rows("UPDATE results SET response_text = $1", text)
+            await editable_site.rows("UPDATE results SET response_text = $1", text)
             await page.goto(where)
             assert (text, await page.evaluate(INTRUDERS)) == (text, [])

@@ -1,4 +1,4 @@
-"""Every page can be read, and what its forms do is done, without JavaScript."""
+"""Every page and every form works without JavaScript."""
 
 import asyncio
 from typing import Final
@@ -7,12 +7,12 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.conftest import Visit
-from tests.browser.furniture import PRESET
 from tests.browser.places import PAGES, addresses
-from tests.browser.site import Office, Site
+from tests.browser.populate import PRESET
+from tests.browser.site import Site, SiteWithWorker
 
-#: The words of a page without what only scripts do: times in the reader's zone, copying, counting.
-SAID: Final = """
+#: The text of a page without what needs scripts: local times, copying, counting.
+TEXT: Final = """
 () => {
   const words = document.querySelector("main").cloneNode(true);
   const scripted = "time, [data-copy], [data-copy] + [role=status], [data-move], #counted";
@@ -25,26 +25,26 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_page_says_the_same_without_javascript(name: str, visit: Visit, shown: Site) -> None:
-    address = (await addresses(shown))[name]
-    said = []
+async def test_a_page_has_the_same_text_without_javascript(name: str, visit: Visit, read_only_site: Site) -> None:
+    address = (await addresses(read_only_site))[name]
+    texts = []
     for has_scripts in (True, False):
-        async with visit(shown, java_script_enabled=has_scripts) as page:
+        async with visit(read_only_site, java_script_enabled=has_scripts) as page:
             await page.goto(address)
-            said.append(await page.evaluate(SAID))
+            texts.append(await page.evaluate(TEXT))
 
-    assert said[0] == said[1]
+    assert texts[0] == texts[1]
 
 
 async def load_until(page: Page, shown: Locator) -> None:
-    """Load the page again and again until it shows something."""
+    """Reload the page until it shows a locator."""
     while not await shown.is_visible():
         await asyncio.sleep(0.1)
         await page.reload()
 
 
-async def test_forms_do_what_they_say_without_javascript(visit: Visit, office: Office) -> None:
-    async with visit(office, java_script_enabled=False) as page:
+async def test_forms_work_without_javascript(visit: Visit, site_with_worker: SiteWithWorker) -> None:
+    async with visit(site_with_worker, java_script_enabled=False) as page:
         all_the_rest = page.get_by_role("button", name="Run all")
         answered = page.locator(".step.good", has_text="generate")
         await page.goto("/rag/new")

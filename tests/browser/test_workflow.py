@@ -1,4 +1,4 @@
-"""A question on its whole way through the pages, by clicks and keys."""
+"""A question from form to answers through the pages, by clicks and keys."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.conftest import Visit
-from tests.browser.furniture import ANSWER, EXPANSION, PRESET
+from tests.browser.populate import ANSWER, EXPANSION, PRESET
 from tests.browser.site import Site
 from tests.scripted_ollama import ScriptedModel
 
@@ -53,7 +53,7 @@ async def ask_with_a_pasted_expansion(page: Page) -> int:
 
 
 async def run_all(page: Page) -> None:
-    """Have the server do what is left, and watch it without a reload."""
+    """Let the server run the remaining stages, and wait for the page to update without a reload."""
     await page.get_by_role("button", name="Run all").click()
     await expect(page.locator("#state .step", has_text="generate")).to_contain_text("done")
 
@@ -63,14 +63,16 @@ async def labels_of(page: Page) -> list[str]:
     return re.findall(r"^\[S\d+\] Source: .*$", await page.locator("#prompt").inner_text(), re.MULTILINE)
 
 
-async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office: Site, writer: ScriptedModel) -> None:
-    async with visit(office, permissions=CLIPBOARD) as page:
+async def test_a_question_is_asked_edited_and_answered_on_the_pages(
+    visit: Visit, site_with_worker: Site, writer: ScriptedModel
+) -> None:
+    async with visit(site_with_worker, permissions=CLIPBOARD) as page:
         query_id = await ask_with_a_pasted_expansion(page)
         at = f"/rag/{query_id}"
         await run_all(page)
         assert writer.calls == 1
 
-        # An edit says what it makes stale, and what depends on it comes again.
+        # An edit lists what it makes stale, and dependent stages run again.
         await page.get_by_role("link", name="Inspect").click()
         await expect(page.locator("#stale")).to_contain_text(re.compile(r"discards 4 vectors, \d+ retrieved chunks"))
         await page.get_by_label("Intent").select_option("DEFINITION")
@@ -80,7 +82,7 @@ async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office
         await expect(page.locator("#state")).to_contain_text("needs embeddings")
         await expect(page.locator("#context")).to_contain_text("There is no consolidated context")
         await run_all(page)
-        embedded = (await office.value(STAGE_OUTPUT, query_id, "embed"))["texts"]
+        embedded = (await site_with_worker.value(STAGE_OUTPUT, query_id, "embed"))["texts"]
         assert embedded == ["original", "mqe", "mqe", "hyde"]
 
         # The order of the passages is that of the prompt; what was removed is not in it.
@@ -98,7 +100,7 @@ async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office
             title.replace(" › ", " > ") for title in expected[:5]
         ]
 
-        # So many sources as were chosen, in the prompt that the model gets and in the attempt that is kept.
+        # The chosen number of sources, in the prompt of the model and in the stored attempt.
         await page.get_by_label("Sources in the prompt").select_option("2")
         await expect(page.get_by_role("button", name="Answer from 2 sources")).to_be_visible()
         assert await labels_of(page) == shown[:2]
@@ -109,11 +111,11 @@ async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office
         await page.wait_for_url(re.compile(f"{at}/results/\\d+$"))
         await expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
         assert writer.prompts[-1].endswith(copied)
-        augmented = await office.value(STAGE_OUTPUT, query_id, "augment")
+        augmented = await site_with_worker.value(STAGE_OUTPUT, query_id, "augment")
         assert (augmented["top_n"], len(augmented["sources"]), augmented["prompt"]) == (2, 2, copied)
         await expect(page.locator(".cite-unknown")).to_contain_text("S9")
 
-        # A pasted answer stands beside it; its citations lead to their sources.
+        # A pasted answer is listed next to it; its citations link to their sources.
         await page.get_by_role("link", name="Back to the prompt").click()
         await page.get_by_label("Answer", exact=True).fill(PASTED)
         await page.get_by_role("button", name="Save the answer").click()
@@ -137,11 +139,11 @@ async def test_a_question_goes_from_the_form_to_its_answers(visit: Visit, office
         await page.locator("summary", has_text="Delete").first.click()
         await page.get_by_role("button", name=re.compile("Delete answer")).click()
         await expect(page.locator(".row")).to_have_count(3)
-        assert await office.value("SELECT count(*) FROM results WHERE query_id = $1", query_id) == 3
+        assert await site_with_worker.value("SELECT count(*) FROM results WHERE query_id = $1", query_id) == 3
 
 
-async def test_the_list_takes_a_question_on_step_by_step(visit: Visit, office: Site) -> None:
-    async with visit(office) as page:
+async def test_the_list_runs_a_question_step_by_step(visit: Visit, site_with_worker: Site) -> None:
+    async with visit(site_with_worker) as page:
         await page.goto("/rag")
         row = page.locator(".row", has_text="Does the weight of a pendulum change its swing?")
         for button, state in (("Retrieve", "needs consolidation"), ("Consolidate", "ready")):

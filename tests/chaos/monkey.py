@@ -1,4 +1,4 @@
-"""A monkey that breaks an installation in every way it knows, in an order that a seed decides."""
+"""A chaos monkey: breaks an installation in every way it has, in an order that depends on a seed."""
 
 import random
 import time
@@ -9,7 +9,7 @@ LONGER_THAN_A_LEASE_S = 1.5 * float(SHORT_TIMES["RAGQ_LEASE_SECONDS"])
 
 
 class Monkey:
-    """What can happen to workers and servers. `done` keeps what did, in order."""
+    """Faults of workers and servers. `done` lists the faults so far, in order."""
 
     def __init__(self, installation: BreakableInstallation, servers: Servers, workers: Supervisor, seed: int) -> None:
         self._installation = installation
@@ -19,7 +19,7 @@ class Monkey:
         self.done: list[str] = []
 
     def act(self) -> None:
-        """Break one thing, and mend it where nobody else would."""
+        """Break one thing, and repair it where nothing else does."""
         act = self._random.choice(
             [
                 self.kill_a_worker,
@@ -41,14 +41,14 @@ class Monkey:
         self._random.choice(self._workers.workers).kill()
 
     def freeze_a_worker(self) -> None:
-        """SIGSTOP until its leases are lost, and then let it go on with what it was doing."""
+        """SIGSTOP until its leases are lost, then SIGCONT."""
         worker = self._random.choice(self._workers.workers)
         worker.freeze()
         time.sleep(LONGER_THAN_A_LEASE_S)
         worker.thaw()
 
     def restart_the_broker(self) -> None:
-        """SIGKILL; what it had not written down is gone."""
+        """SIGKILL; messages that it had not stored are lost."""
         self._servers.valkey.kill()
         time.sleep(self._random.uniform(0.0, 0.5))
         self._servers.valkey.start()
@@ -64,5 +64,5 @@ class Monkey:
         self._servers.postgres.start()
 
     def end_every_session(self) -> None:
-        """Break every connection to the database, in the middle of whatever it does."""
+        """Terminate every connection to the database."""
         self._installation.terminate_sessions()

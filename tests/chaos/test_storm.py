@@ -1,4 +1,4 @@
-"""A storm over a busy installation. `RAGQ_CHAOS_SECONDS=600 RAGQ_CHAOS_SEED=7 pytest tests/chaos` makes a long one."""
+"""Random faults during work. `RAGQ_CHAOS_SECONDS=600 RAGQ_CHAOS_SEED=7 pytest tests/chaos` makes a long one."""
 
 import os
 import time
@@ -26,7 +26,7 @@ GROUP BY s.job_id, s.stage
 """
 
 
-def test_a_storm_loses_nothing_and_doubles_nothing(
+def test_random_faults_lose_nothing_and_repeat_nothing(
     breakable: BreakableInstallation, servers: Servers, evidence: GiveEvidence
 ) -> None:
     breakable.settings["RAGQ_MAX_INTERRUPTIONS"] = "1000"
@@ -53,7 +53,7 @@ def test_a_storm_loses_nothing_and_doubles_nothing(
 
 
 def messages(installation: BreakableInstallation) -> int:
-    """Waiting in all queues together."""
+    """The number of messages in all queues."""
     depths = broker.depths(installation.redis_url, KEY_PREFIX, STAGES)
     assert depths is not None
     return sum(depths.waiting.values())

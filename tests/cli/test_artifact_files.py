@@ -13,7 +13,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_files_lie_beside_each_other_under_one_name(tmp_path: Path) -> None:
+def test_files_are_in_one_folder_under_one_name(tmp_path: Path) -> None:
     written = write_artifact_files(tmp_path / "new" / "v1.2.npz", FILES, force=False)
 
     assert [path.name for path in written] == ["v1.2.npz", "v1.2.json", "v1.2.tags.json"]

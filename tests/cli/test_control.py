@@ -9,7 +9,7 @@ from tests.cli.conftest import Ragq
 from tests.store.conftest import new_run
 
 
-def test_a_decision_is_told_in_words_or_as_json(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_decision_is_printed_as_text_or_as_json(ragq: Ragq, stored: Callable[..., Any]) -> None:
     run = stored(runs.store, new_run(("316", "317")))
 
     paused = ragq("pause", f"r{run.run_id}", "--note", "not now")
@@ -23,7 +23,7 @@ def test_a_decision_is_told_in_words_or_as_json(ragq: Ragq, stored: Callable[...
     }
 
 
-def test_a_broker_that_is_away_is_told_beside_the_result(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_an_unavailable_broker_is_reported_with_the_result(ragq: Ragq, stored: Callable[..., Any]) -> None:
     run = stored(runs.store, new_run())
     ragq("pause", f"r{run.run_id}")
 

@@ -16,7 +16,7 @@ FEW = ("--bootstrap-resamples", "20")
 
 
 async def two_runs(connection: Connection) -> tuple[int, int]:
-    """The second run is hotter, scores 316 better, and 319 not at all."""
+    """The second run has a higher temperature, scores 316 better, and 319 not at all."""
     await import_labels(connection, {316: labels("10"), 319: labels("2")})
     cold = await store_scored_run(
         connection,

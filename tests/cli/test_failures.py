@@ -15,7 +15,7 @@ from tests.store.scored import TIMED_OUT, end, import_labels, store_scored_run
 
 
 async def failing_run(connection: Connection) -> int:
-    """316 timed out once and then was scored, 319 rests on its time-out."""
+    """316 timed out once and then was scored; 319 failed with a time-out."""
     await import_labels(connection, {316: labels("1"), 319: labels("2")})
     run_id = await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("zero_shot", 319): TIMED_OUT})
     first = (await job_control.retry(connection, run_id=run_id))[0]
@@ -28,7 +28,7 @@ async def spotless_run(connection: Connection) -> int:
     return await store_scored_run(connection, {("zero_shot", 316): scores("1")})
 
 
-def test_each_failure_is_a_line_and_resolved_ones_say_so(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_each_failure_is_a_line_and_resolved_ones_are_marked(ragq: Ragq, stored: Callable[..., Any]) -> None:
     shown = ragq("failures", str(stored(failing_run))).output
 
     lines = [line.split(maxsplit=4)[1:] for line in shown.splitlines()]
@@ -36,7 +36,7 @@ def test_each_failure_is_a_line_and_resolved_ones_say_so(ragq: Ragq, stored: Cal
     assert "2 failures, 1 unresolved: 2 scoring_llm_timeout" in shown
 
 
-def test_json_holds_summary_and_failures_without_private_words(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_json_has_summary_and_failures_without_private_text(ragq: Ragq, stored: Callable[..., Any]) -> None:
     printed = ragq("failures", str(stored(failing_run)), "--json").stdout
 
     found = json.loads(printed, parse_constant=pytest.fail)
@@ -48,11 +48,11 @@ def test_json_holds_summary_and_failures_without_private_words(ragq: Ragq, store
     assert "private" not in printed
 
 
-def test_a_run_without_failures_says_so(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_run_without_failures_reports_none(ragq: Ragq, stored: Callable[..., Any]) -> None:
     done = ragq("failures", str(stored(spotless_run)))
 
     assert (done.stdout, done.stderr) == ("", "Nothing went wrong in r1.\n")
 
 
-def test_a_run_that_is_not_there_is_refused(ragq: Ragq) -> None:
+def test_a_missing_run_is_refused(ragq: Ragq) -> None:
     assert isinstance(ragq("failures", "r99").exception, Refused)

@@ -1,4 +1,4 @@
-"""What every command owes its users."""
+"""Rules for the help of every command."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ HEAVY = ("torch", "sentence_transformers", "transformers", "xllamacpp", "adapter
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ("ragq",)) -> Iterator[tuple[str, click.Command]]:
-    """Every command below one, groups included, by what one types."""
+    """Every command below one, groups included, by its full name."""
     yield " ".join(path), command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -39,7 +39,7 @@ def test_every_command_has_help_with_an_example(typed: str) -> None:
 
 
 @pytest.mark.parametrize("typed", COMMANDS)
-def test_every_option_says_what_it_does(typed: str) -> None:
+def test_every_option_has_a_description(typed: str) -> None:
     silent = [param.opts[0] for param in COMMANDS[typed].params if isinstance(param, click.Option) and not param.help]
 
     assert silent == []
@@ -59,7 +59,7 @@ def test_help_loads_no_model(arguments: list[str]) -> None:
     assert done.stderr == "[]\n"
 
 
-def test_the_installed_command_tells_its_version() -> None:
+def test_the_installed_command_prints_its_version() -> None:
     script = Path(sys.executable).with_name("ragq")
 
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""`ragq import works` and `ragq corpus`: what is stored, refused and said. Embedding has acceptance tests."""
+"""`ragq import works` and `ragq corpus`: what is stored, refused and printed. Embedding has acceptance tests."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ MODEL = ("--profile", "demo")
 
 @pytest.fixture
 def books(tmp_path: Path) -> Path:
-    """A folder of two works, one of them deeper."""
+    """A folder of two works, one of them in a subfolder."""
     (tmp_path / "books/deep").mkdir(parents=True)
     (tmp_path / "books/tea.md").write_text("---\ntitle: Tea\nyear: 2019\n---\n# Leaves\n\nGreen leaves.\n")
     (tmp_path / "books/deep/pot.markdown").write_text("# The pot\n\nIt is hot.\n")
@@ -102,7 +102,9 @@ def test_every_bad_file_is_named_and_nothing_is_stored(ragq: Ragq, books: Path) 
         ("folder", "holds no file that ends in .md or .markdown"),
     ],
 )
-def test_what_is_no_markdown_is_refused_with_what_to_do(ragq: Ragq, tmp_path: Path, name: str, message: str) -> None:
+def test_other_files_than_markdown_are_refused_with_the_next_step(
+    ragq: Ragq, tmp_path: Path, name: str, message: str
+) -> None:
     for made in ("book.pdf", "book.epub"):
         (tmp_path / made).write_bytes(b"%PDF")
     (tmp_path / "folder").mkdir()
@@ -122,7 +124,7 @@ def test_a_corpus_keeps_its_embedder(ragq: Ragq, books: Path) -> None:
     assert "embeds its chunks with their headings" in str(other.exception)
 
 
-def test_whether_vectors_of_tokens_are_kept_is_settled_when_a_corpus_is_made(ragq: Ragq, books: Path) -> None:
+def test_only_a_new_corpus_accepts_the_option_to_keep_token_vectors(ragq: Ragq, books: Path) -> None:
     imported(ragq, str(books), "--corpus", "tokens", "--keep-token-vectors")
     imported(ragq, str(books), "--corpus", "tokens")
     imported(ragq, str(books), "--corpus", "plain")

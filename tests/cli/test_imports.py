@@ -1,4 +1,4 @@
-"""What an import makes of a data set."""
+"""Imports of a data set."""
 
 import pytest
 
@@ -8,15 +8,15 @@ from schemas.values.interviews import DataSet, TranscriptVariant, Utterance
 from stages.participants.transcripts import transcript_of
 
 
-def data_set(*said: tuple[str, str]) -> DataSet:
+def data_set(*rows: tuple[str, str]) -> DataSet:
     utterances = tuple(
         Utterance(speaker=speaker, value=value, start_s=float(at), stop_s=float(at + 1))
-        for at, (speaker, value) in enumerate(said)
+        for at, (speaker, value) in enumerate(rows)
     )
     return DataSet(transcripts={316: transcript_of(316, utterances)}, labels={}, splits={})
 
 
-def test_a_variant_keeps_what_its_speakers_say() -> None:
+def test_a_variant_keeps_the_lines_of_its_speakers() -> None:
     interview = data_set(("Ellie", "how are you"), ("Participant", "fine"), ("Participant", "really"))
 
     (person,) = new_participants(in_variant(interview, TranscriptVariant.PARTICIPANT_ONLY))

@@ -1,4 +1,4 @@
-"""`ragq inspect`: a stage that is no longer in the chain can still be looked at."""
+"""`ragq inspect`: a stage that is no longer in the chain can still be shown."""
 
 import json
 from collections.abc import Callable

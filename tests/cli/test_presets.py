@@ -1,4 +1,4 @@
-"""`ragq preset` and `ragq template`: what a user checks first about both."""
+"""`ragq preset` and `ragq template`: the first checks of a user."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_the_default_preset_is_shown_when_none_is_named(ragq: Ragq) -> None:
     assert (found["name"], found["is_default"], found["values"]) == ("Default", True, Preset().values())
 
 
-def test_show_marks_what_differs_and_says_what_is_allowed(ragq: Ragq) -> None:
+def test_show_marks_differences_and_lists_allowed_values(ragq: Ragq) -> None:
     ragq("preset", "set", "default", "retrieval.rrf_k=60")
 
     lines = [line.split() for line in ragq("preset", "show").output.splitlines()]
@@ -67,7 +67,7 @@ def test_a_value_out_of_range_is_refused_with_every_problem(ragq: Ragq) -> None:
     assert shown(ragq)["values"] == Preset().values()
 
 
-def test_names_are_unique_in_any_case_and_the_default_stays(ragq: Ragq) -> None:
+def test_names_are_unique_in_any_case_and_the_default_cannot_be_deleted(ragq: Ragq) -> None:
     assert isinstance(ragq("preset", "create", "DEFAULT").exception, PresetExistsError)
     assert isinstance(ragq("preset", "delete", "Default").exception, DefaultPresetError)
     assert isinstance(ragq("preset", "show", "gone").exception, PresetMissingError)
@@ -82,7 +82,7 @@ def test_a_preset_that_is_not_the_default_can_be_deleted(ragq: Ragq) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("Default",), ("Default", "dense_limit")])
-def test_a_change_that_says_nothing_is_wrong_usage(ragq: Ragq, arguments: tuple[str, ...]) -> None:
+def test_a_change_without_values_is_wrong_usage(ragq: Ragq, arguments: tuple[str, ...]) -> None:
     assert ragq("preset", "set", *arguments).exit_code == 2
 
 
@@ -117,7 +117,7 @@ def test_placeholders_are_checked_when_a_template_is_saved(ragq: Ragq, tmp_path:
     assert len(json.loads(ragq("template", "list", "--json").output)) == len(TemplateTag)
 
 
-def test_what_the_placeholders_stand_for_is_shown(ragq: Ragq) -> None:
+def test_the_placeholders_are_explained(ragq: Ragq) -> None:
     found = json.loads(ragq("template", "show", TAG, "1", "--json").output)
 
     assert found["variables"].keys() == {"query", "n"}

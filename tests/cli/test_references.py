@@ -27,7 +27,7 @@ def ragq(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return run
 
 
-def test_an_index_goes_in_and_comes_out_again(ragq: Callable[..., Result], tmp_path: Path) -> None:
+def test_an_index_is_imported_and_exported(ragq: Callable[..., Result], tmp_path: Path) -> None:
     write_artifact_files(Path("small.npz"), artifact_files(), force=False)
 
     done = ragq("import", "small.npz", *PAPER)
@@ -66,7 +66,7 @@ def test_sidecars_that_are_not_asked_for_may_be_broken(ragq: Callable[..., Resul
     assert isinstance(ragq("import", "small.npz", *PAPER, "--chunk-scores").exception, EmbeddingArtifactMismatchError)
 
 
-def test_warnings_stay_out_of_the_result(ragq: Callable[..., Result]) -> None:
+def test_warnings_are_not_part_of_the_result(ragq: Callable[..., Result]) -> None:
     write_artifact_files(Path("small.npz"), artifact_files(META=None), force=False)
 
     done = ragq("import", "small.npz", *PAPER, "--name", "other", "--json")

@@ -15,7 +15,7 @@ VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 
 class Page(HTMLParser):
-    """Follows the tags of a page, and fails where they do not nest."""
+    """Parses a page, and fails where tags do not nest."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ def report(profile: str = "demo") -> Report:
     )
 
 
-def test_the_page_holds_together_and_draws_every_plot() -> None:
+def test_the_page_is_well_formed_and_draws_every_plot() -> None:
     page = Page(report_page(report()))
 
     assert page.tags.count("svg") == 5
@@ -67,24 +67,24 @@ def test_the_page_holds_together_and_draws_every_plot() -> None:
         assert words in page.words
 
 
-def test_the_page_asks_nobody_for_anything() -> None:
+def test_the_page_loads_nothing() -> None:
     text = report_page(report())
 
     assert re.findall(r"https?:|//[a-z]|src=|@import|<link|<script", text) == []
     assert set(re.findall(r"url\((.)", text)) <= {"#"}
 
 
-def test_hostile_words_are_shown_and_not_run() -> None:
+def test_hostile_text_is_shown_and_not_run() -> None:
     text = report_page(report())
 
     assert HOSTILE not in text
     assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2
 
 
-def test_no_word_of_a_subject_is_on_the_page() -> None:
+def test_no_text_of_a_subject_is_on_the_page() -> None:
     text = report_page(report())
 
-    assert "what somebody said" not in text
+    assert "words of a participant" not in text
     assert "why that is" not in text
 
 
@@ -93,7 +93,7 @@ def test_the_same_report_gives_the_same_page() -> None:
 
 
 @pytest.mark.parametrize(("profile", "warned"), [("demo", True), ("paper", False)])
-def test_the_demo_profile_is_told_from_others(profile: str, warned: bool) -> None:
+def test_only_the_demo_profile_is_marked(profile: str, warned: bool) -> None:
     assert ("results are not meaningful" in report_page(report(profile))) is warned
 
 

@@ -70,14 +70,14 @@ def test_another_cutoff_can_be_chosen(ragq: Ragq, pair: tuple[str, str]) -> None
     assert list(found["queries"][0]["stages"]) == ["dense", "lexical", "fused", "reranked", "selected"]
 
 
-def test_the_page_stands_alone_and_holds_no_text(ragq: Ragq, pair: tuple[str, str]) -> None:
+def test_the_page_is_self_contained_and_holds_no_text(ragq: Ragq, pair: tuple[str, str]) -> None:
     done = ragq("report", pair[0], "--html", "report.html", *FEW)
 
     written = Path("report.html").read_text()
     assert (done.stdout, done.stderr) == ("", "Wrote report.html.\n")
     assert written.count("<svg") == 5
     assert "http" not in written
-    assert "what somebody asked" not in written
+    assert "text of the question" not in written
 
 
 def test_the_difference_shows_deltas_settings_and_queries(ragq: Ragq, pair: tuple[str, str]) -> None:

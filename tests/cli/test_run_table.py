@@ -65,47 +65,47 @@ def test_of_thousands_of_index_jobs_those_that_failed_are_listed_first() -> None
     waiting = [job(number, JobStatus.WAITING) for number in range(1, 2001)]
     done = [job(number, JobStatus.SUCCEEDED) for number in range(2001, 2501)]
 
-    said = shown([*waiting, *done, job(3000, JobStatus.FAILED, ERROR)])
+    text = shown([*waiting, *done, job(3000, JobStatus.FAILED, ERROR)])
 
-    listed = [line.split()[0] for line in said.splitlines() if "chunk_scores" in line]
+    listed = [line.split()[0] for line in text.splitlines() if "chunk_scores" in line]
     assert listed == ["j3000", *(f"j{number}" for number in range(1, LISTED_JOBS))]
-    assert f"and {2001 - LISTED_JOBS} more; --json has all of them" in said
-    assert "j3000 score attempt 1: it broke (unknown)" in said
-    assert "`ragq inspect JOB STAGE` shows the details; `ragq retry r12` continues from the failed stage." in said
+    assert f"and {2001 - LISTED_JOBS} more; --json has all of them" in text
+    assert "j3000 score attempt 1: it broke (unknown)" in text
+    assert "`ragq inspect JOB STAGE` shows the details; `ragq retry r12` continues from the failed stage." in text
 
 
 def test_every_job_of_another_run_is_listed() -> None:
-    said = shown([job(number, JobStatus.SUCCEEDED) for number in range(1, 101)], kind="participant")
+    text = shown([job(number, JobStatus.SUCCEEDED) for number in range(1, 101)], kind="participant")
 
-    assert sum(line.startswith("j") for line in said.splitlines()) == 101
+    assert sum(line.startswith("j") for line in text.splitlines()) == 101
 
 
 @pytest.mark.parametrize(
-    ("recorded", "is_said"), [({"is_circular": True}, True), ({"is_circular": False}, False), (None, False)]
+    ("recorded", "is_noted"), [({"is_circular": True}, True), ({"is_circular": False}, False), (None, False)]
 )
-def test_scores_of_the_assessing_model_are_told_in_the_head(recorded: dict[str, Any] | None, is_said: bool) -> None:
+def test_scores_of_the_assessing_model_are_noted_in_the_head(recorded: dict[str, Any] | None, is_noted: bool) -> None:
     request = {} if recorded is None else {"chunk_scores": recorded}
 
-    assert (CIRCULAR_NOTICE in shown([], kind="participant", request=request)) is is_said
+    assert (CIRCULAR_NOTICE in shown([], kind="participant", request=request)) is is_noted
 
 
-def test_references_that_were_left_out_are_told_in_the_head() -> None:
-    said = shown([], kind="participant", request={"left_out_references": [304, 313]})
+def test_references_that_were_left_out_are_listed_in_the_head() -> None:
+    text = shown([], kind="participant", request={"left_out_references": [304, 313]})
 
-    assert "The reference index lacks participant 304, 313." in said
+    assert "The reference index lacks participant 304, 313." in text
 
 
-def test_the_head_of_a_run_of_queries_names_corpus_and_preset_and_what_was_chosen_beside_them() -> None:
+def test_the_head_of_a_run_of_queries_names_corpus_preset_and_chosen_values() -> None:
     settings = {
         "retrieval.fusion": {"value": "zscore", "source": "preset Wide"},
         "retrieval.lexical": {"value": "bm25", "source": "default"},
         "reranking.ranker": {"value": "cross-encoder", "source": "option"},
     }
 
-    said = shown([], kind="query", request={"corpus": "library", "preset": "Wide"}, settings=settings)
+    text = shown([], kind="query", request={"corpus": "library", "preset": "Wide"}, settings=settings)
 
-    assert "corpus library  preset Wide\nreranking.ranker=cross-encoder" in said
-    assert ("zscore" in said, "bm25" in said) == (False, False)
+    assert "corpus library  preset Wide\nreranking.ranker=cross-encoder" in text
+    assert ("zscore" in text, "bm25" in text) == (False, False)
 
 
 @pytest.mark.parametrize("kind", ["tags", "index"])
@@ -115,6 +115,6 @@ def test_a_run_about_a_vocabulary_names_it_and_no_model_that_has_no_part_in_it(k
     assert ("vocabulary wardrobe" in text, "135M" in text) == (True, False)
 
 
-@pytest.mark.parametrize(("kind", "is_told"), [("participant", True), ("query", True), ("index", False)])
-def test_runs_of_the_tiny_model_say_so(kind: str, is_told: bool) -> None:
-    assert ("135M" in shown([], kind=kind, profile="demo")) == is_told
+@pytest.mark.parametrize(("kind", "is_noted"), [("participant", True), ("query", True), ("index", False)])
+def test_runs_of_the_tiny_model_are_marked(kind: str, is_noted: bool) -> None:
+    assert ("135M" in shown([], kind=kind, profile="demo")) == is_noted

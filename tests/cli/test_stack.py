@@ -26,7 +26,7 @@ SERVERS = {
 
 
 class Executed(Exception):
-    """Stands in for the program that takes this process over."""
+    """Replaces `execvpe`, and records its arguments."""
 
     def __init__(self, file: str, command: list[str], environment: dict[str, str]) -> None:
         self.command = command
@@ -35,7 +35,7 @@ class Executed(Exception):
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home in which nothing runs, and no servers in the environment."""
+    """A home without a running stack, and no servers in the environment."""
     for name in ("DATABASE_URL", "REDIS_URL", "OLLAMA_HOST", "OLLAMA_PORT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RAGQ_HOME", str(tmp_path))
@@ -44,7 +44,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def served(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """As nowhere, with servers from outside, and execvpe caught."""
+    """As `nowhere`, with external servers, and with `execvpe` replaced."""
 
     def execvpe(file: str, command: list[str], environment: dict[str, str]) -> None:
         raise Executed(file, command, environment)
@@ -67,15 +67,15 @@ def test_a_worker_becomes_celery_on_the_chosen_stages(served: Path) -> None:
     assert {"--queues=embed,rerank", "--concurrency=3", f"--hostname=worker-{os.getpid()}@%h"} <= {*command}
 
 
-def test_a_worker_takes_all_stages_unless_told(served: Path) -> None:
+def test_a_worker_takes_all_stages_by_default(served: Path) -> None:
     assert f"--queues={','.join(STAGES)}" in executed("worker").command
     assert {"extract", "expand", "embed", "score", "generate", "publish"} <= {*STAGES}
 
 
-def test_a_worker_is_told_of_its_servers_by_environment(served: Path) -> None:
+def test_a_worker_gets_its_servers_by_environment(served: Path) -> None:
     found = executed("worker")
-    told = {name: found.environment[name] for name in (*SERVERS, "OLLAMA_PORT")}
-    assert told == {**SERVERS, "OLLAMA_PORT": "11434"}
+    passed = {name: found.environment[name] for name in (*SERVERS, "OLLAMA_PORT")}
+    assert passed == {**SERVERS, "OLLAMA_PORT": "11434"}
     assert "pw" not in " ".join(found.command)
 
 
@@ -106,12 +106,12 @@ def test_flower_does_not_start_without_a_password(served: Path) -> None:
     assert str(refused) == f"{served}/flower.password is empty, and Flower needs a password. Remove the file."
 
 
-def test_the_api_is_told_where_to_listen_and_of_no_model(nowhere: Path, served: Path) -> None:
+def test_the_api_gets_its_address_and_no_model(nowhere: Path, served: Path) -> None:
     port = free_port()
     found = executed("api", "--host", "::1", "--port", str(port))
-    told = ("DATABASE_URL", "REDIS_URL", "RAGQ_API_HOST", "RAGQ_API_PORT", "OLLAMA_PORT")
+    names = ("DATABASE_URL", "REDIS_URL", "RAGQ_API_HOST", "RAGQ_API_PORT", "OLLAMA_PORT")
     assert found.command[1:] == ["-m", "api.server"]
-    assert {name: found.environment.get(name) for name in told} == {
+    assert {name: found.environment.get(name) for name in names} == {
         "DATABASE_URL": SERVERS["DATABASE_URL"],
         "REDIS_URL": SERVERS["REDIS_URL"],
         "RAGQ_API_HOST": "::1",
@@ -120,7 +120,7 @@ def test_the_api_is_told_where_to_listen_and_of_no_model(nowhere: Path, served: 
     }
 
 
-def test_the_api_listens_where_its_settings_say(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_api_listens_at_the_address_of_its_settings(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGQ_API_PORT", str(free_port()))
     assert executed("api").environment["RAGQ_API_PORT"] == os.environ["RAGQ_API_PORT"]
     monkeypatch.setenv("RAGQ_API_PORT", "many")
@@ -143,7 +143,7 @@ def test_flower_on_a_held_port_names_the_holder(served: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["worker", "api", "flower"])
-def test_without_servers_a_command_says_what_to_do(nowhere: Path, command: str) -> None:
+def test_without_servers_a_command_names_the_next_step(nowhere: Path, command: str) -> None:
     refused = CliRunner().invoke(cli, [command]).exception
     assert "Run `ragq up`, or set DATABASE_URL" in str(refused)
 
@@ -154,7 +154,7 @@ def test_ps_of_nothing_exits_with_1(nowhere: Path) -> None:
     assert result.stderr == f"Nothing runs in {nowhere}. `ragq up` starts the stack.\n"
 
 
-def test_down_of_nothing_says_so(nowhere: Path) -> None:
+def test_down_without_a_stack_reports_it(nowhere: Path) -> None:
     result = CliRunner().invoke(cli, ["down"])
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == f"Nothing runs in {nowhere}.\n"
@@ -199,7 +199,7 @@ def running() -> Iterator[Installed]:
     shutil.rmtree(folder)
 
 
-def test_up_brings_every_part_to_health(running: Installed) -> None:
+def test_up_makes_every_part_healthy(running: Installed) -> None:
     healthy = {part["name"]: part["healthy"] for part in running.parts()}
     assert healthy == dict.fromkeys(("postgres", "valkey", "llm", "worker-model", "worker-llm", "api", "flower"), True)
     assert running.ragq("ps").returncode == 0

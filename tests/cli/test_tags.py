@@ -1,4 +1,4 @@
-"""`ragq import tags`, `index tags`, `submit --phrases`, `vocabulary` and `tags`: what is stored, refused and said.
+"""`ragq import tags`, `index tags`, `submit --phrases`, `vocabulary` and `tags`: what is stored, refused and printed.
 
 Models are built and phrases are found in the acceptance tests.
 """
@@ -49,7 +49,7 @@ def test_a_folder_becomes_a_vocabulary_of_its_name(ragq: Ragq, tmp_path: Path) -
     assert (listed["name"], listed["tags"], listed["model"]) == ("wardrobe", 12, None)
 
 
-def test_bad_rows_are_told_with_their_lines_and_nothing_is_stored(ragq: Ragq, tmp_path: Path) -> None:
+def test_bad_rows_are_reported_with_their_lines_and_nothing_is_stored(ragq: Ragq, tmp_path: Path) -> None:
     folder = write_wardrobe(tmp_path / "wardrobe")
     (folder / "tags.csv").write_text("name,category,count,aliases\nhat,0,many,\nhat,0,1,\n")
 
@@ -87,7 +87,7 @@ def test_phrases_and_context_tags_become_inputs_of_one_job_each(
     assert "hat" not in json.dumps(run["request"])
 
 
-def test_bad_lines_are_told_and_nothing_is_submitted(
+def test_bad_lines_are_reported_and_nothing_is_submitted(
     ragq: Ragq, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
 ) -> None:
     sql(HAS_MODELS)
@@ -102,7 +102,7 @@ def test_bad_lines_are_told_and_nothing_is_submitted(
     assert sql(JOBS) == []
 
 
-def test_a_vocabulary_that_is_not_there_or_has_no_models_is_refused(ragq: Ragq, wardrobe: Path, tmp_path: Path) -> None:
+def test_a_missing_vocabulary_or_one_without_models_is_refused(ragq: Ragq, wardrobe: Path, tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text("hat\n")
 
     absent = ragq("submit", "--phrases", "p.txt", "--vocabulary", "garage")
@@ -113,7 +113,7 @@ def test_a_vocabulary_that_is_not_there_or_has_no_models_is_refused(ragq: Ragq, 
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--phrases", "p.txt"), "--phrases goes with --vocabulary NAME"),
         (("--phrases", "p.txt", "--vocabulary", "v", "--verbose"), "--verbose and --phrase-ranks go with --wait"),
@@ -126,14 +126,14 @@ def test_a_vocabulary_that_is_not_there_or_has_no_models_is_refused(ragq: Ragq, 
         ),
     ],
 )
-def test_options_that_do_not_go_together_are_wrong_usage(
-    ragq: Ragq, tmp_path: Path, options: tuple[str, ...], said: str
+def test_incompatible_options_are_wrong_usage(
+    ragq: Ragq, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "p.txt").write_text("hat\n")
 
     done = ragq("submit", *options)
 
-    assert (done.exit_code, said in done.stderr.replace("\n", " ")) == (2, True), done.stderr
+    assert (done.exit_code, message in done.stderr.replace("\n", " ")) == (2, True), done.stderr
 
 
 def test_building_is_one_job_that_carries_the_seed_and_the_hash_of_given_vectors(

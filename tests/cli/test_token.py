@@ -1,4 +1,4 @@
-"""`ragq token`: a token on stdout alone, so that a shell can keep it."""
+"""`ragq token`: the token alone is on stdout, so that a shell can capture it."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from store.access.api_tokens import Scope, holder_of_token
 from tests.cli.conftest import Ragq
 
 
-def test_a_token_is_all_that_stands_on_stdout(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_stdout_holds_the_token_alone(ragq: Ragq, stored: Callable[..., Any]) -> None:
     made = ragq("token", "create", "laptop")
 
     assert made.stdout.startswith("ragq_")
@@ -19,7 +19,7 @@ def test_a_token_is_all_that_stands_on_stdout(ragq: Ragq, stored: Callable[..., 
     assert "From now on the API and its pages open for tokens alone, on loopback too." in made.stderr
 
 
-def test_a_token_may_be_for_looking_and_for_some_days(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_token_may_be_read_only_and_expire(ragq: Ragq, stored: Callable[..., Any]) -> None:
     made = ragq("token", "create", "monitor", "--read-only", "--days", "30")
 
     assert stored(holder_of_token, made.stdout.strip()).scope is Scope.READ
@@ -28,7 +28,7 @@ def test_a_token_may_be_for_looking_and_for_some_days(ragq: Ragq, stored: Callab
     assert ragq("token", "create", "x", "--days", "0").exit_code == 2
 
 
-def test_a_list_tells_the_state_and_never_the_token(ragq: Ragq) -> None:
+def test_a_list_shows_the_state_and_never_the_token(ragq: Ragq) -> None:
     secret = ragq("token", "create", "laptop").stdout.strip()
     ragq("token", "create", "phone")
     ragq("token", "revoke", "phone")
@@ -47,7 +47,7 @@ def test_no_token_is_no_error(ragq: Ragq) -> None:
     assert "`ragq token create NAME` makes one" in listed.stderr
 
 
-def test_revoking_says_what_it_opens(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_revoking_the_last_token_reports_open_access(ragq: Ragq, stored: Callable[..., Any]) -> None:
     secrets = [ragq("token", "create", name).stdout.strip() for name in ("laptop", "phone")]
 
     first, last = ragq("token", "revoke", "1"), ragq("token", "revoke", "phone")
@@ -58,7 +58,7 @@ def test_revoking_says_what_it_opens(ragq: Ragq, stored: Callable[..., Any]) -> 
     assert [stored(holder_of_token, secret) for secret in secrets] == [None, None]
 
 
-def test_a_name_in_use_and_a_token_that_is_gone_are_refused(ragq: Ragq) -> None:
+def test_a_name_in_use_and_a_revoked_token_are_refused(ragq: Ragq) -> None:
     ragq("token", "create", "laptop")
 
     assert isinstance(ragq("token", "create", "laptop").exception, Refused)

@@ -1,4 +1,4 @@
-"""`ragq watch`: a run as it goes."""
+"""`ragq watch`: the progress of a run."""
 
 from collections.abc import Callable
 from threading import Timer
@@ -16,15 +16,15 @@ from tests.store.conftest import new_run
 from tests.store.references.test_index_runs import fail, planned, succeed
 
 
-async def carry_out(connection: Connection, job_id: int) -> None:
+async def complete_stage(connection: Connection, job_id: int) -> None:
     claim = await stages.claim(connection, job_id, "extract", "worker", 60)
     assert claim is not None
     await stages.commit(connection, claim, inputs={}, output={})
 
 
-def test_a_run_is_followed_to_its_end(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Callable[..., Any]) -> None:
     run = stored(runs.store, new_run(stages=("extract",)))
-    later = Timer(0.7, lambda: stored(carry_out, run.job_ids[0]))
+    later = Timer(0.7, lambda: stored(complete_stage, run.job_ids[0]))
     later.start()
 
     watched = ragq("watch", f"r{run.run_id}", "--json")
@@ -37,19 +37,19 @@ def test_a_run_is_followed_to_its_end(ragq: Ragq, stored: Callable[..., Any]) ->
 async def test_a_publication_that_begins_meanwhile_is_waited_for(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The jobs and what is due are read at one moment, however a reaper comes between."""
+    """Jobs and due publications are read in one snapshot, although a reaper commits in between."""
     async with database.connection() as connection, database.connection() as reaper:
         run_id, (good, bad) = await planned(connection, 304, 313)
         await succeed(connection, run_id, good)
         await fail(connection, bad)
         read = watch.read
 
-        async def overtaken(connection: Connection, run_id: int) -> RunView:
+        async def read_then_change(connection: Connection, run_id: int) -> RunView:
             view = await read(connection, run_id)
             assert await index_runs.publish_again(reaper) == [good]
             return view
 
-        monkeypatch.setattr(watch, "read", overtaken)
+        monkeypatch.setattr(watch, "read", read_then_change)
         view, is_idle = await watch.look(connection, run_id)
 
     assert (view.overview.open_jobs, is_idle) == (0, False)

@@ -1,4 +1,4 @@
-"""What every ChatModel does. A new one joins the list."""
+"""The contract of every ChatModel. New ones are added to the list."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from schemas.values.chat import ChatCall, Message, TokenSignals
 from stages.ports import ChatModel
 from tests.canned import canned, http
 from tests.fakes.chat import ScriptedChat
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 NOWHERE = "http://127.0.0.1:1"
 SECRET = "I told nobody about the lighthouse"
@@ -37,7 +37,7 @@ VERDICT = {
 
 @dataclass(frozen=True)
 class Chats:
-    """One implementation in four situations."""
+    """One implementation in four states."""
 
     working: ChatModel
     slow: ChatModel
@@ -76,7 +76,7 @@ async def chats(request: pytest.FixtureRequest) -> AsyncIterator[Chats]:
 
 @pytest.fixture(params=["scripted", "ollama", "openai"])
 async def silent_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel]:
-    """One that answers `Yes.`, and says nothing about its tokens whatever it is asked."""
+    """A model that answers `Yes.`, and never reports log probabilities."""
     if request.param == "scripted":
         yield ScriptedChat(lambda call: "Yes.")
     elif request.param == "openai":
@@ -87,13 +87,13 @@ async def silent_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel
             await openai.close()
     else:
         with ScriptedOllama() as server:
-            server.models[PACKAGED_LLM] = ScriptedModel(PACKAGED_LLM, lambda prompt: Say("Yes."))
+            server.models[PACKAGED_LLM] = ScriptedModel(PACKAGED_LLM, lambda prompt: ScriptedReply("Yes."))
             ollama = OllamaChat(f"http://127.0.0.1:{server.port}")
             yield ollama
             await ollama.close()
 
 
-async def test_a_reply_says_what_it_cost(chats: Chats) -> None:
+async def test_a_reply_reports_its_tokens_and_time(chats: Chats) -> None:
     reply = await chats.working.chat(CALL)
     assert (reply.text != "", reply.model, reply.stop_reason in ("stop", "length")) == (True, PACKAGED_LLM, True)
     assert (reply.prompt_tokens or 0) > 0
@@ -106,7 +106,7 @@ async def test_a_reply_carries_the_digest_of_its_model(chats: Chats) -> None:
     assert reply.digest == await chats.working.digest(PACKAGED_LLM)
 
 
-async def test_a_schema_holds_the_reply(chats: Chats) -> None:
+async def test_the_reply_conforms_to_the_schema(chats: Chats) -> None:
     reply = await chats.working.chat(CALL.model_copy(update={"json_schema": VERDICT, "max_tokens": 100}))
     jsonschema.validate(json.loads(reply.text), VERDICT)
 
@@ -121,12 +121,12 @@ async def test_json_mode_gives_an_object(chats: Chats) -> None:
     assert isinstance(json.loads((await chats.working.chat(call)).text), dict)
 
 
-async def test_temperature_0_says_the_same_again(chats: Chats) -> None:
+async def test_temperature_0_repeats_the_reply(chats: Chats) -> None:
     first, second = await chats.working.chat(CALL), await chats.working.chat(CALL)
     assert (first.text, first.stop_reason) == (second.text, second.stop_reason)
 
 
-async def test_token_signals_come_when_asked_for_and_change_no_word(chats: Chats) -> None:
+async def test_token_signals_are_given_on_request_and_change_no_text(chats: Chats) -> None:
     plain = await chats.working.chat(CALL)
     asked = await chats.working.chat(CALL.model_copy(update={"top_logprobs": 5}))
     assert (plain.tokens, asked.text) == (None, plain.text)
@@ -154,6 +154,6 @@ async def test_an_error_of_the_server_keeps_its_status_and_quotes_nothing(chats:
     assert SECRET not in f"{caught.value} {caught.value!r}"
 
 
-async def test_a_connection_error_comes_as_it_is(chats: Chats) -> None:
+async def test_a_connection_error_is_passed_on_unchanged(chats: Chats) -> None:
     with pytest.raises((ConnectionError, httpx.TransportError)):
         await chats.unreachable.chat(CALL)

@@ -1,4 +1,4 @@
-"""What every ChunkSearch does. A new one joins the list."""
+"""The contract of every ChunkSearch. New ones are added to the list."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
@@ -180,7 +180,7 @@ async def test_no_question_and_no_limit_ask_nobody(searched: Searched) -> None:
     assert await search.lexical(404, ["tea"], limit=0, scorer="bm25") == [[]]
 
 
-async def test_a_corpus_that_is_not_there_is_named(searched: Searched) -> None:
+async def test_a_missing_corpus_is_named(searched: Searched) -> None:
     search, _ = await searched(texts("tea"))
 
     with pytest.raises(CorpusMissingError, match="Corpus 404 is not stored"):

@@ -1,4 +1,4 @@
-"""What every Embedder does. A new one joins the list."""
+"""The contract of every Embedder. New ones are added to the list."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What every ReferenceSearch does. A new one joins the list."""
+"""The contract of every ReferenceSearch. New ones are added to the list."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -64,7 +64,7 @@ def ids(found: Sequence[Reference]) -> list[int]:
     return [reference.chunk_id for reference in found]
 
 
-async def test_a_reference_says_all_about_its_chunk(search: Search) -> None:
+async def test_a_reference_has_all_fields_of_its_chunk(search: Search) -> None:
     ((found,),) = await nearest(await search([chunk(5, 304, 2, EAST, NO_INTEREST=3)]), EAST)
 
     assert found == Reference(
@@ -168,7 +168,7 @@ async def test_no_query_gives_an_empty_list(search: Search) -> None:
     assert await nearest(await search([chunk(1, 304, 0, EAST)])) == []
 
 
-async def test_an_index_that_is_not_there_is_named(search: Search) -> None:
+async def test_a_missing_index_is_named(search: Search) -> None:
     searched = await search([chunk(1, 304, 0, EAST)])
 
     with pytest.raises(ReferenceIndexMissingError, match="Reference index 99 is not stored"):

@@ -1,4 +1,4 @@
-"""What every TagLexicon and NeighbourSearch does, asked of the fake and of Postgres."""
+"""The contract of every TagLexicon and NeighbourSearch, for the fake and for Postgres."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
@@ -52,7 +52,7 @@ def stored(request: pytest.FixtureRequest) -> Stored:
 
 
 def built(vectors: dict[str, Vector], **rows: Vector) -> BuiltModels:
-    """Models that hold these vectors and context rows, and say nothing else."""
+    """Models with these vectors and context rows alone."""
     dimension = len(next(iter(vectors.values())))
     return BuiltModels(
         name="given",
@@ -106,7 +106,7 @@ async def test_nothing_asked_is_nothing_found(stored: Stored) -> None:
     assert await searched.look_up(99, []) == Lexicon(tags={}, aliases={})
 
 
-async def test_a_vocabulary_that_is_not_there_is_named(stored: Stored) -> None:
+async def test_a_missing_vocabulary_is_named(stored: Stored) -> None:
     _, searched = await stored({"shirt": at(0)})
 
     with pytest.raises(VocabularyMissingError, match="Vocabulary 99 is not stored"):

@@ -1,4 +1,4 @@
-"""What every TextEncoder does. A new one joins the list."""
+"""The contract of every TextEncoder. New ones are added to the list."""
 
 from concurrent.futures import ThreadPoolExecutor
 

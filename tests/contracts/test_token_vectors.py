@@ -1,4 +1,4 @@
-"""What every TokenVectors does. A new one joins the list."""
+"""The contract of every TokenVectors. New ones are added to the list."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def tokens(request: pytest.FixtureRequest) -> TokenVectors:
     return made
 
 
-def test_vectors_have_length_1_and_the_dimension_that_is_told(tokens: TokenVectors) -> None:
+def test_vectors_have_length_1_and_the_stated_dimension(tokens: TokenVectors) -> None:
     found = tokens.vectors_of(["shirt", "shirts", "hat"])
 
     assert list(found) == ["shirt", "shirts", "hat"]
@@ -45,6 +45,6 @@ def test_the_empty_token_has_no_vector_and_no_token_gives_none(tokens: TokenVect
     assert dict(tokens.vectors_of([])) == {}
 
 
-def test_the_model_says_what_it_is(tokens: TokenVectors) -> None:
+def test_the_model_has_a_name_and_a_digest(tokens: TokenVectors) -> None:
     assert tokens.name
     assert tokens.digest

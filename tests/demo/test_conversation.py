@@ -5,7 +5,7 @@ from demo.persona import draw_persona
 from demo.voice import Voice
 
 
-def test_the_interviewer_speaks_of_your_people() -> None:
+def test_the_interviewer_mentions_the_relatives_of_the_participant() -> None:
     rng = random.Random(1)
     persona = draw_persona(rng)
     persona = persona._replace(words={**persona.words, "person": ("my wife",)})

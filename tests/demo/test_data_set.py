@@ -63,7 +63,7 @@ def test_the_splits_have_the_sizes_of_the_real_ones(data_set: DataSet) -> None:
     assert sorted(resolve_split("train+dev", data_set).participant_ids) == list(PARTICIPANT_IDS)
 
 
-def test_it_says_that_it_is_synthetic(files: Mapping[str, bytes]) -> None:
+def test_it_is_marked_as_synthetic(files: Mapping[str, bytes]) -> None:
     metadata = json.loads(files["paper_splits/paper_split_metadata.json"])
     assert files["README.txt"].startswith(b"SYNTHETIC DATA.")
     assert metadata["synthetic"] and metadata["description"].startswith("SYNTHETIC DATA.")
@@ -82,12 +82,12 @@ def test_a_demo_has_enough_cases(data_set: DataSet) -> None:
 
 def test_participants_hardly_repeat_each_other(data_set: DataSet) -> None:
     speakers: dict[str, set[int]] = {}
-    said = [
+    utterances = [
         (participant_id, utterance.value)
         for participant_id, transcript in data_set.transcripts.items()
         for utterance in transcript.utterances
         if utterance.speaker == "Participant" and len(utterance.value.split()) > 3
     ]
-    for participant_id, value in said:
+    for participant_id, value in utterances:
         speakers.setdefault(value, set()).add(participant_id)
-    assert sum(len(speakers[value]) > 1 for _, value in said) / len(said) < 0.02
+    assert sum(len(speakers[value]) > 1 for _, value in utterances) / len(utterances) < 0.02

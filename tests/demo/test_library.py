@@ -1,4 +1,4 @@
-"""The works that come with ragq show everything that a corpus is cut from."""
+"""The works that come with ragq contain every kind of block."""
 
 from pathlib import Path
 

@@ -48,7 +48,7 @@ def test_phrases_are_written_as_transcripts_are(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_phrase_stands_twice_in_a_file(name: str) -> None:
+def test_no_phrase_is_twice_in_a_file(name: str) -> None:
     phrases = [phrase for phrase in phrases_in(read(name)) if len(phrase.split()) > 3]
     assert len(phrases) == len(set(phrases))
 
@@ -61,6 +61,6 @@ def test_every_item_has_phrases_for_every_level(item: PHQ8Item) -> None:
     )
 
 
-def test_a_slot_that_nobody_knows_is_an_error() -> None:
+def test_an_unknown_slot_is_an_error() -> None:
     with pytest.raises(KeyError, match="nobody"):
         fill("ask {nobody}", {}, random.Random(1))

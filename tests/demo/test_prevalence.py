@@ -11,7 +11,7 @@ def test_shares_of_an_item_add_up_to_one() -> None:
     assert {item: round(sum(shares), 10) for item, shares in MARGINALS.items()} == dict.fromkeys(PHQ8Item, 1.0)
 
 
-def test_scores_come_in_the_order_of_the_questionnaire() -> None:
+def test_scores_are_in_the_order_of_the_questionnaire() -> None:
     assert list(draw_scores(random.Random(1))) == list(PHQ8Item)
 
 
@@ -22,7 +22,7 @@ def test_the_worst_of_three_draws_cubes_the_share_of_zeros() -> None:
         assert zeros[item] / 4000 == pytest.approx(shares[0] ** 3, abs=0.03)
 
 
-def test_items_rise_and_fall_together() -> None:
+def test_items_are_positively_correlated() -> None:
     rng = random.Random(1)
     drawn = [draw_scores(rng) for _ in range(4000)]
     low = [scores[PHQ8Item.DEPRESSED] for scores in drawn if scores[PHQ8Item.NO_INTEREST] == 0]

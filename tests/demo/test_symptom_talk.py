@@ -19,7 +19,7 @@ def someone(seed: int) -> Conversation:
     return Conversation(persona, Voice(persona, [""], rng, set()), rng)
 
 
-def told(item: PHQ8Item, score: int, manner: Manner, seed: int) -> str:
+def sentence_about(item: PHQ8Item, score: int, manner: Manner, seed: int) -> str:
     turns = symptom_turns(someone(seed), item, score, manner)
     return " ".join(value for speaker, value in turns if speaker == "Participant")
 
@@ -27,9 +27,9 @@ def told(item: PHQ8Item, score: int, manner: Manner, seed: int) -> str:
 @pytest.mark.parametrize("manner", [Manner.PLAIN, Manner.HEDGED, Manner.RETRACTED])
 @pytest.mark.parametrize("score", [1, 2, 3])
 @pytest.mark.parametrize("item", PHQ8Item)
-def test_a_symptom_is_told_with_a_frequency_that_means_its_score(item: PHQ8Item, score: int, manner: Manner) -> None:
+def test_a_symptom_is_described_with_the_frequency_of_its_score(item: PHQ8Item, score: int, manner: Manner) -> None:
     for seed in range(10):
-        text = told(item, score, manner, seed)
+        text = sentence_about(item, score, manner, seed)
         assert any(often in text for often in OFTEN[score])
 
 
@@ -37,7 +37,7 @@ def test_a_symptom_is_told_with_a_frequency_that_means_its_score(item: PHQ8Item,
 @pytest.mark.parametrize("score", [0, 1, 2, 3])
 def test_every_level_of_an_item_has_several_dozen_sentences(item: PHQ8Item, score: int) -> None:
     manner = Manner.PLAIN if score else Manner.DENIED
-    assert len({told(item, score, manner, seed) for seed in range(200)}) > 100
+    assert len({sentence_about(item, score, manner, seed) for seed in range(200)}) > 100
 
 
 @pytest.mark.parametrize("manner", [Manner.IMPLIED, Manner.UNMENTIONED])
@@ -52,13 +52,13 @@ def test_a_remark_implies_a_symptom_without_saying_how_often(item: PHQ8Item) -> 
     assert [remark for remark in remarks if any(f" {often} " in f" {remark} " for often in every)] == []
 
 
-def test_a_score_of_zero_is_never_said_to_be_there() -> None:
+def test_a_score_of_zero_is_never_affirmed() -> None:
     rng = random.Random(1)
     drawn = Counter(draw_manner(0, rng) for _ in range(300))
     assert set(drawn) == {Manner.DENIED, Manner.OVERCOME, Manner.UNMENTIONED}
 
 
-def test_any_other_score_is_told_in_five_manners() -> None:
+def test_any_other_score_is_described_in_five_manners() -> None:
     rng = random.Random(1)
     drawn = Counter(draw_manner(2, rng) for _ in range(300))
     assert set(drawn) == {Manner.PLAIN, Manner.HEDGED, Manner.RETRACTED, Manner.IMPLIED, Manner.UNMENTIONED}

@@ -1,4 +1,4 @@
-"""The vocabulary that comes with ragq is one, and shows what phrases can lead to."""
+"""The vocabulary that comes with ragq is valid and has examples of every rule."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A chat model that says what the test tells it to."""
+"""A chat model whose replies the test defines."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from schemas.values.chat import ChatCall, ChatReply, TokenSignals
 
 @dataclass
 class ScriptedChat:
-    """A ChatModel whose `answer` gives the text of each reply, or raises. `calls` keeps what was asked, in order."""
+    """A ChatModel whose `answer` gives the text of each reply, or raises. `calls` lists the calls in order."""
 
     answer: Callable[[ChatCall], str]
     stop_reason: str = "stop"

@@ -1,4 +1,4 @@
-"""The search over chunks in memory: exact cosines, and full text over words as they stand, without stemming."""
+"""The search over chunks in memory: exact cosines, and full text over unstemmed words."""
 
 import re
 from collections import Counter

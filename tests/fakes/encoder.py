@@ -29,7 +29,7 @@ class FakeEncoder:
         return np.asarray(rows, dtype=np.float32).reshape(len(rows), self.dimension)
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
-        """See TextEncoder. A token's vector is that of the word as a text, wherever it stands."""
+        """See TextEncoder. A token's vector is that of the word as a text, in any position."""
         return [
             np.asarray([self._vector(word) for word in self._seen(text)], dtype=np.float32).reshape(-1, self.dimension)
             for text in texts

@@ -1,4 +1,4 @@
-"""A vocabulary in memory, and a model of tokens that was never trained."""
+"""A vocabulary in memory, and an untrained model of tokens."""
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The chains, and what has to agree with them."""
+"""The chains, and lists that must agree with them."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from stages.failures import FailureCategory, categorise
 EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
 
 
-def test_stages_of_both_modes_stand_in_the_order_of_the_chain_that_has_them_all() -> None:
+def test_stages_of_both_modes_are_in_the_order_of_the_longest_chain() -> None:
     met = ["assemble", "extract", "score", "validate", "embed"]
 
     assert in_order("participant", met) == ["extract", "embed", "validate", "assemble", "score"]

@@ -1,4 +1,4 @@
-"""Runs to work on, as the tests of the store have them."""
+"""Fixtures that store runs, shared with the tests of the store."""
 
 from tests.store.conftest import store_run
 

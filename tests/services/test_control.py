@@ -1,4 +1,4 @@
-"""Decisions about runs and jobs, whoever makes them."""
+"""Retry, pause, resume and cancel, for runs and jobs."""
 
 from collections.abc import Awaitable, Callable
 
@@ -30,7 +30,7 @@ async def states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
     return overview.states
 
 
-async def test_failed_jobs_of_a_run_go_on_and_are_sent(
+async def test_failed_jobs_of_a_run_continue_and_are_sent(
     database: Database, store_run: StoreRun, valkey: ValkeyServer
 ) -> None:
     stored = await store_run("316", "317")
@@ -43,7 +43,9 @@ async def test_failed_jobs_of_a_run_go_on_and_are_sent(
         assert await states(connection, stored.run_id) == {JobStatus.WAITING: 2}
 
 
-async def test_a_broker_that_is_away_is_told_and_the_jobs_go_on_later(database: Database, store_run: StoreRun) -> None:
+async def test_an_unavailable_broker_is_reported_and_the_jobs_continue_later(
+    database: Database, store_run: StoreRun
+) -> None:
     stored = await store_run()
     away = make_app("redis://127.0.0.1:1/0")
     async with database.connection() as connection:
@@ -70,7 +72,7 @@ async def test_held_jobs_keep_the_note(
         assert (job.status, job.note) == (status, "not now")
 
 
-async def test_a_paused_job_goes_on(database: Database, store_run: StoreRun, valkey: ValkeyServer) -> None:
+async def test_a_paused_job_resumes(database: Database, store_run: StoreRun, valkey: ValkeyServer) -> None:
     stored = await store_run()
     app = make_app(valkey.url)
     await control(app, database, Target(stored.run_id, None), Action.PAUSE)
@@ -89,7 +91,7 @@ async def test_a_decision_that_changes_nothing_is_refused(
         await control(make_app(valkey.url), database, Target(stored.run_id, None), action)
 
 
-async def test_what_is_not_there_is_named(database: Database, valkey: ValkeyServer) -> None:
+async def test_a_missing_run_or_job_is_named(database: Database, valkey: ValkeyServer) -> None:
     with pytest.raises(RunMissingError):
         await control(make_app(valkey.url), database, Target(9, None), Action.CANCEL)
     with pytest.raises(JobMissingError):

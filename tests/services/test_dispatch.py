@@ -25,7 +25,7 @@ StoreRun = Callable[..., Awaitable[StoredRun]]
 
 @pytest.fixture(autouse=True)
 def _empty(valkey: ValkeyServer) -> None:
-    """Nothing waits that another test has sent."""
+    """Empty the queues of messages from other tests."""
     with redis.Redis.from_url(valkey.url) as client:
         client.flushdb()
 
@@ -78,7 +78,7 @@ async def test_a_chain_starts_at_the_first_stage_that_is_not_done(
     assert [stage["task"] for stage in message["body"][2]["chain"]] == ["ragq.assemble"]
 
 
-async def test_an_unavailable_broker_gets_nothing(database: Database, store_run: StoreRun) -> None:
+async def test_nothing_is_sent_to_an_unavailable_broker(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("316", "319")
     nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
 

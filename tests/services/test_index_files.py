@@ -1,4 +1,4 @@
-"""Reference indexes into the database and out of it again."""
+"""Import and export of reference indexes."""
 
 import asyncio
 from collections.abc import Mapping
@@ -82,7 +82,7 @@ async def test_export_gives_the_files_that_were_imported_to_the_last_bit(databas
     assert once.keys() == set(ArtifactFile) - {ArtifactFile.PARTIAL}
 
 
-async def test_vectors_of_a_real_size_survive_bit_by_bit(database: Database) -> None:
+async def test_vectors_of_a_real_size_are_restored_bit_by_bit(database: Database) -> None:
     rows = np.random.default_rng(7).normal(size=(3, 1536)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     files = artifact_files(VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)
@@ -214,7 +214,7 @@ async def test_what_was_left_out_is_known_to_the_index_and_its_files(database: D
     assert ArtifactFile.PARTIAL in exported
 
 
-async def test_an_index_that_is_not_there_is_refused_with_those_that_are(database: Database) -> None:
+async def test_a_missing_index_is_refused_with_the_stored_ones(database: Database) -> None:
     async with database.connection() as connection:
         await imported(connection, artifact_files())
 

@@ -1,4 +1,4 @@
-"""Runs that are stored, and sent once they are committed."""
+"""Runs are stored, and sent after the commit."""
 
 import pytest
 

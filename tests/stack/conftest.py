@@ -43,7 +43,7 @@ class _OnlyVersion(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="session")
 def ollama() -> Iterator[str]:
-    """The address of a server that answers /api/version as Ollama does, and errs everywhere else."""
+    """The address of a server that answers /api/version as Ollama does, and replies with errors elsewhere."""
     with http.server.HTTPServer((LOOPBACK, 0), _OnlyVersion) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()

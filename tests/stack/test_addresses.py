@@ -14,7 +14,7 @@ def resolved_to(*addresses: str) -> Any:
     ("addresses", "expected"),
     [(["127.0.0.1"], True), (["127.0.0.1", "::1"], True), (["127.0.0.1", "10.0.0.5"], False), ([], False)],
 )
-def test_a_name_is_loopback_when_it_leads_nowhere_else(
+def test_a_name_is_loopback_when_it_resolves_to_loopback_alone(
     monkeypatch: pytest.MonkeyPatch, addresses: list[str], expected: bool
 ) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", resolved_to(*addresses))
@@ -22,7 +22,7 @@ def test_a_name_is_loopback_when_it_leads_nowhere_else(
     assert is_loopback("box") is expected
 
 
-def test_a_name_that_leads_nowhere_is_not_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_does_not_resolve_is_not_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise socket.gaierror("no such name")
 

@@ -16,7 +16,7 @@ SERVERS = {
 
 @pytest.fixture
 def running(tmp_path: Path) -> dict[str, str]:
-    """The environment of a home whose state names servers and whose supervisor lives."""
+    """The environment of a home whose state names servers and whose supervisor runs."""
     home = Home(tmp_path)
     home.write_state(
         State(
@@ -49,7 +49,7 @@ def test_variables_alone_need_no_stack(tmp_path: Path) -> None:
     assert connections(given) == expected
 
 
-def test_without_either_the_error_says_what_to_do(tmp_path: Path) -> None:
+def test_without_either_the_error_names_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(StackError) as refused:
         connections({"RAGQ_HOME": str(tmp_path), "DATABASE_URL": "postgresql://db/x", "REDIS_URL": ""})
     assert str(refused.value) == (
@@ -57,7 +57,7 @@ def test_without_either_the_error_says_what_to_do(tmp_path: Path) -> None:
     )
 
 
-def test_the_state_of_a_stack_whose_supervisor_is_gone_is_not_used(running: dict[str, str], tmp_path: Path) -> None:
+def test_the_state_of_a_stack_without_a_supervisor_is_not_used(running: dict[str, str], tmp_path: Path) -> None:
     Home(tmp_path).supervisor_pid.unlink()
     with pytest.raises(StackError, match="no stack runs in"):
         connections(running)
@@ -71,7 +71,7 @@ def test_the_repr_hides_passwords(running: dict[str, str]) -> None:
     )
 
 
-def test_the_environment_of_a_child_leads_to_the_same_servers(running: dict[str, str], tmp_path: Path) -> None:
+def test_the_environment_of_a_child_names_the_same_servers(running: dict[str, str], tmp_path: Path) -> None:
     found = connections(running)
     again = connections({"RAGQ_HOME": str(tmp_path / "elsewhere"), **found.environment()})
     assert again.environment() == found.environment()
@@ -79,7 +79,7 @@ def test_the_environment_of_a_child_leads_to_the_same_servers(running: dict[str,
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg"])
-def test_every_way_to_write_postgres_becomes_one(scheme: str) -> None:
+def test_every_spelling_of_the_postgres_scheme_is_normalised(scheme: str) -> None:
     assert database_url(f"{scheme}://me:p%40ss@db:5432/ragq?ssl=require") == (
         "postgresql://me:p%40ss@db:5432/ragq?ssl=require"
     )

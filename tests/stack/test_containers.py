@@ -24,7 +24,7 @@ def services() -> dict[str, Any]:
 
 
 def instructions(name: str) -> list[list[str]]:
-    """The arguments of one Dockerfile instruction, wherever it stands."""
+    """The arguments of every occurrence of a Dockerfile instruction."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith(f"{name} ")]
 
@@ -62,11 +62,11 @@ def test_flower_shows_the_same_columns(services: dict[str, Any]) -> None:
     assert f"--tasks-columns={FLOWER_COLUMNS}" in services["flower"]["command"]
 
 
-def test_the_database_is_as_discreet_as_the_embedded_one(services: dict[str, Any]) -> None:
+def test_the_database_logs_as_little_as_the_embedded_one(services: dict[str, Any]) -> None:
     assert services["postgres"]["command"][2::2] == [f"{name}={value}" for name, value in DISCREET.items()]
 
 
-def test_everything_that_stays_has_a_health_check(services: dict[str, Any]) -> None:
+def test_every_long_running_service_has_a_health_check(services: dict[str, Any]) -> None:
     staying = {name for name, service in services.items() if service.get("restart") == "unless-stopped"}
     assert staying == {"postgres", "valkey", "ollama", "worker-model", "worker-llm", "api", "flower"}
     assert {name for name, service in services.items() if "healthcheck" in service} == staying

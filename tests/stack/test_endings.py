@@ -38,7 +38,7 @@ def test_a_process_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatc
         assert stubborn.wait() == -signal.SIGKILL
 
 
-def test_a_process_that_is_gone_needs_no_ending() -> None:
+def test_ending_a_finished_process_does_nothing() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     endings.end(gone.pid, signal.SIGTERM)

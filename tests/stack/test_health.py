@@ -22,7 +22,7 @@ def test_each_part_is_asked_where_its_server_is(ollama: str) -> None:
 
 
 def test_workers_are_healthy_when_they_answer_and_were_asked_for(ollama: str) -> None:
-    found = health(ollama, answering=["model", "stranger"]).healthy(["worker-model", "worker-llm"])
+    found = health(ollama, answering=["model", "unknown"]).healthy(["worker-model", "worker-llm"])
     assert found == {"worker-model"}
 
 

@@ -56,7 +56,7 @@ async def test_both_models_are_listed_with_the_digests_of_their_weights(client: 
     }
 
 
-async def test_a_chat_says_how_it_ended_and_what_it_cost(client: ollama.AsyncClient) -> None:
+async def test_a_chat_reports_its_end_and_its_tokens(client: ollama.AsyncClient) -> None:
     reply = await client.chat(PACKAGED_LLM, GREET, options={**STEADY, "num_predict": 5})
     assert (reply.model, reply.message.role, reply.done, reply.done_reason, reply.eval_count) == (
         PACKAGED_LLM,
@@ -70,7 +70,7 @@ async def test_a_chat_says_how_it_ended_and_what_it_cost(client: ollama.AsyncCli
     assert 0 < parts <= (reply.total_duration or 0)
 
 
-async def test_a_schema_holds_the_reply(client: ollama.AsyncClient) -> None:
+async def test_the_reply_conforms_to_the_schema(client: ollama.AsyncClient) -> None:
     question = [{"role": "user", "content": "Is fishing about sleep? Decide, with a reason."}]
     reply = await client.chat(PACKAGED_LLM, question, format=Verdict.model_json_schema(), options={"temperature": 0})
     assert reply.done_reason == "stop"
@@ -267,7 +267,7 @@ async def test_other_requests_are_answered_while_a_chat_runs(
     await chat
 
 
-async def test_a_client_that_goes_away_frees_the_model(client: ollama.AsyncClient, ollama_url: str) -> None:
+async def test_a_client_that_disconnects_frees_the_model(client: ollama.AsyncClient, ollama_url: str) -> None:
     endless = {"num_predict": 8000, "temperature": 1, "stop": []}
     async with ollama.AsyncClient(ollama_url) as leaving:
         async for _ in await leaving.chat(PACKAGED_LLM, GREET, options=endless, stream=True):

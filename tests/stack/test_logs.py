@@ -13,7 +13,7 @@ def test_a_long_log_is_read_from_its_end(tmp_path: Path) -> None:
     assert last_lines(tmp_path / "log", count=1) == "  end"
 
 
-def test_an_empty_or_missing_log_is_said(tmp_path: Path) -> None:
+def test_an_empty_or_missing_log_is_reported(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     assert last_lines(tmp_path / "empty") == "  (the log is empty)"
     assert last_lines(tmp_path / "missing") == "  (no log was written)"

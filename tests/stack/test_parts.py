@@ -18,18 +18,18 @@ def running(**parts: int) -> State:
     return State(started=0.0, servers=OUTSIDE, flower_url=None, parts=recorded)
 
 
-def test_servers_from_outside_are_no_parts(tmp_path: Path) -> None:
+def test_external_servers_are_no_parts(tmp_path: Path) -> None:
     plan = make_plan(Home(tmp_path), OUTSIDE, wanted=ORDER, running=())
     assert [part.name for part in plan.parts] == ["worker-model", "worker-llm", "api", "flower"]
     assert plan.servers == OUTSIDE
 
 
-def test_what_comes_from_outside_is_inherited_and_not_written_down(tmp_path: Path) -> None:
+def test_external_servers_are_inherited_and_not_stored(tmp_path: Path) -> None:
     plan = make_plan(Home(tmp_path), OUTSIDE, wanted=["worker-llm"], running=())
     assert [part.environment for part in plan.parts] == [{}]
 
 
-def test_parts_are_told_of_the_servers_that_were_made_for_them(tmp_path: Path) -> None:
+def test_parts_get_the_urls_of_their_servers(tmp_path: Path) -> None:
     outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
     plan = make_plan(Home(tmp_path), outside, wanted=["valkey", "llm", "worker-llm"], running=())
     host, port = plan.servers["OLLAMA_HOST"].removeprefix("http://").split(":")
@@ -41,7 +41,7 @@ def test_parts_are_told_of_the_servers_that_were_made_for_them(tmp_path: Path) -
     }
 
 
-def test_the_api_listens_on_loopback_and_is_told_of_no_model(tmp_path: Path) -> None:
+def test_the_api_listens_on_loopback_and_gets_no_model(tmp_path: Path) -> None:
     outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
     plan = make_plan(Home(tmp_path), outside, wanted=["valkey", "llm", "api"], running=())
     api = plan.parts[-1]
@@ -60,7 +60,7 @@ def test_the_password_of_flower_is_in_its_environment_alone(tmp_path: Path) -> N
     assert home.flower_password.read_text() not in " ".join(flower.command)
 
 
-def test_ports_and_passwords_stay_from_plan_to_plan(tmp_path: Path) -> None:
+def test_ports_and_passwords_are_kept_from_plan_to_plan(tmp_path: Path) -> None:
     outside = {name: url for name, url in OUTSIDE.items() if name == "DATABASE_URL"}
     first = make_plan(Home(tmp_path), outside, wanted=ORDER, running=())
     assert make_plan(Home(tmp_path), outside, wanted=ORDER, running=()) == first

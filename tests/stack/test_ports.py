@@ -12,7 +12,7 @@ def test_a_free_port_can_be_listened_on() -> None:
         pass
 
 
-def test_a_port_somebody_listens_on_is_not_free() -> None:
+def test_a_port_in_use_is_not_free() -> None:
     with socket.create_server((LOOPBACK, 0)) as server:
         port = server.getsockname()[1]
         assert not is_free(port)
@@ -24,11 +24,11 @@ def test_the_holder_of_a_port_is_named_with_its_pid() -> None:
         assert holder(server.getsockname()[1]) == f"{psutil.Process().name()}, pid {os.getpid()}"
 
 
-def test_a_port_nobody_holds_has_no_name() -> None:
+def test_a_free_port_has_no_holder() -> None:
     assert holder(free_port()) == "a process that cannot be named from here"
 
 
-def test_a_kept_port_stays_until_somebody_holds_it(tmp_path: Path) -> None:
+def test_a_stored_port_is_kept_until_another_process_holds_it(tmp_path: Path) -> None:
     first = kept_port(tmp_path / "port")
     assert kept_port(tmp_path / "port") == first
     with socket.create_server((LOOPBACK, first)):

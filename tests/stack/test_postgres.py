@@ -60,9 +60,11 @@ async def test_a_killed_server_starts_again_with_its_data_on_the_same_port(postg
 
 
 async def test_a_failing_statement_leaves_no_row_in_the_log(postgres: PostgresServer) -> None:
-    execute(postgres.url, "CREATE TABLE said (words text UNIQUE)", "INSERT INTO said VALUES ('something private')")
+    execute(
+        postgres.url, "CREATE TABLE secrets (words text UNIQUE)", "INSERT INTO secrets VALUES ('something private')"
+    )
     with pytest.raises(asyncpg.UniqueViolationError):
-        execute(postgres.url, "INSERT INTO said VALUES ('something private')")
+        execute(postgres.url, "INSERT INTO secrets VALUES ('something private')")
     log = postgres.log_path.read_text()
     assert "unique constraint" in log
     assert "something private" not in log
@@ -109,7 +111,7 @@ def test_root_serves_an_unreachable_cluster_in_a_user_namespace(tmp_path: Path) 
 
 
 @as_root
-def test_root_without_a_way_is_told_which_folder_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_without_access_gets_a_usable_folder_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o700)
     monkeypatch.setattr(accounts, "USER_NAMESPACE", ("no-such-program",))
     with pytest.raises(StackError, match=r"user 'nobody' cannot reach .* Set RAGQ_HOME"):

@@ -14,7 +14,7 @@ def test_proxies_of_the_environment_are_not_asked(ollama: str, monkeypatch: pyte
     assert http_answers(f"{ollama}/api/version")
 
 
-def test_nobody_listening_is_not_healthy() -> None:
+def test_a_closed_port_is_not_healthy() -> None:
     port = free_port()
     assert not http_answers(f"http://{LOOPBACK}:{port}/version")
     assert not redis_answers(f"redis://{LOOPBACK}:{port}/0")

@@ -63,7 +63,7 @@ def test_flower_listens_on_loopback_and_keeps_what_it_saw_on_request() -> None:
     assert "--address=10.0.0.1" in flower_command(5555, host="10.0.0.1")
 
 
-def test_the_api_is_told_by_environment_where_it_listens() -> None:
+def test_the_api_gets_its_address_by_environment() -> None:
     assert api_command() == [sys.executable, "-m", "api.server"]
 
 

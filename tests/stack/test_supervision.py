@@ -59,14 +59,14 @@ def test_starting_and_stopping_twice_change_nothing(supervisor: Supervisor) -> N
     assert supervisor.parts()["first"].pid is None
 
 
-def test_new_parts_come_and_the_old_ones_run_on(supervisor: Supervisor) -> None:
+def test_new_parts_start_and_the_old_ones_keep_running(supervisor: Supervisor) -> None:
     supervisor.start("first")
     pid = supervisor.parts()["first"].pid
     supervisor.apply([sleeper("first"), sleeper("second")])
     assert {name: part.pid for name, part in supervisor.parts().items()} == {"first": pid, "second": None}
 
 
-def test_a_part_that_changed_is_stopped_and_one_that_is_gone_forgotten(supervisor: Supervisor) -> None:
+def test_a_changed_part_is_stopped_and_a_removed_one_forgotten(supervisor: Supervisor) -> None:
     supervisor.apply([sleeper("first"), sleeper("second")])
     supervisor.start("first")
     supervisor.start("second")
@@ -85,7 +85,7 @@ def test_its_socket_and_configuration_are_private(supervisor: Supervisor, tmp_pa
     assert modes == {"supervisor.sock": 0o600, "supervisord.conf": 0o600}
 
 
-def test_a_supervisor_that_cannot_start_says_why(tmp_path: Path) -> None:
+def test_a_supervisor_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.make()
     with pytest.raises(StackError, match=r"(?s)The supervisor did not start:.*no-such-user"):

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.servers
 
 
 class Stack:
-    """One home, driven as the commands drive it."""
+    """One home, with the calls that the commands make."""
 
     def __init__(self, folder: Path, ollama: str) -> None:
         self.home = Home(folder)
@@ -58,7 +58,7 @@ class Stack:
         return connections(self.environment).database_url
 
     def processes(self) -> list[str]:
-        """What still works inside the home."""
+        """The processes that still run inside the home."""
         found = []
         for process in psutil.process_iter():
             try:
@@ -81,7 +81,7 @@ def kill_supervisor(stack: Stack) -> None:
 
 @pytest.fixture(scope="module")
 def shared(module_folder: Path, ollama: str) -> Iterator[Stack]:
-    """A stack whose data every test may use; it is down between the tests."""
+    """A stack whose data every test may use; it is stopped between the tests."""
     yield Stack(module_folder / "home", ollama)
 
 
@@ -93,7 +93,7 @@ def stack(shared: Stack) -> Iterator[Stack]:
     assert shared.processes() == []
 
 
-def test_up_leaves_every_part_healthy_and_says_so(stack: Stack) -> None:
+def test_up_makes_every_part_healthy_and_reports_it(stack: Stack) -> None:
     parts = stack.up()
     assert {name: (part.state == "external", part.healthy) for name, part in parts.items()} == {
         "postgres": (False, True),
@@ -114,17 +114,17 @@ def test_the_schema_is_brought_up_once_the_database_answers(stack: Stack) -> Non
     execute(stack.database_url, "SELECT FROM migrated")
 
 
-def test_data_ports_and_passwords_survive_down_and_up(stack: Stack) -> None:
+def test_data_ports_and_passwords_are_kept_over_down_and_up(stack: Stack) -> None:
     stack.up()
     url = stack.database_url
-    execute(url, "CREATE TABLE survivor ()")
+    execute(url, "CREATE TABLE kept ()")
     assert stack.down() == ["valkey", "postgres"]
     stack.up()
     assert stack.database_url == url
-    execute(url, "SELECT FROM survivor")
+    execute(url, "SELECT FROM kept")
 
 
-def test_down_leaves_nothing_behind_and_connections_say_so(stack: Stack) -> None:
+def test_down_leaves_no_process_and_connections_report_it(stack: Stack) -> None:
     stack.up()
     stack.down()
     assert stack.processes() == []
@@ -137,7 +137,7 @@ def test_down_on_an_idle_stack_does_nothing(stack: Stack) -> None:
     assert stack.down() == []
 
 
-def test_the_children_of_a_killed_supervisor_are_seen_and_replaced(stack: Stack) -> None:
+def test_the_children_of_a_killed_supervisor_are_found_and_replaced(stack: Stack) -> None:
     first = stack.up()
     kill_supervisor(stack)
     assert stack.status() == {"postgres": ("orphaned", False), "valkey": ("orphaned", False)}
@@ -161,7 +161,7 @@ def test_a_stack_that_was_killed_whole_starts_again(stack: Stack) -> None:
     assert all(part.healthy for part in stack.up().values())
 
 
-def test_a_stack_without_its_state_is_started_anew(stack: Stack) -> None:
+def test_a_stack_without_its_state_is_started_again(stack: Stack) -> None:
     first = stack.up()
     stack.home.forget_state()
     second = stack.up()
@@ -169,7 +169,7 @@ def test_a_stack_without_its_state_is_started_anew(stack: Stack) -> None:
     assert second["valkey"].pid != first["valkey"].pid
 
 
-def test_a_killed_server_comes_back_by_itself(stack: Stack) -> None:
+def test_a_killed_server_is_restarted(stack: Stack) -> None:
     killed = stack.up()["postgres"].pid
     assert killed is not None
     os.kill(killed, signal.SIGKILL)
@@ -188,7 +188,7 @@ def test_a_stopped_part_is_started_by_the_next_up(stack: Stack) -> None:
     assert parts["valkey"].healthy
 
 
-def test_a_port_that_somebody_took_meanwhile_is_left_to_him(stack: Stack) -> None:
+def test_a_port_taken_by_another_process_is_left_to_it(stack: Stack) -> None:
     port = stack.up()["valkey"].port
     stack.down()
     with socket.create_server((LOOPBACK, port or 0)):
@@ -227,7 +227,7 @@ def test_a_server_from_outside_that_does_not_answer_is_named(stack: Stack) -> No
 
 
 def test_two_homes_run_side_by_side(stack: Stack, open_folder: Path, ollama: str) -> None:
-    # A deep path, so that the supervisor's socket has to live elsewhere; with a space, as users have them.
+    # A deep path, so that the supervisor's socket must be elsewhere; with a space, as users have them.
     other = Stack(open_folder / "another home" / ("deep" * 20), ollama)
     stack.up()
     other.up()

@@ -49,7 +49,7 @@ def test_a_killed_server_starts_again_on_the_same_port(valkey: ValkeyServer) -> 
     assert valkey.answers()
 
 
-def test_durable_data_survive_a_restart(tmp_path: Path) -> None:
+def test_durable_data_is_kept_over_a_restart(tmp_path: Path) -> None:
     server = ValkeyServer(tmp_path, durable=True)
     with server, redis.Redis.from_url(server.url) as client:
         client.set("kept", 1)

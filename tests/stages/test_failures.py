@@ -1,4 +1,4 @@
-"""What every exception is counted as."""
+"""The category of every exception."""
 
 import httpx
 import pytest

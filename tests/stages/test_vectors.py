@@ -1,4 +1,4 @@
-"""What an embedder gave, checked, cut and normalised."""
+"""Vectors of an embedder, checked, cut and normalised."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Runs to work on."""
+"""Fixtures that store runs."""
 
 from collections.abc import Awaitable, Callable
 

@@ -24,5 +24,5 @@ async def embedded(connection: Connection, vectors: Vectors) -> int:
 
 
 async def embed_and_publish(connection: Connection, corpus_id: int, chunk_ids: Sequence[int], vectors: Vectors) -> int:
-    """Let chunks be found by these vectors, as the stages of a corpus do. How many are new."""
+    """Make chunks searchable by these vectors, as the stages of a corpus do. Returns the number of new ones."""
     return await make_searchable(connection, corpus_id, chunk_ids, await embedded(connection, vectors))

@@ -1,4 +1,4 @@
-"""Works as they are imported, without their files."""
+"""Works as an import stores them, without their files."""
 
 from schemas.values.corpora import Bibliography
 from stages.corpora.blocks import read_markdown

@@ -1,4 +1,4 @@
-"""Runs of queries whose stages are stored by hand, so that reports have something to read."""
+"""Runs of queries whose stages are stored directly, for tests of reports."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -70,7 +70,7 @@ async def store_query_run(
         connection,
         stored.run_id,
         await connection.fetchval("SELECT id FROM corpus WHERE name = $1", corpus),
-        [SubmittedQuery(external_id=key, text=f"what somebody asked about {key}") for key in found],
+        [SubmittedQuery(external_id=key, text=f"text of the question about {key}") for key in found],
         [RelevanceJudgement(query_id=key, document=name, relevance=grade) for key, name, grade in judgements],
     )
     for job_id, chunks in zip(stored.job_ids, found.values(), strict=True):

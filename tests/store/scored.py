@@ -1,4 +1,4 @@
-"""Runs whose stages are stored by hand, so that reports have something to read."""
+"""Runs whose stages are stored directly, for tests of reports."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -52,7 +52,7 @@ async def store_scored_run(
     settings: Mapping[str, Any] | None = None,
     extracted: Mapping[str, Any] | None = None,
 ) -> int:
-    """Store a run of one job per mode and participant, each ended as `outcomes` says. Its number."""
+    """Store a run of one job per mode and participant, each with its outcome from `outcomes`. Its number."""
     stored = await runs.store(
         connection,
         NewRun(
@@ -83,7 +83,7 @@ async def end(
     first: str = "extract",
     extracted: Mapping[str, Any] | None = None,
 ) -> None:
-    """Carry a job on from its stage `first`, and let it end in stage `score`."""
+    """Complete a job from its stage `first` up to `score`."""
     if first == "extract":
         await take(connection, job_id, "extract", committing(extracted or {"rejected": {}, "quotes": {}}))
     if isinstance(outcome, ParticipantScores):

@@ -22,7 +22,7 @@ VALUES ($1, $2, 'H1-chunk', $3, $4, 1, 1, 'to_vec')
 
 @dataclass(frozen=True)
 class SearchableChunk:
-    """A chunk as it is found: by its vector and its text."""
+    """A searchable chunk: its vector and its text."""
 
     id: int
     content: str

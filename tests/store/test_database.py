@@ -1,4 +1,4 @@
-"""Connections that break, hang and come back."""
+"""Connections that break, hang and are restored."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ async def test_no_connection_that_was_closed_is_handed_out(database_url: str, da
     await victim.close()
 
 
-async def test_a_connection_whose_server_hangs_leaves_the_pool(database: Database) -> None:
+async def test_a_connection_whose_server_hangs_is_removed_from_the_pool(database: Database) -> None:
     async with database.connection() as connection:
         backend = await connection.fetchval("SELECT pg_backend_pid()")
     os.kill(backend, signal.SIGSTOP)
@@ -48,7 +48,7 @@ async def test_a_connection_whose_server_hangs_leaves_the_pool(database: Databas
         os.kill(backend, signal.SIGCONT)
 
 
-async def test_patience_with_a_database_that_is_away_has_an_end() -> None:
+async def test_retries_with_an_unavailable_database_are_limited() -> None:
     nowhere = Database("postgresql://ragq@127.0.0.1:1/ragq")
     assert nowhere.reachable_for_s == math.inf
 
@@ -79,9 +79,9 @@ async def test_a_database_that_is_just_starting_is_waited_for() -> None:
 
 async def test_a_database_that_refuses_is_not_asked_again(database_url: str) -> None:
     url = urlsplit(database_url)
-    stranger = Database(url._replace(netloc=f"ragq:wrong@{url.hostname}:{url.port}").geturl())
+    refused = Database(url._replace(netloc=f"ragq:wrong@{url.hostname}:{url.port}").geturl())
 
     with pytest.raises(asyncpg.InvalidPasswordError):
-        await stranger.with_retry(one)
+        await refused.with_retry(one)
 
-    await stranger.close()
+    await refused.close()

@@ -1,4 +1,4 @@
-"""The migrations make the tables, can be taken back, and keep what is stored."""
+"""The migrations make the tables, can be reverted, and keep stored rows."""
 
 import asyncio
 from pathlib import Path
@@ -27,13 +27,13 @@ def test_tables_and_migrations_agree(database_url: str) -> None:
     migrate.check(database_url)
 
 
-def test_every_migration_can_be_taken_back_and_applied_again(database_url: str) -> None:
+def test_every_migration_can_be_reverted_and_applied_again(database_url: str) -> None:
     migrate.downgrade(database_url, "base")
     migrate.upgrade(database_url)
     migrate.check(database_url)
 
 
-def test_indexes_from_files_do_not_stand_in_the_way_of_the_tables_before_them(database_url: str) -> None:
+def test_the_downgrade_runs_although_indexes_from_files_are_stored(database_url: str) -> None:
     asyncio.run(execute(database_url, IMPORTED))
 
     migrate.downgrade(database_url, "0001")

@@ -1,4 +1,4 @@
-"""The texts of many tasks in few passes, and every task with its own rows and its own error."""
+"""The texts of many tasks share passes, and every task gets its own rows or its own error."""
 
 import asyncio
 import threading
@@ -22,7 +22,7 @@ POISON = "poison"
 
 
 class SlowEncoder(FakeEncoder):
-    """Takes its time, and cannot stand one text."""
+    """A slow encoder that fails for one text."""
 
     def __init__(self, seconds: float = 0.02) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ async def test_a_lone_request_does_not_wait_for_others(batcher: MakeBatcher) -> 
     await asyncio.wait_for(batcher(FakeEncoder(), window_s=60).encode(["text"]), timeout=5)
 
 
-async def test_among_others_a_request_waits_for_company(batcher: MakeBatcher) -> None:
+async def test_a_request_among_others_waits_to_share_a_pass(batcher: MakeBatcher) -> None:
     encoder = FakeEncoder()
     crowded = batcher(encoder, is_crowded=lambda: True)
 
@@ -107,7 +107,7 @@ async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batc
     np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
 
 
-async def test_a_text_beyond_the_budget_goes_alone(batcher: MakeBatcher) -> None:
+async def test_a_text_beyond_the_budget_has_a_pass_of_its_own(batcher: MakeBatcher) -> None:
     encoder = FakeEncoder()
 
     await batcher(encoder, token_budget=3).encode(["one", "a much longer text than that"])
@@ -135,7 +135,7 @@ async def test_the_model_is_used_on_one_thread_that_is_not_the_loops(batcher: Ma
     assert (len(encoder.threads), threading.current_thread().name in encoder.threads) == (1, False)
 
 
-async def test_a_request_that_is_given_up_leaves_the_others_alone(batcher: MakeBatcher) -> None:
+async def test_a_cancelled_request_does_not_affect_the_others(batcher: MakeBatcher) -> None:
     shared = batcher(SlowEncoder(seconds=0.1))
     impatient = BatchedEmbedder(shared)
 
@@ -147,7 +147,7 @@ async def test_a_request_that_is_given_up_leaves_the_others_alone(batcher: MakeB
     np.testing.assert_array_equal(await shared.encode(["later"]), FakeEncoder().encode(["later"]))
 
 
-async def test_the_vectors_of_tokens_come_in_the_order_of_the_texts_within_the_token_budget(
+async def test_the_vectors_of_tokens_are_in_the_order_of_the_texts_within_the_token_budget(
     batcher: MakeBatcher,
 ) -> None:
     class Noting(FakeEncoder):
@@ -178,7 +178,7 @@ async def test_tokens_that_take_too_long_are_a_time_out_and_no_text_asks_nobody(
         await slow.embed_tokens(["text"], timeout_s=0.01)
 
 
-async def test_a_model_that_loses_a_row_is_found_out(batcher: MakeBatcher) -> None:
+async def test_a_model_that_loses_a_row_is_detected(batcher: MakeBatcher) -> None:
     class Careless(FakeEncoder):
         def encode(self, texts: Sequence[str]) -> Vectors:
             return super().encode(texts)[1:]
@@ -204,7 +204,7 @@ async def test_a_participant_costs_one_pass_with_evidence_and_none_without(
     assert (len(encoder.passes), embedded.evidence.embedding_calls, len(embedded.vectors)) == (passes, passes, items)
 
 
-async def test_waiting_for_others_does_not_count_as_long_as_they_get_on(batcher: MakeBatcher) -> None:
+async def test_waiting_for_others_does_not_count_while_they_make_progress(batcher: MakeBatcher) -> None:
     shared = BatchedEmbedder(batcher(SlowEncoder(seconds=0.05), token_budget=64))
     texts = [f"text {number}" for number in range(64)]
 
@@ -213,7 +213,7 @@ async def test_waiting_for_others_does_not_count_as_long_as_they_get_on(batcher:
     assert [len(matrix) for matrix in await asyncio.gather(*requests)] == [64] * 6
 
 
-async def test_whoever_waits_gives_up_when_nothing_gets_on(batcher: MakeBatcher) -> None:
+async def test_a_waiting_request_times_out_when_nothing_makes_progress(batcher: MakeBatcher) -> None:
     shared = BatchedEmbedder(batcher(SlowEncoder(seconds=0.5)))
     hanging = asyncio.create_task(shared.embed_batch(["hangs"], timeout_s=5))
     await asyncio.sleep(0.05)
@@ -238,7 +238,7 @@ async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBa
     first.cancel()
 
 
-async def test_a_waiting_request_whose_asker_went_away_is_not_worked_for(batcher: MakeBatcher) -> None:
+async def test_a_waiting_request_whose_caller_was_cancelled_is_not_computed(batcher: MakeBatcher) -> None:
     encoder = SlowEncoder(seconds=0.1)
     shared = batcher(encoder)
     first = asyncio.create_task(shared.encode(["keeps the model busy"]))

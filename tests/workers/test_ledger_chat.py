@@ -1,4 +1,4 @@
-"""The ledger between a stage and its model: paid once, given out again, never after a rejection."""
+"""The ledger between a stage and its model: a call is paid once and reused, except after a rejection."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,7 +19,7 @@ CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),)
 
 
 def alone(model: ChatModel, database: Database, attempt_id: int) -> LedgerChat:
-    """As a process of its own has it."""
+    """A ledger as a process of its own has it."""
     return LedgerChat(model, database, attempt_id, InFlightCalls())
 
 
@@ -87,7 +87,7 @@ async def test_a_reused_call_gives_the_same_token_signals(database: Database, at
     assert ([reply.tokens for reply in replies], len(model.calls)) == ([signals, signals], 1)
 
 
-async def test_token_signals_that_are_not_there_stay_absent(database: Database, attempt_ids: list[int]) -> None:
+async def test_absent_token_signals_are_not_filled_in(database: Database, attempt_ids: list[int]) -> None:
     model = ScriptedChat(lambda call: "yes")
     asking = CALL.model_copy(update={"top_logprobs": 5})
 
@@ -100,7 +100,7 @@ def test_a_call_that_asks_for_no_log_probabilities_keeps_its_key() -> None:
     assert ledger.call_key(CALL, "d") == "24806ffa96d993f135fa3189c76b69bc59abec1d508760c1bd031bd779ecad1e"
 
 
-async def test_other_weights_under_the_same_name_are_asked_anew(database: Database, attempt_ids: list[int]) -> None:
+async def test_other_weights_under_the_same_name_are_asked_again(database: Database, attempt_ids: list[int]) -> None:
     class Updated(ScriptedChat):
         async def digest(self, model: str) -> str:
             return "other weights"
@@ -112,9 +112,7 @@ async def test_other_weights_under_the_same_name_are_asked_anew(database: Databa
     assert (await alone(new, database, attempt_ids[1]).chat(CALL)).text == "no"
 
 
-async def test_a_rejected_reply_stays_readable_and_is_not_given_out_again(
-    database: Database, attempt_ids: list[int]
-) -> None:
+async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attempt_ids: list[int]) -> None:
     answers = iter(["nonsense", "yes"])
     model = ScriptedChat(lambda call: next(answers))
     await alone(model, database, attempt_ids[0]).chat(CALL)
@@ -125,7 +123,7 @@ async def test_a_rejected_reply_stays_readable_and_is_not_given_out_again(
     assert await uses(database, attempt_ids[0]) == [(CALL.purpose, "nonsense", False)]
 
 
-async def test_of_two_answers_at_the_same_time_both_askers_get_the_one_that_was_kept(
+async def test_of_two_concurrent_answers_both_callers_get_the_stored_one(
     database: Database, attempt_ids: list[int]
 ) -> None:
     together = asyncio.Barrier(2)

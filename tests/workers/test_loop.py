@@ -1,4 +1,4 @@
-"""Work that a process cannot be without."""
+"""Essential background work of a process."""
 
 import asyncio
 import signal
@@ -11,7 +11,7 @@ from workers.loop import essential
 
 @pytest.fixture
 def terminations() -> Iterator[list[int]]:
-    """Counts SIGTERM instead of dying of it."""
+    """Counts SIGTERM instead of ending."""
     seen: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
     yield seen

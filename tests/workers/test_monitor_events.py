@@ -1,4 +1,4 @@
-"""Events for monitors travel in batches."""
+"""Events for monitors are sent in batches."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ from workers.monitor_events import BatchedEvents
 
 
 class Producer:
-    """Keeps how many events each message carried."""
+    """Records the number of events in each message."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []

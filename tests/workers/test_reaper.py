@@ -1,4 +1,4 @@
-"""The reaper gives work back, sends what seems lost, and floods nobody."""
+"""The reaper releases stages, sends lost messages again, and never sends too many."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -59,7 +59,7 @@ async def test_while_the_queue_holds_every_message_nothing_is_sent(
     assert waiting(client) == 2
 
 
-async def test_the_stage_of_a_silent_worker_is_given_back_and_sent(
+async def test_the_stage_of_a_silent_worker_is_released_and_sent(
     database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:
     stored = await store_run()
@@ -86,7 +86,7 @@ async def test_many_reapers_send_a_message_once(
     assert (sum(sent), waiting(client)) == (20, 20)
 
 
-async def test_a_sweep_without_a_broker_is_made_up_for(
+async def test_a_sweep_without_a_broker_is_repeated(
     database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:
     stored = await store_run()

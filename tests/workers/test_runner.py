@@ -30,7 +30,7 @@ class Nothing(Value):
 
 
 class Ended(BaseException):
-    """Stands in for the SIGKILL of a crash point."""
+    """Raised instead of the SIGKILL of a crash point."""
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ async def interrupt(database: Database, job_id: int, times: int) -> None:
             await stages.expire(connection, max_interruptions=3)
 
 
-async def test_a_stage_on_its_last_chance_runs_alone(
+async def test_a_stage_at_its_last_attempt_runs_alone(
     database: Database, store_run: StoreRun, run_extract: RunStage
 ) -> None:
     stored = await store_run("316", "319", "330")
@@ -82,7 +82,7 @@ async def test_a_stage_on_its_last_chance_runs_alone(
     assert seen == ["+316", "-316", "+319", "-319", "+330", "-330"]
 
 
-async def test_a_stage_that_was_interrupted_once_still_runs_beside_others(
+async def test_a_stage_that_was_interrupted_once_still_runs_with_others(
     database: Database, store_run: StoreRun, run_extract: RunStage
 ) -> None:
     stored = await store_run("316", "319")
@@ -107,7 +107,7 @@ async def test_a_stage_that_was_interrupted_once_still_runs_beside_others(
         ("after_commit", ["succeeded"], 1),
     ],
 )
-async def test_wherever_a_process_ends_the_next_one_goes_on_and_nothing_is_stored_twice(
+async def test_wherever_a_process_is_killed_the_next_one_continues_and_nothing_is_stored_twice(
     database: Database,
     store_run: StoreRun,
     run_extract: RunStage,
@@ -116,7 +116,7 @@ async def test_wherever_a_process_ends_the_next_one_goes_on_and_nothing_is_store
     outcomes: list[str],
     computed: int,
 ) -> None:
-    """The process itself lives on here; workers that are really killed are in tests/acceptance/fault_tolerance."""
+    """The process itself continues here; tests/acceptance/fault_tolerance kills real workers."""
     (job_id,) = (await store_run()).job_ids
     calls = 0
 
@@ -146,7 +146,7 @@ async def test_wherever_a_process_ends_the_next_one_goes_on_and_nothing_is_store
     assert following.status is StageStatus.READY
 
 
-async def test_a_database_that_stays_away_is_no_failure_of_the_stage(
+async def test_an_unavailable_database_is_no_failure_of_the_stage(
     database: Database, store_run: StoreRun, run_extract: RunStage
 ) -> None:
     stored = await store_run()
@@ -171,7 +171,7 @@ async def nothing(work: Work) -> Result[Nothing]:
     return Result(Nothing())
 
 
-async def test_what_a_foreign_exception_says_is_stored_and_never_shown(
+async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(
     database: Database, store_run: StoreRun, run_extract: RunStage
 ) -> None:
     stored = await store_run()
@@ -192,7 +192,7 @@ async def test_what_a_foreign_exception_says_is_stored_and_never_shown(
     assert (caught.value.__cause__, caught.value.__suppress_context__) == (None, True)
 
 
-async def test_an_exception_of_our_own_is_raised_as_it_is(
+async def test_an_exception_of_ragq_is_raised_unchanged(
     database: Database, store_run: StoreRun, run_extract: RunStage
 ) -> None:
     stored = await store_run()
@@ -212,7 +212,7 @@ async def test_an_exception_of_our_own_is_raised_as_it_is(
 
 
 @pytest.mark.parametrize("words", ["cut \0 here", "half a pair \ud83d", "\udcff"], ids=["NUL", "surrogate", "byte"])
-async def test_an_exception_whose_words_postgres_cannot_hold_still_fails_the_stage(
+async def test_an_exception_with_a_message_that_postgres_cannot_hold_still_fails_the_stage(
     database: Database, store_run: StoreRun, run_extract: RunStage, words: str
 ) -> None:
     stored = await store_run()
@@ -227,7 +227,7 @@ async def test_an_exception_whose_words_postgres_cannot_hold_still_fails_the_sta
     assert (attempt.outcome, attempt.error_type) == ("failed", "builtins.RuntimeError")
 
 
-async def test_a_second_copy_of_a_message_ends_where_the_first_is_at_work(
+async def test_a_second_copy_of_a_message_ends_while_the_first_is_processed(
     database: Database, store_run: StoreRun, run_extract: RunStage
 ) -> None:
     stored = await store_run()
@@ -245,9 +245,7 @@ async def test_a_second_copy_of_a_message_ends_where_the_first_is_at_work(
     assert (await only_attempt(database, stored)).number == 1
 
 
-async def test_an_output_that_is_not_stored_is_missed_by_name(
-    database: Database, store_run: StoreRun, run_extract: RunStage
-) -> None:
+async def test_a_missing_output_is_named(database: Database, store_run: StoreRun, run_extract: RunStage) -> None:
     stored = await store_run()
 
     async def stage(work: Work) -> Result[EmbeddedEvidence]:
@@ -257,7 +255,7 @@ async def test_an_output_that_is_not_stored_is_missed_by_name(
         await run_extract(stored.job_ids[0], stage)
 
 
-async def test_a_result_that_comes_after_a_cancellation_is_kept_and_the_job_stays_cancelled(
+async def test_a_result_after_a_cancellation_is_stored_and_the_job_stays_cancelled(
     database: Database, store_run: StoreRun, run_extract: RunStage
 ) -> None:
     stored = await store_run()

@@ -80,7 +80,7 @@ class Combination:
 
     @property
     def refused_for(self) -> set[str]:
-        """The settings that the index has nothing for."""
+        """The settings that the index does not support."""
         if self.index == ALL:
             return set()
         asked = (self.tag_filter, self.score_source == "chunk")
@@ -199,7 +199,7 @@ def hold_validation(chosen: Combination, ranked: tuple[Reference, ...], kept: tu
 
 
 def tags_of(ordinal: int) -> tuple[PHQ8Item, ...]:
-    """Of a chunk by its place: the first three speak of sleep, every second of being tired, the last of nothing."""
+    """Of a chunk by its place: the first three name sleep, every second tiredness, the last neither."""
     if ordinal == CHUNKS - 1:
         return ()
     return (*((PHQ8Item.SLEEP,) if ordinal < CHUNKS // 2 else ()), *((PHQ8Item.TIRED,) if ordinal % 2 else ()))

@@ -65,7 +65,7 @@ async def test_other_models_than_those_of_the_submission_are_refused(
         await TagModels(database).of(vocabulary_id, tokens_digest=tokens, context_digest="others")
 
 
-async def test_missing_models_are_an_error_and_are_looked_for_again(
+async def test_missing_models_are_an_error_and_are_read_again_later(
     database: Database, stored: tuple[int, str, str]
 ) -> None:
     vocabulary_id, tokens, context = stored

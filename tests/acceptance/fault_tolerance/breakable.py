@@ -1,4 +1,4 @@
-"""An installation whose workers are watched over and whose servers can be broken."""
+"""An installation whose workers are supervised and whose servers can be broken."""
 
 import asyncio
 import itertools
@@ -40,7 +40,7 @@ SELECT j.ordinal, a.stage, a.outcome FROM stage_attempt AS a JOIN job AS j ON j.
 WHERE j.run_id = $1 ORDER BY a.id
 """
 
-#: Of every session on the database but the asking one, and those that merely watch.
+#: Terminates the sessions of ragq's processes on the database.
 TERMINATE = """
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name LIKE 'ragq%'
@@ -48,7 +48,7 @@ WHERE datname = current_database() AND application_name LIKE 'ragq%'
 
 
 def eventually(is_so: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
-    """Wait until something is so. Fails when it never is."""
+    """Wait until a condition holds, and fail after a time limit."""
     deadline = time.monotonic() + timeout_s
     while not is_so():
         assert time.monotonic() < deadline, "It never became so."
@@ -57,7 +57,7 @@ def eventually(is_so: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
 
 @dataclass(frozen=True)
 class Servers:
-    """The servers beneath: started, and started again on the same port after a kill."""
+    """Postgres and the broker, which are restarted on the same port after a kill."""
 
     postgres: PostgresServer
     valkey: ValkeyServer
@@ -103,7 +103,7 @@ class BreakableInstallation(Installation):
 
     @contextmanager
     def supervised(self, *, workers: int = 2, concurrency: int = 8, **environment: str) -> Iterator["Supervisor"]:
-        """Keep so many workers running until the end of the block, whatever happens to them."""
+        """Keep this number of workers running until the end of the block."""
         supervisor = Supervisor(self, workers, concurrency, environment)
         try:
             yield supervisor
@@ -118,7 +118,7 @@ class BreakableInstallation(Installation):
         return found
 
     def send_again(self, run_id: int, *, times: int) -> None:
-        """Send the chains of a run once more, so many times, as a careless sender would."""
+        """Send the chains of a run again, this many times."""
         app = make_app(self.redis_url)
 
         async def chains() -> list[PendingChain]:
@@ -138,7 +138,7 @@ class BreakableInstallation(Installation):
         ended: int = self.value(TERMINATE)
         return ended
 
-    def assert_survived(self, run_id: int, jobs: int) -> dict[tuple[int, str], list[str]]:
+    def assert_recovered(self, run_id: int, jobs: int) -> dict[tuple[int, str], list[str]]:
         """Every job succeeded, every stage has exactly one output, and every attempt is as it was stored."""
         assert self.wait_for(run_id) == {"succeeded": jobs}
         attempts = self.attempts(run_id)
@@ -162,13 +162,13 @@ class Supervisor:
         self._numbers = itertools.count(1)
         self._ended = threading.Event()
         self.deaths = 0
-        """Workers that ended before they were told to."""
+        """Workers that ended before the test stopped them."""
         self.workers = [self._start() for _ in range(workers)]
         self._thread = threading.Thread(target=self._watch, name="supervisor")
         self._thread.start()
 
     def end(self) -> None:
-        """Start nothing any more, and kill what runs."""
+        """Start no more workers, and kill the running ones."""
         self._ended.set()
         self._thread.join()
         for worker in self.workers:
@@ -182,5 +182,5 @@ class Supervisor:
                     self.workers[place] = self._start()
 
     def _start(self) -> StartedProcess:
-        command = worker_command(f"survivor{next(self._numbers)}", STAGES, self._concurrency)
+        command = worker_command(f"supervised{next(self._numbers)}", STAGES, self._concurrency)
         return self._installation.start(*command[2:], **self._environment)

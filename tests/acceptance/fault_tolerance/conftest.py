@@ -1,4 +1,4 @@
-"""Installations that may be broken: on servers of their own, with time constants that make a death short."""
+"""Installations on servers of their own that may be broken, with short leases and heartbeats."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""An `embed` that cannot do the second batch of a corpus."""
+"""An `embed` that fails for the second batch of a corpus."""
 
 from schemas.values.corpora import EmbeddedBatch
 from workers.bindings.corpora import embed
@@ -7,7 +7,7 @@ from workers.work import Result, Work
 
 
 async def explode(work: Work) -> Result[EmbeddedBatch]:
-    """Raise for one batch what a careless library might."""
+    """Raise an exception for one batch as a careless library might."""
     if work.claim.subject == "2":
         raise RuntimeError("cannot embed this")
     return await embed.run(work)

@@ -1,4 +1,4 @@
-"""Works are imported, embedded by real workers in batches, and found; whatever dies on the way."""
+"""Works are imported, embedded by real workers in batches, and found, although workers are killed."""
 
 from pathlib import Path
 from typing import Any
@@ -33,22 +33,22 @@ def books(tmp_path: Path) -> Path:
 
 
 def submitted(installation: BreakableInstallation, books: Path, *options: str) -> dict[str, Any]:
-    """What an import in batches of two chunks said."""
+    """What an import in batches of two chunks prints."""
     options = ("--corpus", "small", "--set", "RAGQ_CORPUS_BATCH_CHUNKS=2", *options)
     done = installation.ragq("import", "works", str(books), "--json", *options)
     assert done.exit_code == 0, done.stderr
-    said: dict[str, Any] = done.json
-    return said
+    printed: dict[str, Any] = done.json
+    return printed
 
 
 def corpus(installation: BreakableInstallation) -> dict[str, Any]:
-    """What `ragq corpus show` says."""
+    """What `ragq corpus show` prints."""
     shown: dict[str, Any] = installation.ragq("corpus", "show", "small", "--json").json
     return shown
 
 
 def numbers(installation: BreakableInstallation) -> tuple[int, int, int]:
-    """Chunks that can be found, that wait, and whose job failed."""
+    """The numbers of chunks that can be found, that wait, and whose job failed."""
     shown = corpus(installation)
     return shown["searchable"], shown["waiting"], shown["failed"]
 
@@ -59,7 +59,7 @@ def test_imported_works_are_embedded_and_found_and_importing_again_embeds_nothin
     first = submitted(breakable, books)
     assert (first["new"], first["jobs"], numbers(breakable)) == (3, 3, (0, 6, 0))
     breakable.start_worker()
-    breakable.assert_survived(first["run_id"], jobs=3)
+    breakable.assert_recovered(first["run_id"], jobs=3)
 
     assert numbers(breakable) == (6, 0, 0)
     assert corpus(breakable)["model_digest"]
@@ -83,9 +83,7 @@ def test_a_changed_work_is_embedded_again_and_nothing_of_its_old_text_is_left(
     assert breakable.value("SELECT count(*) FROM chunk_term WHERE term = 'coffe'") == 1
 
 
-def test_a_batch_whose_works_were_replaced_before_it_came_says_so(
-    breakable: BreakableInstallation, books: Path
-) -> None:
+def test_a_batch_whose_works_were_replaced_reports_it(breakable: BreakableInstallation, books: Path) -> None:
     first = submitted(breakable, books)
     for file in books.iterdir():
         file.write_text(file.read_text().replace("About", "All about"))
@@ -100,11 +98,9 @@ def test_a_batch_whose_works_were_replaced_before_it_came_says_so(
 
 
 @pytest.mark.parametrize("point", ["before_commit", "after_commit"])
-def test_killed_workers_cost_a_corpus_nothing_but_time(
-    breakable: BreakableInstallation, books: Path, point: str
-) -> None:
+def test_killed_workers_lose_no_chunk_of_a_corpus(breakable: BreakableInstallation, books: Path, point: str) -> None:
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
-        breakable.assert_survived(submitted(breakable, books)["run_id"], jobs=3)
+        breakable.assert_recovered(submitted(breakable, books)["run_id"], jobs=3)
 
     assert supervisor.deaths >= len(CORPUS) - 1
     assert numbers(breakable) == (6, 0, 0)
@@ -132,7 +128,7 @@ def test_a_failed_batch_leaves_the_others_searchable_and_a_retry_finishes_it(
 def test_a_large_corpus_gets_its_vector_index_while_it_grows(breakable: BreakableInstallation, books: Path) -> None:
     breakable.start_worker(concurrency=1)
     run_id = submitted(breakable, books, "--set", "RAGQ_HNSW_FROM_CHUNKS=3")["run_id"]
-    breakable.assert_survived(run_id, jobs=3)
+    breakable.assert_recovered(run_id, jobs=3)
 
     (index,) = breakable.rows("SELECT indexdef FROM pg_indexes WHERE indexname LIKE 'chunk_vector_hnsw_%'")
     assert "halfvec(8)" in index["indexdef"]

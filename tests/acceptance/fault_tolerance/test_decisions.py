@@ -1,4 +1,4 @@
-"""People who change their minds while a stage is being computed."""
+"""Jobs are cancelled and paused while a stage is being computed."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ import pytest
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, eventually
 from tests.acceptance.harness import judged_by
-from tests.scripted_ollama import Say, ScriptedModel
+from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def decide_in_mid_stage(
     """Runs `ragq VERB RUN` while a worker validates, and waits until that stage is stored. The run's number."""
 
     def decide(verb: str) -> int:
-        judge.answer = lambda prompt: Say(delay_s=1 if judge.calls == 1 else 0)
+        judge.answer = lambda prompt: ScriptedReply(delay_s=1 if judge.calls == 1 else 0)
         breakable.start_worker()
         run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
         eventually(lambda: judge.calls == 1)
@@ -46,7 +46,7 @@ def test_what_is_computed_for_a_cancelled_job_is_stored_and_nothing_follows(
     assert (attempts[0, "validate"], (0, "assemble") in attempts) == (["succeeded"], False)
 
 
-def test_a_paused_job_goes_on_where_it_was_held(
+def test_a_paused_job_resumes_at_the_stage_where_it_was_paused(
     breakable: BreakableInstallation, judge: ScriptedModel, decide_in_mid_stage: Callable[[str], int]
 ) -> None:
     run_id = decide_in_mid_stage("pause")
@@ -55,15 +55,15 @@ def test_a_paused_job_goes_on_where_it_was_held(
 
     assert breakable.ragq("resume", f"r{run_id}").exit_code == 0
 
-    attempts = breakable.assert_survived(run_id, jobs=1)
+    attempts = breakable.assert_recovered(run_id, jobs=1)
     assert set(map(tuple, attempts.values())) == {("succeeded",)}
     assert set(judge.calls_per_prompt.values()) == {1}
 
 
-def test_a_job_that_is_paused_when_its_worker_dies_waits_and_then_goes_on(
+def test_a_job_paused_when_its_worker_dies_waits_and_then_resumes(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=60 if judge.calls == 1 else 0)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=60 if judge.calls == 1 else 0)
     worker = breakable.start_worker()
     run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
     eventually(lambda: judge.calls == 1)
@@ -75,5 +75,5 @@ def test_a_job_that_is_paused_when_its_worker_dies_waits_and_then_goes_on(
 
     assert breakable.ragq("resume", f"r{run_id}").exit_code == 0
 
-    attempts = breakable.assert_survived(run_id, jobs=1)
+    attempts = breakable.assert_recovered(run_id, jobs=1)
     assert attempts[0, "validate"] == ["interrupted", "succeeded"]

@@ -1,4 +1,4 @@
-"""Workers that are killed: whatever they were doing, another goes on, and nothing is done or paid twice."""
+"""Workers are killed at any point: another continues, and nothing is stored or paid twice."""
 
 import json
 from pathlib import Path
@@ -11,26 +11,26 @@ from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, eventually
 from tests.acceptance.harness import judged_by
 from tests.acceptance.small_data_set import small_files, transcript_file, write_files
-from tests.scripted_ollama import Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 from tests.stages.participants.score_replies import reply_of
 
 FEW_SHOT = stages_of("participant", "few_shot")
 INDEX = stages_of("index", "references")
 
-#: One point of each class, before the output is stored and after, and what the first attempt of a stage reads then.
-#: tests/workers/test_frame.py holds the other points of the frame.
+#: One crash point before the output is stored and one after, with the outcome of the first attempt of a stage.
+#: tests/workers/test_runner.py holds the other crash points of the runner.
 OUTCOME_AT = {"before_commit": "interrupted", "after_commit": "succeeded"}
 
 
 @pytest.mark.parametrize("point", OUTCOME_AT)
-def test_a_worker_killed_in_every_stage_costs_nothing_but_time(
+def test_a_worker_killed_in_every_stage_loses_and_repeats_nothing(
     breakable: BreakableInstallation, ollama: ScriptedOllama, judge: ScriptedModel, evidence: GiveEvidence, point: str
 ) -> None:
-    scorer = ollama.model(lambda prompt: Say(reply_of()))
+    scorer = ollama.model(lambda prompt: ScriptedReply(reply_of()))
     work = (*evidence({316: 2}), *judged_by(judge.name), "--set", f"MODEL_QUANTITATIVE_MODEL={scorer.name}")
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
         run_id = breakable.submit(*work, "--until", "score")
-        attempts = breakable.assert_survived(run_id, jobs=1)
+        attempts = breakable.assert_recovered(run_id, jobs=1)
 
     assert supervisor.deaths >= len(FEW_SHOT) - 1
     assert {stage: outcomes[0] for (_, stage), outcomes in attempts.items()} == dict.fromkeys(
@@ -39,12 +39,12 @@ def test_a_worker_killed_in_every_stage_costs_nothing_but_time(
     assert set((judge.calls_per_prompt + scorer.calls_per_prompt).values()) == {1}
 
 
-def test_a_worker_killed_when_it_has_sent_the_next_message_costs_nothing_but_time(
+def test_a_worker_killed_after_sending_the_next_message_loses_nothing(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     with breakable.supervised(workers=1, RAGQ_CRASH_AT="after_publish@retrieve#1") as supervisor:
         run_id = breakable.submit(*evidence({316: 2}), *judged_by(judge.name))
-        attempts = breakable.assert_survived(run_id, jobs=1)
+        attempts = breakable.assert_recovered(run_id, jobs=1)
 
     assert supervisor.deaths == 1
     assert attempts[0, "retrieve"] == ["succeeded"]
@@ -55,7 +55,7 @@ def test_a_worker_killed_when_it_has_sent_the_next_message_costs_nothing_but_tim
 def test_an_index_is_published_once_however_often_its_workers_die(breakable: BreakableInstallation, point: str) -> None:
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
         built = breakable.ragq("index", "references", "--new", "--no-wait", "--json").json
-        breakable.assert_survived(int(built["run"].removeprefix("r")), jobs=3)
+        breakable.assert_recovered(int(built["run"].removeprefix("r")), jobs=3)
 
     assert supervisor.deaths >= len(INDEX) - 1
     (index,) = breakable.ragq("index", "list", "--json").json
@@ -68,7 +68,7 @@ def test_an_index_is_published_once_however_often_its_workers_die(breakable: Bre
 def test_a_partial_index_is_published_once_whenever_its_worker_dies(
     breakable: BreakableInstallation, tmp_path: Path, point: str
 ) -> None:
-    """The last participant fails, so that another job publishes in a second attempt, at which its worker dies."""
+    """The last participant fails, so that another job publishes in a second attempt, which is killed."""
     (before,) = breakable.ragq("index", "list", "--json").json
     started = breakable.ragq("index", "references", "--new", "--allow-partial", "--no-wait", "--json").json["run"]
     run_id = int(started.removeprefix("r"))
@@ -91,11 +91,9 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies(
     assert breakable.ragq("audit", started).exit_code == 0
 
 
-def test_a_scoring_that_was_killed_is_invisible_and_goes_on_where_it_stopped(
-    breakable: BreakableInstallation, ollama: ScriptedOllama
-) -> None:
+def test_a_killed_scoring_is_invisible_and_resumes(breakable: BreakableInstallation, ollama: ScriptedOllama) -> None:
     reply = json.dumps({item.evidence_key: None for item in PHQ8Item})
-    scorer = ollama.model(lambda prompt: Say(reply, delay_s=60 if scorer.calls > 20 else 0))
+    scorer = ollama.model(lambda prompt: ScriptedReply(reply, delay_s=60 if scorer.calls > 20 else 0))
     (index,) = breakable.ragq("index", "list", "--json").json
     command = ("index", "chunk-scores", "--scorer-model", scorer.name, "--json")
     worker = breakable.start_worker()
@@ -105,20 +103,20 @@ def test_a_scoring_that_was_killed_is_invisible_and_goes_on_where_it_stopped(
     worker.kill()
 
     assert breakable.value("SELECT count(*) FROM reference_chunk WHERE scores IS NOT NULL") == 0
-    scorer.answer = lambda prompt: Say(reply)
+    scorer.answer = lambda prompt: ScriptedReply(reply)
     again = breakable.ragq(*command).json
     breakable.start_worker()
     assert (again["run_id"], again["is_new"]) == (run_id, False)
-    breakable.assert_survived(run_id, jobs=index["chunks"])
+    breakable.assert_recovered(run_id, jobs=index["chunks"])
     assert breakable.value("SELECT count(*) FROM reference_chunk WHERE scores IS NOT NULL") == index["chunks"]
-    # Those that were being asked when the worker died are asked again, and no others.
+    # Only the calls that were open when the worker was killed are made again.
     assert scorer.calls - index["chunks"] <= 8
 
 
 def test_only_the_call_that_was_not_answered_is_asked_again(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=60 if judge.calls == 3 else 0)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=60 if judge.calls == 3 else 0)
     worker = breakable.start_worker()
     run_id = breakable.submit(*evidence({316: 2}), *judged_by(judge.name))
     eventually(lambda: judge.calls == 3)
@@ -126,7 +124,7 @@ def test_only_the_call_that_was_not_answered_is_asked_again(
     worker.kill()
     breakable.start_worker()
 
-    attempts = breakable.assert_survived(run_id, jobs=1)
+    attempts = breakable.assert_recovered(run_id, jobs=1)
     assert attempts[0, "validate"] == ["interrupted", "succeeded"]
     assert sorted(judge.calls_per_prompt.values()) == [1, 1, 1, 2]
 
@@ -134,15 +132,15 @@ def test_only_the_call_that_was_not_answered_is_asked_again(
 def test_a_job_that_kills_its_workers_is_poisoned_and_its_neighbours_are_not(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    """The neighbours are in the middle of `extract` at every death: without a place of their own they die along."""
-    judge.answer = lambda prompt: Say(json.dumps({item.evidence_key: [] for item in PHQ8Item}), delay_s=1)
+    """The neighbours run `extract` at every kill: if they shared the process, they would be killed too."""
+    judge.answer = lambda prompt: ScriptedReply(json.dumps({item.evidence_key: [] for item in PHQ8Item}), delay_s=1)
     slow = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={judge.name}")
     neighbours = breakable.submit("--participants", "319,330", "--zero-shot-only", *slow)
     poison = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
 
     with breakable.supervised(workers=1, RAGQ_CRASH_AT="after_claim@embed", RAGQ_MAX_INTERRUPTIONS="3") as supervisor:
         assert breakable.wait_for(poison) == {"poisoned": 1}
-        breakable.assert_survived(neighbours, jobs=2)
+        breakable.assert_recovered(neighbours, jobs=2)
 
     assert breakable.attempts(poison)[0, "embed"] == ["interrupted"] * 3
     assert supervisor.deaths == 3
@@ -151,18 +149,18 @@ def test_a_job_that_kills_its_workers_is_poisoned_and_its_neighbours_are_not(
 def test_a_worker_that_slept_past_its_lease_stores_nothing(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=1 if judge.calls == 1 else 0)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=1 if judge.calls == 1 else 0)
     sleeper = breakable.start_worker()
     run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
     eventually(lambda: judge.calls == 1)
     sleeper.freeze()
     breakable.start_worker()
-    attempts = breakable.assert_survived(run_id, jobs=1)
+    attempts = breakable.assert_recovered(run_id, jobs=1)
 
     sleeper.thaw()
 
-    eventually(lambda: "stage_result_thrown_away" in sleeper.said)
-    assert breakable.assert_survived(run_id, jobs=1) == attempts
+    eventually(lambda: "stage_result_thrown_away" in sleeper.output)
+    assert breakable.assert_recovered(run_id, jobs=1) == attempts
     assert attempts[0, "validate"] == ["interrupted", "succeeded"]
 
 
@@ -173,7 +171,7 @@ def test_ten_copies_of_every_message_have_one_effect(
     breakable.send_again(run_id, times=9)
 
     with breakable.supervised(workers=2):
-        attempts = breakable.assert_survived(run_id, jobs=3)
+        attempts = breakable.assert_recovered(run_id, jobs=3)
 
     assert set(map(tuple, attempts.values())) == {("succeeded",)}
     assert set(judge.calls_per_prompt.values()) == {1}
@@ -182,12 +180,12 @@ def test_ten_copies_of_every_message_have_one_effect(
 def test_a_pool_of_threads_and_one_of_processes_share_a_run(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=0.3)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=0.3)
     threads = breakable.start_worker(pool="threads", concurrency=1)
     breakable.start_worker(pool="prefork", concurrency=2, RAGQ_CRASH_AT="before_commit@validate#1")
     run_id = breakable.submit(*evidence({316: 1, 319: 1, 330: 1}), *judged_by(judge.name))
 
-    attempts = breakable.assert_survived(run_id, jobs=3)
+    attempts = breakable.assert_recovered(run_id, jobs=3)
 
     died = [outcomes for outcomes in attempts.values() if outcomes != ["succeeded"]]
     assert died == [["interrupted", "succeeded"]] * len(died) != []

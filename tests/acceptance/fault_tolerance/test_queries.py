@@ -1,4 +1,4 @@
-"""Questions whose workers are killed: whatever they were doing, another goes on, and nothing is done or paid twice."""
+"""Workers of questions are killed at any point: another continues, and nothing is stored or paid twice."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from schemas.chains import stages_of
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 from tests.acceptance.shelf import QUESTION, SHORT, write_shelf
-from tests.scripted_ollama import ACCEPT, Say, ScriptedModel, ScriptedOllama
+from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedOllama, ScriptedReply
 
 ANSWER = stages_of("query", "answer")
 
@@ -26,8 +26,8 @@ def shelved(breakable: BreakableInstallation, tmp_path: Path) -> BreakableInstal
     return breakable
 
 
-def says(prompt: str) -> str:
-    """What a model says that does all that a question needs."""
+def reply_to(prompt: str) -> str:
+    """The reply of a model to any prompt of a question."""
     if "Source:" in prompt:
         return "It is the oxygen [S1]."
     return json.dumps(EXPANSION) if "hyde_answer" in prompt else ACCEPT
@@ -36,7 +36,7 @@ def says(prompt: str) -> str:
 @pytest.fixture
 def writer(ollama: ScriptedOllama) -> ScriptedModel:
     """A model that expands, validates and answers."""
-    return ollama.model(lambda prompt: Say(says(prompt)))
+    return ollama.model(lambda prompt: ScriptedReply(reply_to(prompt)))
 
 
 def ask(installation: BreakableInstallation, model: ScriptedModel) -> int:
@@ -47,7 +47,7 @@ def ask(installation: BreakableInstallation, model: ScriptedModel) -> int:
 
 
 def answers(installation: BreakableInstallation, run_id: int) -> list[dict[str, Any]]:
-    """The rows that the question's answers are."""
+    """The rows of the question's answers."""
     return installation.rows(
         "SELECT r.* FROM results AS r JOIN queries AS q ON q.id = r.query_id JOIN job AS j ON j.id = q.job_id"
         " WHERE j.run_id = $1",
@@ -56,12 +56,12 @@ def answers(installation: BreakableInstallation, run_id: int) -> list[dict[str, 
 
 
 @pytest.mark.parametrize(("point", "first"), [("before_commit", "interrupted"), ("after_commit", "succeeded")])
-def test_a_worker_killed_in_every_stage_of_a_question_costs_nothing_but_time(
+def test_a_worker_killed_in_every_stage_of_a_question_loses_and_repeats_nothing(
     shelved: BreakableInstallation, writer: ScriptedModel, point: str, first: str
 ) -> None:
     with shelved.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
         run_id = ask(shelved, writer)
-        attempts = shelved.assert_survived(run_id, jobs=1)
+        attempts = shelved.assert_recovered(run_id, jobs=1)
 
     assert supervisor.deaths >= len(ANSWER) - 1
     assert {stage: outcomes[0] for (_, stage), outcomes in attempts.items()} == dict.fromkeys(ANSWER, first)

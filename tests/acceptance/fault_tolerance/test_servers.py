@@ -1,4 +1,4 @@
-"""Servers that go away under running work, and lose what they held."""
+"""Servers stop while work runs, and lose their data."""
 
 import time
 
@@ -9,7 +9,7 @@ from stack.processes import worker_command
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
 from tests.acceptance.harness import judged_by
-from tests.scripted_ollama import Say, ScriptedModel
+from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 THREE = {316: 1, 319: 1, 330: 1}
 
@@ -22,25 +22,25 @@ def test_a_run_whose_messages_were_all_lost_before_it_began_is_finished(
 
     breakable.start_worker()
 
-    breakable.assert_survived(run_id, jobs=3)
+    breakable.assert_recovered(run_id, jobs=3)
 
 
 def test_a_run_whose_messages_are_lost_in_its_middle_is_finished(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=0.2)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=0.2)
     breakable.start_worker(concurrency=1)
     run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
     for calls in (1, 3, 5):
-        eventually(lambda: judge.calls >= calls)  # noqa: B023  (asked before the loop goes on)
+        eventually(lambda: judge.calls >= calls)  # noqa: B023  (called before the loop continues)
         servers.empty_broker()
 
-    breakable.assert_survived(run_id, jobs=3)
+    breakable.assert_recovered(run_id, jobs=3)
     assert set(judge.calls_per_prompt.values()) == {1}
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
-def test_a_worker_outlives_a_broker_that_dies_while_a_message_is_unacknowledged(
+def test_a_worker_reconnects_when_the_broker_dies_with_an_unacknowledged_message(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence, pool: str
 ) -> None:
     """With kombu 5.7's own transport the worker ends here, 9 times out of 9, with an unrecoverable AttributeError.
@@ -48,22 +48,22 @@ def test_a_worker_outlives_a_broker_that_dies_while_a_message_is_unacknowledged(
     It closes the channel of the lost connection twice, and the second time it tries to give the unacknowledged
     messages back through a connection that is None.
     """
-    judge.answer = lambda prompt: Say(delay_s=1 if judge.calls == 1 else 0)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=1 if judge.calls == 1 else 0)
     worker = breakable.start_worker(pool=pool, concurrency=4)
     run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
     eventually(lambda: judge.calls == 1)
-    # One message is being worked on, and the worker, with places to spare, waits for others.
+    # One message is processed while the worker, which has free slots, waits for others.
     servers.valkey.kill()
     eventually(lambda: judge.calls == 2)
     servers.valkey.start()
 
-    breakable.assert_survived(run_id, jobs=1)
+    breakable.assert_recovered(run_id, jobs=1)
     assert worker.is_alive
-    assert "Unrecoverable" not in worker.said
+    assert "Unrecoverable" not in worker.output
     assert set(judge.calls_per_prompt.values()) == {1}
 
 
-def test_a_run_that_is_submitted_while_the_broker_is_down_starts_when_it_is_back(
+def test_a_run_submitted_while_the_broker_is_down_starts_when_it_is_back(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     breakable.start_worker()
@@ -75,32 +75,32 @@ def test_a_run_that_is_submitted_while_the_broker_is_down_starts_when_it_is_back
 
     assert (submitted.exit_code, submitted.json["due"], submitted.json["sent"]) == (0, 3, 0)
     assert "The broker cannot be reached: 3 jobs stored, to be sent" in submitted.stderr
-    breakable.assert_survived(submitted.json["run_id"], jobs=3)
+    breakable.assert_recovered(submitted.json["run_id"], jobs=3)
 
 
-def test_a_run_outlives_a_restart_of_the_database(
+def test_a_run_finishes_after_a_restart_of_the_database(
     breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    """The database is away for longer than a lease, and yet nobody who lived through it loses a stage."""
-    judge.answer = lambda prompt: Say(delay_s=0.5)
+    """The database is unavailable for longer than a lease, and yet no running worker loses a stage."""
+    judge.answer = lambda prompt: ScriptedReply(delay_s=0.5)
     worker = breakable.start_worker(concurrency=2)
     run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
     eventually(lambda: judge.calls >= 2)
 
     servers.postgres.kill()
-    eventually(lambda: worker.said.count("heartbeat_missed") > 5)
+    eventually(lambda: worker.output.count("heartbeat_missed") > 5)
     servers.postgres.start()
 
-    attempts = breakable.assert_survived(run_id, jobs=3)
+    attempts = breakable.assert_recovered(run_id, jobs=3)
     assert set(map(tuple, attempts.values())) == {("succeeded",)}
     assert set(judge.calls_per_prompt.values()) == {1}
     assert worker.is_alive
 
 
-def test_a_run_outlives_the_end_of_every_database_session_again_and_again(
+def test_a_run_finishes_although_every_database_session_is_ended_repeatedly(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: Say(delay_s=0.2)
+    judge.answer = lambda prompt: ScriptedReply(delay_s=0.2)
     worker = breakable.start_worker(concurrency=2)
     run_id = breakable.submit(*evidence(THREE), *judged_by(judge.name))
     ended = 0
@@ -108,16 +108,16 @@ def test_a_run_outlives_the_end_of_every_database_session_again_and_again(
         ended += breakable.terminate_sessions()
         time.sleep(0.2)
 
-    breakable.assert_survived(run_id, jobs=3)
+    breakable.assert_recovered(run_id, jobs=3)
     assert ended > 6
     assert set(judge.calls_per_prompt.values()) == {1}
     assert worker.is_alive
 
 
-def test_a_worker_that_cannot_start_ends(breakable: BreakableInstallation, servers: Servers) -> None:
-    """Celery alone would log the error and stay: a worker without a heartbeat and without a reaper."""
+def test_a_worker_that_cannot_start_exits(breakable: BreakableInstallation, servers: Servers) -> None:
+    """Celery alone would log the error and keep running: a worker without a heartbeat and without a reaper."""
     worker = breakable.start(*worker_command("unfit", STAGES, 1)[2:], DATABASE_URL=servers.database_url("postgres"))
 
     worker.process.join(60)
 
-    assert (worker.process.exitcode, "worker_cannot_start" in worker.said) == (1, True)
+    assert (worker.process.exitcode, "worker_cannot_start" in worker.output) == (1, True)

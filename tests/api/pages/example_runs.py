@@ -36,13 +36,13 @@ from tests.store.reference_indexes import store_index
 QUOTES = ("I sleep three hours a night.", "I wake at four and lie there.")
 CHUNK_TEXTS = ("Participant: sleeping is hard since May.", "Participant: I nap in the afternoon.")
 REPLY = '{"decision": "accept"}'
-SAID_BY_MODEL = "Sorry, I would rather not say."
+MODEL_REPLY = "Sorry, I would rather not say."
 
 UNUSABLE = AttemptError(
     "schemas.errors.LLMResponseParseError",
     "The validator's reply holds no verdict (30 characters, sha256 0a1b2c3d4e5f); `ragq retry` asks again.",
     "validation_parse",
-    {"reply": SAID_BY_MODEL, "traceback": "Traceback (most recent call last): ..."},
+    {"reply": MODEL_REPLY, "traceback": "Traceback (most recent call last): ..."},
 )
 
 
@@ -60,7 +60,7 @@ class ShownRun(NamedTuple):
 async def participant_run(
     connection: Connection, *, subjects: tuple[str, ...] = ("316", "321", "330", "339"), request: Mapping[str, Any] = {}
 ) -> ShownRun:
-    """A job of each kind: through, failed twice at its validation, at work, not begun, and one without references."""
+    """Jobs that are finished, failed twice at validation, running, waiting, and one without references."""
     await store_index(
         connection,
         7,
@@ -136,7 +136,7 @@ async def question_run(connection: Connection, text: str = "Why is tea dark?") -
 
 
 async def _do(connection: Connection, job_id: int, stage: str) -> None:
-    """Carry a stage of a participant out."""
+    """Complete a stage of a participant."""
     calls = {"validate": ("judge reference",) * 2, "score": ("score participant",)}.get(stage, ())
     await _store(connection, job_id, stage, OUTPUTS[stage], calls=calls)
 

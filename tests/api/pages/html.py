@@ -91,5 +91,5 @@ async def see(client: httpx.AsyncClient, path: str, **params: Any) -> httpx.Resp
 
 
 async def send(client: httpx.AsyncClient, page: httpx.Response, action: str, **values: Any) -> httpx.Response:
-    """What a form of a page leads to, filled in with some values; redirects are not followed."""
+    """The reply to a form of a page with these values; redirects are not followed."""
     return await client.post(action, headers=HTML, data={**form(page, action), **values})

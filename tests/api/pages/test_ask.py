@@ -23,7 +23,7 @@ async def asked(ctx: ApiContext) -> list[queries.QueryLine]:
         return await queries.lines(connection)
 
 
-async def test_the_address_can_bring_the_question(client: httpx.AsyncClient) -> None:
+async def test_the_address_can_contain_the_question(client: httpx.AsyncClient) -> None:
     shown = await see(client, "/rag/new", q='Why "<i>"?')
 
     assert "\nWhy &#34;&lt;i&gt;&#34;?</textarea>" in shown.text
@@ -57,7 +57,7 @@ async def test_the_same_form_sent_twice_asks_once_and_a_changed_one_again(
     assert len(await asked(ctx)) == 2
 
 
-async def test_the_prompt_is_shown_for_a_model_of_ones_own(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_the_prompt_is_shown_for_an_external_model(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     shown = await see(client, "/rag/new")
 
     shown = await send(client, shown, "/rag/new", question="Why is tea dark?", expansion="paste", click="prompt")
@@ -91,7 +91,7 @@ async def test_a_pasted_reply_becomes_the_expansion(client: httpx.AsyncClient, c
         ({"question": "Why?", "preset": "nobody", "expansion": "paste", "reply": "I <cannot>"}, "nobody"),
     ],
 )
-async def test_what_cannot_be_used_is_said_and_what_was_typed_is_kept(
+async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(
     client: httpx.AsyncClient, ctx: ApiContext, values: dict[str, str], message: str
 ) -> None:
     shown = await see(client, "/rag/new")

@@ -1,4 +1,4 @@
-"""Whatever texts and names hold, the pages of runs and jobs show it and do not obey it."""
+"""The pages of runs and jobs escape every text and name."""
 
 import json
 from typing import Final
@@ -39,7 +39,7 @@ DOCUMENTS: Final = (
     ("run", "request"),
 )
 
-#: Strings that only some words may be.
+#: Columns that accept only certain values.
 CLOSED: Final = frozenset(
     {"accept", "reject", "unsure", "model", "dense", "lexical", "original", "mqe", "hyde", "consolidated", "MECHANISM"}
     | {"llm", "minimal", "mild", "moderate", "mod_severe", "severe", "no_mention", "score_na_with_evidence"}
@@ -47,7 +47,7 @@ CLOSED: Final = frozenset(
 
 
 @pytest.mark.parametrize("keeps_shape", [True, False])
-async def test_no_text_leaves_its_place(client: httpx.AsyncClient, ctx: ApiContext, keeps_shape: bool) -> None:
+async def test_stored_text_is_escaped_everywhere(client: httpx.AsyncClient, ctx: ApiContext, keeps_shape: bool) -> None:
     async with ctx.database.connection() as connection:
         shown = await participant_run(connection)
         query = await question_run(connection)

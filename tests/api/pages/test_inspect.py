@@ -1,4 +1,4 @@
-"""The outputs of a question, shown and edited."""
+"""The page that shows and edits the outputs of a question."""
 
 import httpx
 import pytest
@@ -60,7 +60,7 @@ def _in_order(page: httpx.Response) -> list[str]:
     return ids
 
 
-async def test_the_expansion_is_shown_to_be_edited_and_what_gets_stale_is_told(
+async def test_the_expansion_can_be_edited_and_the_form_lists_what_becomes_stale(
     client: httpx.AsyncClient, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
@@ -116,7 +116,7 @@ async def test_saving_an_expansion_as_it_is_makes_nothing_stale(
     assert await places(ctx, ready) == [1, 2, 3]
 
 
-async def test_a_value_that_cannot_be_taken_is_told_beside_its_field(
+async def test_an_invalid_value_is_reported_at_its_field(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
@@ -210,7 +210,7 @@ async def test_a_form_of_another_context_changes_nothing(
 
 
 @pytest.mark.parametrize("values", [{"move": "sideways 1"}, {"at": "x"}, {"group": "1"}])
-async def test_a_form_that_nobody_made_is_refused(
+async def test_a_forged_form_is_refused(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, values: dict[str, str]
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
@@ -223,20 +223,20 @@ async def test_a_form_that_nobody_made_is_refused(
 
 
 async def test_every_score_of_every_chunk_is_in_the_table(client: httpx.AsyncClient, ready: StoredQuery) -> None:
-    said = words(await see(client, f"/rag/{ready.id}/inspect"))
+    text = words(await see(client, f"/rag/{ready.id}/inspect"))
 
-    assert "Dense rank Text rank Fused Rerank Entity Intent Final Verdict" in said
-    assert "passage 1 and what stands around it 1 – 1.000 1.000 0.050 0.000 1.050 not judged" in said
-    assert "1 dropped by min_chars" in said
+    assert "Dense rank Text rank Fused Rerank Entity Intent Final Verdict" in text
+    assert "passage 1 with the lines around it 1 – 1.000 1.000 0.050 0.000 1.050 not judged" in text
+    assert "1 dropped by min_chars" in text
 
 
-async def test_before_anything_is_stored_the_page_says_so(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_before_anything_is_stored_the_page_reports_it(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection)
 
-    said = words(await see(client, f"/rag/{query.id}/inspect"))
+    text = words(await see(client, f"/rag/{query.id}/inspect"))
 
-    assert "Not stored yet" in said
-    assert "nothing is discarded" in said
-    assert "There is no consolidated context" in said
-    assert "No search results are stored." in said
+    assert "Not stored yet" in text
+    assert "nothing is discarded" in text
+    assert "There is no consolidated context" in text
+    assert "No search results are stored." in text

@@ -10,9 +10,9 @@ from schemas.statuses import JobStatus
 from store.runs import jobs
 from tests.api.pages.example_runs import (
     CHUNK_TEXTS,
+    MODEL_REPLY,
     QUOTES,
     REPLY,
-    SAID_BY_MODEL,
     ShownRun,
     participant_run,
     question_run,
@@ -27,62 +27,60 @@ async def shown(ctx: ApiContext) -> ShownRun:
         return await participant_run(connection)
 
 
-async def test_a_participant_is_followed_from_scores_back_to_quotes(client: httpx.AsyncClient, shown: ShownRun) -> None:
+async def test_the_lineage_of_scores_leads_back_to_quotes(client: httpx.AsyncClient, shown: ShownRun) -> None:
     page = await see(client, f"/jobs/{shown.succeeded}")
     assert page.status_code == 200
     places = [page.text.index(f'id="stage-{name}"') for name in ("score", "assemble", "validate", "rerank", "extract")]
     assert places == sorted(places)
-    said = words(page)
-    assert "no mention" in said or "N/A" in said
+    text = words(page)
+    assert "no mention" in text or "N/A" in text
     for text in (*CHUNK_TEXTS, *QUOTES):
-        assert text in said
-    assert "accept" in said and "reject" in said
-    assert "(1 quote rejected: not in the transcript)" in said
+        assert text in text
+    assert "accept" in text and "reject" in text
+    assert "(1 quote rejected: not in the transcript)" in text
     assert set(re.findall(r'href="#references-(\w+)"', page.text)) == {"Sleep"}
     assert 'id="references-Sleep"' in page.text
 
 
-async def test_a_question_is_followed_from_its_answer_back_to_its_words(
-    client: httpx.AsyncClient, ctx: ApiContext
-) -> None:
+async def test_the_lineage_of_an_answer_leads_back_to_the_question(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await question_run(connection)
     page = await see(client, f"/jobs/{query.job_id}")
     assert page.status_code == 200
-    said = words(page)
-    assert "Oxygen [S1] [S9]." in said
-    assert "It cites S9, which the prompt does not have." in said
+    text = words(page)
+    assert "Oxygen [S1] [S9]." in text
+    assert "It cites S9, which the prompt does not have." in text
     assert 'href="#source-S1"' in page.text
     assert page.text.index('id="source-S1"') < page.text.index('id="chunk-1"') < page.text.index('id="stage-expand"')
-    assert "judge accepted 1 of 3 chunks" in said
-    assert "passage 2 and what stands around it" in said
-    assert "dense by hyde: 1 chunk" in said
-    assert "catechins turn brown" in said
-    assert said.rindex("Why is tea dark?") > said.index("catechins turn brown")
+    assert "judge accepted 1 of 3 chunks" in text
+    assert "passage 2 with the lines around it" in text
+    assert "dense by hyde: 1 chunk" in text
+    assert "catechins turn brown" in text
+    assert text.rindex("Why is tea dark?") > text.index("catechins turn brown")
 
 
 async def test_every_attempt_shows_its_error_and_its_private_details(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     page = await see(client, f"/jobs/{shown.failed}")
-    said = words(page)
-    assert "validate, attempt 1" in said and "validate, attempt 2" in said
-    assert said.count(SAID_BY_MODEL) == 2
+    text = words(page)
+    assert "validate, attempt 1" in text and "validate, attempt 2" in text
+    assert text.count(MODEL_REPLY) == 2
     shown_at_once = re.sub(r"(?s)<details.*?</details>", "", page.text)
-    assert SAID_BY_MODEL not in shown_at_once
+    assert MODEL_REPLY not in shown_at_once
     assert "The validator&#39;s reply holds no verdict" in shown_at_once
 
 
-async def test_calls_are_shown_with_prompt_reply_and_whether_they_were_paid(
+async def test_calls_are_shown_with_prompt_reply_and_whether_they_were_reused(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
-    said = words(await see(client, f"/jobs/{shown.failed}"))
-    assert "Call 1: judge reference, gemma, reused, 120 tokens in, 8 out" in said
-    assert "Does this speak of sleep?" in said
-    assert REPLY.replace('"', "&#34;") in said
+    text = words(await see(client, f"/jobs/{shown.failed}"))
+    assert "Call 1: judge reference, gemma, reused, 120 tokens in, 8 out" in text
+    assert "Does this speak of sleep?" in text
+    assert REPLY.replace('"', "&#34;") in text
 
 
-async def test_attempts_are_drawn_on_one_line_of_time(client: httpx.AsyncClient, shown: ShownRun) -> None:
+async def test_attempts_are_drawn_on_one_timeline(client: httpx.AsyncClient, shown: ShownRun) -> None:
     page = await see(client, f"/jobs/{shown.failed}")
     drawn = re.search(r'(?s)<svg class="waterfall".*?</svg>', page.text)
     assert drawn is not None
@@ -144,7 +142,7 @@ async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, ctx: Ap
     assert "wrong split" in words(await see(client, f"/jobs/{shown.waiting}"))
 
 
-async def test_a_job_that_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_a_missing_job_is_not_found(client: httpx.AsyncClient) -> None:
     page = await see(client, "/jobs/77")
     assert page.status_code == 404
     assert "Job j77 does not exist" in words(page)

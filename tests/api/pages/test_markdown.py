@@ -21,7 +21,7 @@ def test_a_source_on_another_page_is_linked_there() -> None:
     assert shown.count("<a ") == 1
 
 
-def test_a_label_with_a_link_behind_it_stays_a_label() -> None:
+def test_a_label_that_is_followed_by_a_link_is_kept() -> None:
     shown = answer_html("[S1](https://elsewhere.example)\n\n[S1]: https://elsewhere.example", ["S1"])
 
     assert shown.count('href="#source-S1"') == 2
@@ -53,21 +53,21 @@ def test_code_cites_nothing() -> None:
         "<style>*{display:none}</style>",
     ],
 )
-def test_nothing_runs_loads_or_leads_anywhere_in_ragq(answer: str) -> None:
+def test_an_answer_runs_no_script_loads_nothing_and_links_nowhere_in_ragq(answer: str) -> None:
     shown = answer_html(answer, ["S1"])
 
     for element in ("<script", "<img", "<svg", "<style", "<iframe", ' href="'):
         assert element not in shown
 
 
-def test_links_lead_out_without_telling_where_from() -> None:
+def test_external_links_send_no_referrer() -> None:
     shown = answer_html("[a](https://elsewhere.example/?a=1&b=2)", [])
 
     assert 'href="https://elsewhere.example/?a=1&amp;b=2"' in shown
     assert 'rel="noreferrer noopener nofollow"' in shown
 
 
-def test_headings_stand_under_those_of_the_page_and_leave_no_level_out() -> None:
+def test_headings_start_below_those_of_the_page_and_skip_no_level() -> None:
     shown = answer_html("## One\n\n##### Two\n\n### Three\n\n# Four", [])
 
     assert re.findall(r"<(h\d)>(\w+)", shown) == [("h3", "One"), ("h4", "Two"), ("h4", "Three"), ("h3", "Four")]

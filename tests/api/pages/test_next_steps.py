@@ -1,4 +1,4 @@
-"""The buttons that bring a question on."""
+"""The buttons for the next steps of a question."""
 
 from datetime import UTC, datetime
 

@@ -45,12 +45,12 @@ async def test_every_plot_of_the_page_is_an_image_of_its_own(client: httpx.Async
         assert "prefers-color-scheme: dark" in image.text
 
 
-async def test_a_plot_that_the_report_does_not_have(client: httpx.AsyncClient, run_id: int) -> None:
+async def test_an_unknown_plot_is_not_found(client: httpx.AsyncClient, run_id: int) -> None:
     assert (await client.get(f"/runs/{run_id}/plots/nothing.svg")).status_code == 404
     assert (await client.get(f"/runs/{run_id + 1}/plots/nothing.svg")).status_code == 404
 
 
-async def test_plots_are_drawn_once_for_the_same_work_and_anew_when_it_changed(
+async def test_plots_are_drawn_once_and_again_when_the_run_changed(
     client: httpx.AsyncClient, ctx: ApiContext, run_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[int] = []

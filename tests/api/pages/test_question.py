@@ -1,4 +1,4 @@
-"""The page of a question: its prompt, and the ways to an answer."""
+"""The page of a question: its prompt and its answers."""
 
 from typing import Any
 
@@ -104,16 +104,16 @@ async def test_a_run_from_before_the_light_model_offers_no_choice(
     assert form(shown, f"/rag/{ready.id}/answer", "Answer from 3 sources")
 
 
-async def test_the_prompt_comes_with_its_size_and_where_its_sources_are_from(
+async def test_the_prompt_is_shown_with_its_size_and_the_origin_of_its_sources(
     client: httpx.AsyncClient, ready: StoredQuery
 ) -> None:
-    said = words(await see(client, f"/rag/{ready.id}"))
+    text = words(await see(client, f"/rag/{ready.id}"))
 
-    assert "of 3 consolidated passages" in said
-    assert "characters" in said and "words" in said and "tokens (estimated)" in said
+    assert "of 3 consolidated passages" in text
+    assert "characters" in text and "words" in text and "tokens (estimated)" in text
 
 
-async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chunks(
+async def test_without_consolidation_the_prompt_is_marked_as_retrieved_chunks(
     client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
     async with ctx.database.connection() as connection:
@@ -126,7 +126,7 @@ async def test_without_consolidation_the_prompt_says_that_it_shows_retrieved_chu
     assert not [of for of in forms(shown) if of.action.endswith("/answer")]
 
 
-async def test_a_page_that_awaits_an_answer_redirects_to_it(
+async def test_a_page_that_waits_for_an_answer_redirects_to_it(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     waiting = f"/rag/{ready.id}"
@@ -168,7 +168,7 @@ async def test_a_pasted_answer_is_kept_with_the_sources_that_were_shown(
 
 
 @pytest.mark.parametrize("text", ["   ", "a\x00b"])
-async def test_an_answer_that_cannot_be_stored_stays_in_its_field(
+async def test_an_answer_that_cannot_be_stored_is_kept_in_its_field(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, text: str
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
@@ -205,7 +205,7 @@ async def test_another_question_keeps_the_expansion_and_needs_embeddings(
     assert (line.original_query, line.status, line.intent) == ("Why is coffee dark?", "needs_embeddings", "MECHANISM")
 
 
-async def test_an_empty_question_is_refused_beside_its_field(
+async def test_an_empty_question_is_refused_at_its_field(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
@@ -233,7 +233,7 @@ async def test_answers_can_be_shown_instead_of_the_prompt(
     assert 'id="prompt"' not in shown.text
 
 
-async def test_deleting_takes_two_steps_and_takes_everything(
+async def test_deletion_is_confirmed_and_deletes_everything(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
@@ -246,7 +246,7 @@ async def test_deleting_takes_two_steps_and_takes_everything(
 
 
 @pytest.mark.parametrize("path", ["", "/inspect", "/results", "/results/1"])
-async def test_a_question_that_is_not_there_is_said_to_be_missing(client: httpx.AsyncClient, path: str) -> None:
+async def test_a_missing_question_is_reported(client: httpx.AsyncClient, path: str) -> None:
     shown = await see(client, f"/rag/99{path}")
 
     assert shown.status_code == 404
@@ -283,7 +283,7 @@ async def test_every_text_is_shown_as_text(client: httpx.AsyncClient, ctx: ApiCo
 
 
 def _with(value: Any, text: str) -> Any:
-    """The value with a text in place of those that people or models write."""
+    """The value with every text of people and models replaced."""
     if isinstance(value, dict):
         free = {"queries", "hyde_answer", "entities", "content", "enriched_content", "heading_breadcrumbs", "prompt"}
         return {

@@ -1,4 +1,4 @@
-"""The list of questions, and what its buttons do."""
+"""The list of questions and its buttons."""
 
 import re
 from importlib.resources import files
@@ -14,7 +14,7 @@ from tests.api.pages.html import form, forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, job_status
 
 
-async def test_an_empty_list_says_what_to_do_first(client: httpx.AsyncClient) -> None:
+async def test_an_empty_list_shows_the_first_step(client: httpx.AsyncClient) -> None:
     shown = await see(client, "/rag")
 
     assert shown.status_code == 200
@@ -46,7 +46,7 @@ async def test_an_idle_question_offers_its_next_step_and_runs_it(
         assert (await chain(connection, query.job_id))[WHOLE[done]] == "ready"
 
 
-async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_run_all_runs_the_remaining_steps_on_the_server(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:2], until="embed")
     shown = await see(client, "/rag")
@@ -62,7 +62,7 @@ async def test_run_all_lets_the_server_do_the_rest(client: httpx.AsyncClient, ct
     assert not [of for of in forms(shown) if of.action.endswith(("/run", "/steps"))]
 
 
-async def test_a_failed_embedding_is_told_and_can_be_retried(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_a_failed_embedding_is_shown_and_can_be_retried(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
@@ -95,7 +95,7 @@ async def test_a_ready_question_can_be_searched_for_again_with_a_warning(
         assert (list(stood), stood["retrieve"]) == (list(WHOLE[:6]), "ready")
 
 
-async def test_filters_count_and_choose(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_filters_show_counts_and_select(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         ready = await a_question(connection, *WHOLE)
     shown = await see(client, "/rag", status="pending")
@@ -105,7 +105,7 @@ async def test_filters_count_and_choose(client: httpx.AsyncClient, ctx: ApiConte
     assert f"question-{ready.id}" in (await see(client, "/rag", status="ready")).text
 
 
-async def test_a_form_without_its_mark_is_refused(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_a_form_without_its_csrf_token_is_refused(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:2], until="embed")
 
@@ -116,7 +116,7 @@ async def test_a_form_without_its_mark_is_refused(client: httpx.AsyncClient, ctx
         assert await job_status(connection, query.job_id) == "succeeded"
 
 
-async def test_a_question_that_is_not_there_is_a_page_that_says_so(client: httpx.AsyncClient) -> None:
+async def test_a_missing_question_is_an_error_page(client: httpx.AsyncClient) -> None:
     assert (await see(client, "/rag", before=99)).status_code == 200
     assert (await see(client, "/rag", status="strange")).status_code == 422
 

@@ -26,7 +26,7 @@ async def answered(ctx: ApiContext, query: StoredQuery, text: str = ANSWER, top_
         return (await answer(connection, query, text, top_n=top_n, key=None)).result_id
 
 
-async def test_the_list_says_what_to_do_when_there_is_none(client: httpx.AsyncClient, ready: StoredQuery) -> None:
+async def test_an_empty_list_shows_what_to_do(client: httpx.AsyncClient, ready: StoredQuery) -> None:
     assert "No answer yet" in (await see(client, f"/rag/{ready.id}/results")).text
 
 
@@ -44,7 +44,7 @@ async def test_the_list_shows_the_beginning_of_each_answer_newest_first(
     assert "pasted" in words(shown) and "preset Default" in words(shown)
 
 
-async def test_a_citation_leads_to_the_passage_as_the_prompt_had_it(
+async def test_a_citation_links_to_the_passage_of_the_prompt(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     result_id = await answered(ctx, ready)
@@ -92,7 +92,7 @@ async def test_the_passages_of_an_answer_from_before_a_move_are_found(
     assert "\npassage 2</pre>" in (await see(client, f"/rag/{ready.id}/results/{result_id}")).text
 
 
-async def test_passages_that_are_not_kept_are_said_to_be_so(
+async def test_passages_that_are_no_longer_stored_are_reported(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     result_id = await answered(ctx, ready)
@@ -106,7 +106,7 @@ async def test_passages_that_are_not_kept_are_said_to_be_so(
     assert "passage 2" not in shown.text
 
 
-async def test_an_answer_is_deleted_and_the_question_stays(
+async def test_an_answer_is_deleted_and_the_question_is_kept(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     result_id = await answered(ctx, ready)
@@ -120,7 +120,7 @@ async def test_an_answer_is_deleted_and_the_question_stays(
     assert (await see(client, there)).status_code == 200
 
 
-async def test_an_answer_of_another_question_is_not_there(
+async def test_an_answer_of_another_question_is_not_found(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     result_id = await answered(ctx, ready)
@@ -128,7 +128,7 @@ async def test_an_answer_of_another_question_is_not_there(
     assert (await see(client, f"/rag/{ready.id}/results/{result_id + 1}")).status_code == 404
 
 
-async def test_an_answer_of_the_model_tells_the_model(
+async def test_an_answer_by_a_model_names_the_model(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     async with ctx.database.connection() as connection:
@@ -141,7 +141,7 @@ async def test_an_answer_of_the_model_tells_the_model(
         )
         (result,) = await queries.results(connection, ready.id)
 
-    said = words(await see(client, f"/rag/{ready.id}/results/{result.id}"))
+    text = words(await see(client, f"/rag/{ready.id}/results/{result.id}"))
 
-    assert "model tiny:1b" in said
-    assert "The prompt had none." in said
+    assert "model tiny:1b" in text
+    assert "The prompt had none." in text

@@ -6,7 +6,7 @@ import pytest
 from api.context import ApiContext
 from schemas.statuses import JobStatus
 from store.runs import job_control, overviews
-from tests.api.pages.example_runs import SAID_BY_MODEL, ShownRun, participant_run
+from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
 from tests.api.pages.html import form, forms, see, send, words
 
 
@@ -17,36 +17,34 @@ async def shown(ctx: ApiContext) -> ShownRun:
         return await participant_run(connection)
 
 
-async def test_jobs_stand_by_their_stages_with_those_that_failed_first(
-    client: httpx.AsyncClient, shown: ShownRun
-) -> None:
+async def test_jobs_are_listed_with_their_stages_failed_ones_first(client: httpx.AsyncClient, shown: ShownRun) -> None:
     page = await see(client, f"/runs/{shown.run_id}")
     assert page.status_code == 200
     places = [page.text.index(f'href="/jobs/{job_id}">j{job_id}</a></th>') for job_id in _by_urgency(shown)]
     assert places == sorted(places)
-    said = words(page)
-    assert "1 failed, 1 running, 1 waiting, 2 succeeded" in said
-    assert "failed, 2 attempts" in said
-    assert "Sleep&nbsp;1/1" in said
-    assert "15/31 stages" in said
+    text = words(page)
+    assert "1 failed, 1 running, 1 waiting, 2 succeeded" in text
+    assert "failed, 2 attempts" in text
+    assert "Sleep&nbsp;1/1" in text
+    assert "15/31 stages" in text
 
 
-async def test_the_head_says_what_was_asked_and_what_to_mind(client: httpx.AsyncClient, shown: ShownRun) -> None:
-    said = words(await see(client, f"/runs/{shown.run_id}"))
-    assert "paper-test" in said
-    assert "Demo model: results are not meaningful." in said
-    assert "EMBEDDING_TOP_K_REFERENCES 2 option --set" in said
-    assert "All 2 settings of the run" in said
+async def test_the_head_shows_request_and_notices(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    text = words(await see(client, f"/runs/{shown.run_id}"))
+    assert "paper-test" in text
+    assert "Demo model: results are not meaningful." in text
+    assert "EMBEDDING_TOP_K_REFERENCES 2 option --set" in text
+    assert "All 2 settings of the run" in text
 
 
 async def test_failures_show_stage_type_and_category_and_no_private_text(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     page = await see(client, f"/runs/{shown.run_id}")
-    said = words(page)
-    assert "Stage validate , attempt 2: The validator&#39;s reply holds no verdict" in said
-    assert "LLMResponseParseError validation_parse" in said
-    assert SAID_BY_MODEL not in page.text
+    text = words(page)
+    assert "Stage validate , attempt 2: The validator&#39;s reply holds no verdict" in text
+    assert "LLMResponseParseError validation_parse" in text
+    assert MODEL_REPLY not in page.text
 
 
 async def test_a_state_filters_the_jobs(client: httpx.AsyncClient, shown: ShownRun) -> None:
@@ -56,7 +54,7 @@ async def test_a_state_filters_the_jobs(client: httpx.AsyncClient, shown: ShownR
     assert "No paused job" in words(await see(client, f"/runs/{shown.run_id}", state="paused"))
 
 
-async def test_thousands_of_jobs_come_page_by_page(
+async def test_thousands_of_jobs_are_paged(
     client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch, shown: ShownRun
 ) -> None:
     monkeypatch.setattr("api.pages.run.PAGE_JOBS", 2)
@@ -66,7 +64,7 @@ async def test_thousands_of_jobs_come_page_by_page(
     assert listed == _by_urgency(shown)[2:4]
 
 
-async def test_times_are_told_per_stage(client: httpx.AsyncClient, shown: ShownRun) -> None:
+async def test_times_are_shown_per_stage(client: httpx.AsyncClient, shown: ShownRun) -> None:
     page = await see(client, f"/runs/{shown.run_id}")
     assert "Time per stage" in page.text
     assert 'aria-label="validate: median ' in page.text
@@ -90,7 +88,7 @@ async def test_a_failed_job_is_retried_from_the_page_of_its_run(
 @pytest.mark.parametrize(
     ("action", "status", "concerned"), [("pause", JobStatus.PAUSED, 2), ("cancel", JobStatus.CANCELLED, 2)]
 )
-async def test_open_jobs_are_held_with_a_note(
+async def test_unfinished_jobs_are_paused_with_a_note(
     client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun, action: str, status: JobStatus, concerned: int
 ) -> None:
     page = await see(client, f"/runs/{shown.run_id}")
@@ -122,7 +120,7 @@ async def test_only_what_changes_something_is_offered(
     assert "Finished:" in words(page)
 
 
-async def test_a_form_without_the_mark_of_this_browser_changes_nothing(
+async def test_a_form_without_the_csrf_token_of_this_browser_changes_nothing(
     client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
     before = await _states(ctx, shown)
@@ -141,14 +139,14 @@ async def test_a_decision_that_changes_nothing_is_refused_on_a_page(client: http
     assert "can be resumed" in words(reply)
 
 
-async def test_a_run_that_is_not_there_is_a_page_that_says_so(client: httpx.AsyncClient) -> None:
+async def test_a_missing_run_is_an_error_page(client: httpx.AsyncClient) -> None:
     page = await see(client, "/runs/77")
     assert page.status_code == 404
     assert "Run r77 does not exist" in words(page)
     assert (await see(client, f"/runs/{2**64}")).status_code == 422
 
 
-async def test_flower_is_linked_where_there_is_one(client: httpx.AsyncClient, shown: ShownRun) -> None:
+async def test_flower_is_linked_where_it_runs(client: httpx.AsyncClient, shown: ShownRun) -> None:
     assert "Flower" not in (await see(client, f"/runs/{shown.run_id}")).text
 
 

@@ -8,7 +8,7 @@ from tests.api.pages.example_runs import participant_run, question_run
 from tests.api.pages.html import see, words
 
 
-async def test_without_runs_the_page_says_what_makes_one(client: httpx.AsyncClient) -> None:
+async def test_without_runs_the_page_shows_how_to_submit_one(client: httpx.AsyncClient) -> None:
     page = await see(client, "/runs")
     assert page.status_code == 200
     assert "No runs yet" in page.text
@@ -17,10 +17,10 @@ async def test_without_runs_the_page_says_what_makes_one(client: httpx.AsyncClie
 async def test_runs_are_listed_with_their_states_in_words(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         shown = await participant_run(connection)
-    said = words(await see(client, "/runs"))
-    assert f"Run {shown.run_id} participant profile demo" in said
-    assert "paper-test" in said
-    assert "1 failed, 1 running, 1 waiting, 2 succeeded" in said
+    text = words(await see(client, "/runs"))
+    assert f"Run {shown.run_id} participant profile demo" in text
+    assert "paper-test" in text
+    assert "1 failed, 1 running, 1 waiting, 2 succeeded" in text
 
 
 async def test_a_kind_filters_the_runs(client: httpx.AsyncClient, ctx: ApiContext) -> None:

@@ -1,4 +1,4 @@
-"""What all bodies have in common."""
+"""Rules for all request bodies."""
 
 import pytest
 from pydantic import ValidationError
@@ -20,11 +20,11 @@ def test_a_number_without_a_fraction_is_whole() -> None:
 
 
 @pytest.mark.parametrize("given", [14.5, True, "14", None])
-def test_nothing_else_passes_for_a_whole_number(given: object) -> None:
+def test_nothing_else_is_accepted_as_a_whole_number(given: object) -> None:
     with pytest.raises(ValidationError):
         Numbers.model_validate({"one": given})
 
 
-def test_what_nobody_asked_for_is_refused() -> None:
+def test_unknown_fields_are_refused() -> None:
     with pytest.raises(ValidationError):
         Numbers.model_validate({"two": 2})

@@ -1,4 +1,4 @@
-"""Event streams, over a real port: a transport in the process would wait for their end."""
+"""Event streams, over a real port: an in-process transport would wait until they end."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ async def eventually(is_so: Callable[[], bool], *, within_s: float = 10) -> None
 
 @pytest.fixture
 async def address(app: FastAPI) -> AsyncIterator[str]:
-    """Where the application listens, in this loop."""
+    """The URL of the application, which runs in this event loop."""
     with socket.socket() as listening:
         listening.bind((LOOPBACK, 0))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
@@ -73,7 +73,7 @@ async def stored(ctx: ApiContext) -> StoredRun:
 
 
 async def until(events: AsyncIterator[ServerSentEvent], name: str, **wanted: object) -> dict[str, Any]:
-    """The next event of a name whose data say this."""
+    """The next event of a name with this data."""
     async for event in events:
         found: dict[str, Any] = json.loads(event.data)
         if event.event == name and wanted.items() <= found.items():
@@ -81,7 +81,7 @@ async def until(events: AsyncIterator[ServerSentEvent], name: str, **wanted: obj
     raise AssertionError("The stream ended.")
 
 
-async def carry_out(database: Database, stored: StoredRun, stage: str) -> None:
+async def complete_stage(database: Database, stored: StoredRun, stage: str) -> None:
     async with database.connection() as connection:
         await take(connection, stored.job_ids[0], stage, committing({"quotes": {}}))
 
@@ -91,7 +91,7 @@ async def test_a_commit_of_another_connection_reaches_the_stream(
 ) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         first = await until(events, "changed")
-        await carry_out(database, stored, "extract")
+        await complete_stage(database, stored, "extract")
         second = await until(events, "changed", stages_done=1)
 
     assert first == {
@@ -118,14 +118,14 @@ async def test_a_run_that_finishes_sends_idle_and_a_retry_continues_the_stream(
             await job_control.retry(connection, run_id=stored.run_id)
         assert (await until(events, "changed", is_idle=False))["states"] == {"waiting": 1}
 
-        await carry_out(database, stored, "extract")
-        await carry_out(database, stored, "embed")
+        await complete_stage(database, stored, "extract")
+        await complete_stage(database, stored, "embed")
         assert (await until(events, "idle"))["states"] == {"succeeded": 1}
 
 
 async def test_a_finished_run_sends_idle_at_once(watching: Open, database: Database, stored: StoredRun) -> None:
-    await carry_out(database, stored, "extract")
-    await carry_out(database, stored, "embed")
+    await complete_stage(database, stored, "extract")
+    await complete_stage(database, stored, "embed")
 
     async with watching(f"/runs/{stored.run_id}/events") as events:
         assert [(await anext(events)).event for _ in range(2)] == ["changed", "idle"]
@@ -154,14 +154,14 @@ async def finish_all(database: Database, stored: StoredRun) -> None:
 async def test_all_runs_are_watched_by_number(watching: Open, database: Database, stored: StoredRun) -> None:
     async with watching("/events") as events:
         assert json.loads((await anext(events)).data) == {"runs": [], "may_be_more": False}
-        # The first subscription may have been made before anybody listened.
+        # The first subscription may precede the connection that listens.
         while stored.run_id not in (await until(events, "changed"))["runs"]:
             async with database.connection() as connection:
                 await connection.execute("UPDATE job SET status = 'running' WHERE id = $1", stored.job_ids[0])
                 await connection.execute("UPDATE job SET status = 'waiting' WHERE id = $1", stored.job_ids[0])
 
 
-async def test_a_stream_that_nobody_reads_any_more_ends(watching: Open, ctx: ApiContext, stored: StoredRun) -> None:
+async def test_a_stream_without_a_reader_ends(watching: Open, ctx: ApiContext, stored: StoredRun) -> None:
     async with watching(f"/runs/{stored.run_id}/events") as events:
         await anext(events)
         assert ctx.streams.open == 1
@@ -184,14 +184,14 @@ async def test_a_state_is_read_after_it_was_asked_for(ctx: ApiContext, stored: S
     streams = ctx.streams
     early = asyncio.create_task(streams.state(stored.run_id))
     await asyncio.sleep(0)
-    await carry_out(ctx.database, stored, "extract")
+    await complete_stage(ctx.database, stored, "extract")
     late = await streams.state(stored.run_id)
 
     assert late is not None and late.stages_done == 1
     assert await early is not None
 
 
-async def test_a_run_that_is_not_there_has_no_stream(client: httpx.AsyncClient) -> None:
+async def test_a_missing_run_has_no_stream(client: httpx.AsyncClient) -> None:
     reply = await client.get("/runs/9/events")
 
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")

@@ -1,4 +1,4 @@
-"""Whether the process lives, and whether work can be done."""
+"""Liveness and readiness."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ async def worker(ctx: ApiContext) -> None:
         await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], version="0")
 
 
-async def test_a_process_lives_without_any_server(ctx: ApiContext) -> None:
+async def test_a_process_is_alive_without_any_server(ctx: ApiContext) -> None:
     away = replace(ctx, database=Database("postgresql://127.0.0.1:1/none"))
 
     reply = await ask(make_app(away), "/healthz")
@@ -43,7 +43,7 @@ async def test_ready_when_every_part_answers(app: FastAPI, worker: None) -> None
     )
 
 
-async def test_a_worker_has_to_be_seen_lately(app: FastAPI, ctx: ApiContext, worker: None) -> None:
+async def test_a_worker_must_have_been_seen_recently(app: FastAPI, ctx: ApiContext, worker: None) -> None:
     async with ctx.database.connection() as connection:
         await connection.execute("UPDATE worker SET seen_at = now() - interval '11 seconds'")
 

@@ -39,7 +39,7 @@ async def stored(ctx: ApiContext) -> StoredRun:
     return run
 
 
-async def test_a_job_shows_where_it_stands(client: httpx.AsyncClient, stored: StoredRun) -> None:
+async def test_a_job_shows_its_progress(client: httpx.AsyncClient, stored: StoredRun) -> None:
     found = (await client.get(f"/jobs/{stored.job_ids[0]}")).json()
 
     assert (found["run_id"], found["kind"], found["query_id"]) == (stored.run_id, "participant", None)
@@ -84,7 +84,7 @@ async def test_an_attempt_shows_its_calls_and_their_texts_when_asked(
     assert call["request"]["messages"][0]["content"] == "I lie awake"
 
 
-async def test_what_is_not_there_is_a_problem(client: httpx.AsyncClient, stored: StoredRun) -> None:
+async def test_missing_jobs_and_attempts_are_a_problem(client: httpx.AsyncClient, stored: StoredRun) -> None:
     (job_id,) = stored.job_ids
     asked = ["/jobs/99", "/jobs/99/attempts", "/jobs/99/attempts/score/1", f"/jobs/{job_id}/attempts/score/2"]
 

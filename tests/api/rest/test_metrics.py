@@ -22,7 +22,7 @@ Figures = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 @pytest.fixture
 def metrics(ctx: ApiContext) -> Metrics:
-    """Figures that are read anew each time."""
+    """Metrics without a cache."""
     return Metrics(ctx.database, kept_s=0)
 
 
@@ -156,7 +156,7 @@ async def test_calls_and_tokens_by_cache(ctx: ApiContext, metrics: Metrics, stor
     assert b"said" not in text
 
 
-async def test_what_was_counted_stays_when_its_rows_are_deleted(
+async def test_counts_are_kept_when_their_rows_are_deleted(
     ctx: ApiContext, metrics: Metrics, stored: StoredRun
 ) -> None:
     await metrics.text()

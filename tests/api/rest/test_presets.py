@@ -67,7 +67,7 @@ async def test_a_name_is_taken_in_every_case_of_letters(client: httpx.AsyncClien
     assert slug(await client.post(PRESETS, json={"preset_name": "dEFAULT"})) == (409, "preset-exists")
 
 
-async def test_values_change_and_the_others_stay(client: httpx.AsyncClient) -> None:
+async def test_some_values_change_and_the_others_are_kept(client: httpx.AsyncClient) -> None:
     body = {"description": "wider", "config": {"retrieval": {"dense_limit": 99, "mmr_lambda": 1}}}
 
     changed = (await client.put(f"{PRESETS}/wide", json=body)).json()
@@ -77,7 +77,7 @@ async def test_values_change_and_the_others_stay(client: httpx.AsyncClient) -> N
     assert (await client.put(f"{PRESETS}/wide", json={})).json()["description"] == "wider"
 
 
-async def test_every_problem_of_the_values_is_told_and_no_unknown_name_repeated(client: httpx.AsyncClient) -> None:
+async def test_every_problem_of_the_values_is_reported_and_no_unknown_name_repeated(client: httpx.AsyncClient) -> None:
     config = {"retrieval": {"dense_limit": 101, "no_such": 1}, "augmentation": {"top_n_contexts": "3"}, "other": {}}
 
     refused = await client.put(f"{PRESETS}/wide", json={"config": config})
@@ -118,7 +118,7 @@ async def test_the_default_preset_cannot_be_deleted_and_others_can(client: httpx
     assert await names(client) == [("Default", True)]
 
 
-async def test_a_preset_that_is_not_there_is_a_problem(client: httpx.AsyncClient) -> None:
+async def test_a_missing_preset_is_a_problem(client: httpx.AsyncClient) -> None:
     replies = [
         await client.get(f"{PRESETS}/none"),
         await client.put(f"{PRESETS}/none", json={}),

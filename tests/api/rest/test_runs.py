@@ -62,7 +62,7 @@ async def test_a_run_shows_its_jobs_with_stages_and_errors(
     }
 
 
-async def test_the_jobs_of_a_run_come_in_pages_and_by_state(
+async def test_the_jobs_of_a_run_are_paged_and_filtered_by_state(
     client: httpx.AsyncClient, ctx: ApiContext, make_run: MakeRun
 ) -> None:
     stored = await make_run("1", "2", "3")
@@ -80,7 +80,7 @@ async def test_the_jobs_of_a_run_come_in_pages_and_by_state(
     assert second["run"]["jobs"] == 3
 
 
-async def test_the_settings_of_a_run_say_where_they_came_from(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_the_settings_of_a_run_show_their_sources(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         frozen = {"MODEL_TEMPERATURE": {"value": 0.0, "source": "default"}}
         run = runs.NewRun(
@@ -92,7 +92,7 @@ async def test_the_settings_of_a_run_say_where_they_came_from(client: httpx.Asyn
 
 
 @pytest.mark.parametrize("path", ["/runs/9", "/runs/9/settings"])
-async def test_a_run_that_is_not_there_is_a_problem(client: httpx.AsyncClient, path: str) -> None:
+async def test_a_missing_run_is_a_problem(client: httpx.AsyncClient, path: str) -> None:
     reply = await client.get(path)
 
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")
@@ -141,6 +141,6 @@ async def test_a_note_that_cannot_be_stored_is_refused(client: httpx.AsyncClient
     assert [reply.status_code for reply in refused] == [422] * 4
 
 
-async def test_a_decision_about_nothing_is_a_problem(client: httpx.AsyncClient) -> None:
+async def test_a_decision_without_an_effect_is_a_problem(client: httpx.AsyncClient) -> None:
     for action in ("retry", "resume", "pause", "cancel"):
         assert (await client.post(f"/runs/9/{action}")).json()["type"] == "urn:ragq:problem:run-missing"

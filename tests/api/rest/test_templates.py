@@ -14,7 +14,7 @@ def slug(reply: httpx.Response) -> tuple[int, str]:
     return reply.status_code, reply.json()["type"].rpartition(":")[2]
 
 
-async def test_every_template_comes_with_its_versions_and_placeholders(client: httpx.AsyncClient) -> None:
+async def test_every_template_has_its_versions_and_placeholders(client: httpx.AsyncClient) -> None:
     found = (await client.get(TEMPLATES)).json()["templates"]
 
     assert [(template["function_tag"], template["active_version"]) for template in found] == [
@@ -67,13 +67,13 @@ async def test_a_version_is_never_changed(client: httpx.AsyncClient) -> None:
     assert slug(await client.put(f"{TAG}/9", json=NEW)) == (404, "template-missing")
 
 
-async def test_a_version_that_is_not_there_is_a_problem(client: httpx.AsyncClient) -> None:
+async def test_a_missing_version_is_a_problem(client: httpx.AsyncClient) -> None:
     assert slug(await client.get(f"{TAG}/9")) == (404, "template-missing")
     assert slug(await client.put(f"{TAG}/9/activate")) == (404, "template-missing")
     assert (await client.get(TAG)).json()["active_version"] == 1
 
 
-async def test_an_unknown_tag_is_told_which_there_are(client: httpx.AsyncClient) -> None:
+async def test_an_unknown_tag_is_refused_with_the_known_ones(client: httpx.AsyncClient) -> None:
     refused = await client.get(f"{TEMPLATES}/no_such")
 
     assert refused.status_code == 422

@@ -177,7 +177,7 @@ async def test_without_its_database_nobody_is_authenticated(app: FastAPI, visit:
     assert "parts" not in ready.json()
 
 
-async def test_authentication_takes_one_statement(
+async def test_authentication_needs_one_statement(
     visit: Client, make_token: MakeToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = await make_token()

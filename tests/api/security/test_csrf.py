@@ -48,7 +48,7 @@ async def test_a_script_may_send_the_token_in_a_header(visit: Client) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_the_cookie_of_a_browser_is_out_of_reach_of_scripts_and_sites(visit: Client, scheme: str) -> None:
+async def test_the_cookie_of_a_browser_is_httponly_and_samesite(visit: Client, scheme: str) -> None:
     async with visit(scheme=scheme) as client:
         cookie = (await client.get("/form")).headers["set-cookie"]
         assert "set-cookie" not in (await client.get("/form")).headers
@@ -63,7 +63,7 @@ async def test_a_page_without_a_form_gives_no_cookie(visit: Client) -> None:
         assert "set-cookie" not in (await client.get("/guarded")).headers
 
 
-async def test_a_made_up_cookie_is_replaced(visit: Client) -> None:
+async def test_a_forged_cookie_is_replaced(visit: Client) -> None:
     async with visit() as client:
         client.cookies.set(BROWSER_COOKIE, "known", domain=LOCAL)
 
@@ -93,7 +93,7 @@ async def test_a_page_of_another_origin_changes_nothing(visit: Client) -> None:
             assert (await client.get("/guarded")).status_code == 200
 
 
-async def test_own_pages_and_clients_that_are_no_browser_do(visit: Client) -> None:
+async def test_own_pages_and_other_clients_may_change_things(visit: Client) -> None:
     ours = {"Origin": f"http://{LOCAL}", "Sec-Fetch-Site": "same-origin"}
     for headers in ({}, ours, {"Sec-Fetch-Site": "none"}):
         async with visit(**headers) as client:

@@ -55,7 +55,9 @@ async def test_without_a_token_every_route_answers_401(app: FastAPI, visit: Clie
     assert found == dict.fromkeys(found, 401)
 
 
-async def test_without_a_token_every_page_leads_to_login(app: FastAPI, visit: Client, make_token: MakeToken) -> None:
+async def test_without_a_token_every_page_redirects_to_login(
+    app: FastAPI, visit: Client, make_token: MakeToken
+) -> None:
     await make_token()
     async with visit(Accept="text/html") as client:
         found = await ask(client, app)

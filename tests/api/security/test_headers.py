@@ -60,7 +60,7 @@ def test_no_site_may_frame_a_page() -> None:
     assert "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
 
 
-def test_no_script_and_no_style_may_stand_in_a_page() -> None:
+def test_no_inline_script_or_style_is_allowed() -> None:
     assert "unsafe" not in CONTENT_SECURITY_POLICY
     assert CONTENT_SECURITY_POLICY.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
 
@@ -70,7 +70,7 @@ async def test_a_reply_may_set_a_policy_of_its_own(several: None, visit: Client)
         assert (await client.get("/plot/x")).headers["content-security-policy"] == "sandbox"
 
 
-async def test_no_page_of_documentation_comes_from_elsewhere(visit: Client) -> None:
+async def test_no_page_of_documentation_is_loaded_from_another_host(visit: Client) -> None:
     async with visit() as client:
         assert [(await client.get(path)).status_code for path in ("/docs", "/redoc")] == [404, 404]
         assert (await client.get("/openapi.json")).status_code == 200

@@ -37,9 +37,7 @@ async def test_a_token_opens_a_session(visit: Client, make_token: MakeToken, ctx
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_the_cookie_is_out_of_reach_of_scripts_and_sites(
-    visit: Client, make_token: MakeToken, scheme: str
-) -> None:
+async def test_the_session_cookie_is_httponly_and_samesite(visit: Client, make_token: MakeToken, scheme: str) -> None:
     async with visit(scheme=scheme, **HTML) as client:
         reply = await log_in(client, await make_token())
 
@@ -91,7 +89,7 @@ async def test_without_a_session_no_logout_is_shown(visit: Client) -> None:
         assert "/logout" not in (await client.get("/runs")).text
 
 
-async def test_a_revoked_token_takes_its_sessions_along(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
+async def test_revoking_a_token_ends_its_sessions(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
     from store.access import api_tokens
 
     await make_token("kept")

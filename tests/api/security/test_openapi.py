@@ -27,9 +27,9 @@ def test_a_token_or_none_is_described(described: dict[str, Any]) -> None:
 
 
 def test_refusals_by_the_middleware_are_described(described: dict[str, Any]) -> None:
-    room = described["paths"]["/guarded"]
+    path = described["paths"]["/guarded"]
 
-    refusals = {method: {*room[method]["responses"]} & {"401", "403", "413"} for method in room}
+    refusals = {method: {*path[method]["responses"]} & {"401", "403", "413"} for method in path}
     assert refusals == {"get": {"401"}, "post": {"401", "403"}, "put": {"401", "403", "413"}}
 
 

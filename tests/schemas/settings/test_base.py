@@ -8,7 +8,7 @@ from schemas.settings.base import Setting, SettingsGroup, allowed_values, settin
 
 
 class TeaSettings(SettingsGroup):
-    """How tea is made."""
+    """Settings of tea."""
 
     model_config = SettingsConfigDict(env_prefix="TEA_")
 
@@ -47,7 +47,7 @@ def test_a_group_is_frozen() -> None:
         (float, Field(), "a number"),
     ],
 )
-def test_allowed_values_are_told_in_words(annotation: Any, field: Any, words: str) -> None:
+def test_allowed_values_are_described_in_words(annotation: Any, field: Any, words: str) -> None:
     group = create_model("Group", __base__=SettingsGroup, x=(annotation, field))
 
     assert allowed_values(group.model_json_schema()["properties"]["x"]) == words

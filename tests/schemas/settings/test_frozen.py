@@ -8,7 +8,7 @@ from schemas.settings.preset import Preset
 from schemas.settings.resolve import resolve
 
 
-def test_settings_and_preset_come_back() -> None:
+def test_settings_and_preset_are_restored() -> None:
     settings = resolve(profile="demo", environment={})
     preset = Preset().changed({"retrieval.dense_limit": 7}, origin="test")
 
@@ -21,7 +21,7 @@ def test_a_run_without_a_preset_has_none() -> None:
     assert thaw(resolve(profile="demo", environment={}).snapshot()).preset is None
 
 
-def test_names_that_nobody_knows_are_refused() -> None:
+def test_unknown_names_are_refused() -> None:
     with pytest.raises(Refused, match="EMBEDDING_DANCE"):
         thaw({"EMBEDDING_DANCE": {"value": 1, "source": "default"}})
     with pytest.raises(Refused, match=r"retrieval\.dance"):

@@ -66,7 +66,7 @@ def test_ranges_are_those_of_the_seed(name: str, low: float, high: float) -> Non
             preset_of({name: outside}, origin="test")
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_at_once() -> None:
     with pytest.raises(Refused) as refused:
         Preset().changed(
             {"retrieval.dense_limit": "101", "retrieval.fusion": "sum", "retrieval.densse_limit": "1", "x": ""},
@@ -93,7 +93,7 @@ def test_a_preset_that_searches_nothing_is_refused() -> None:
         preset_of({"retrieval.dense_limit": 0, "retrieval.lexical_limit": 0}, origin="test")
 
 
-def test_a_value_that_does_not_fit_the_others_says_where_both_come_from() -> None:
+def test_conflicting_values_are_reported_with_their_sources() -> None:
     with pytest.raises(Refused, match=r"retrieval.top_k_rrf: option; retrieval.top_n_final: preset"):
         Preset().changed({"retrieval.top_k_rrf": "3"}, origin="option")
 
@@ -109,7 +109,7 @@ def test_other_names_are_refused(name: str) -> None:
         preset_name(name)
 
 
-def test_a_snapshot_says_where_each_value_comes_from() -> None:
+def test_a_snapshot_has_the_source_of_each_value() -> None:
     preset = Preset().changed({"retrieval.dense_limit": "25"}, origin="option")
 
     snapshot = preset.snapshot("Default", options=["retrieval.dense_limit"])
@@ -134,7 +134,7 @@ def test_a_snapshot_of_a_newer_version_is_refused() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(list(RANGES_OF_THE_SEED)), st.integers(0, 200)))
-def test_what_is_accepted_comes_back_from_its_snapshot(values: dict[str, int]) -> None:
+def test_accepted_values_are_restored_from_their_snapshot(values: dict[str, int]) -> None:
     try:
         preset = preset_of(values, origin="test")
     except Refused:

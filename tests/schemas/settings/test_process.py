@@ -40,14 +40,14 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert given == {"OLLAMA_HOST": SettingSource.ENVIRONMENT, "REDIS_URL": SettingSource.FILE}
 
 
-def test_a_heartbeat_needs_room_in_the_lease() -> None:
+def test_a_heartbeat_must_be_shorter_than_the_lease() -> None:
     assert problems({"RAGQ_HEARTBEAT_SECONDS": "3"}) == [
         "RAGQ_HEARTBEAT_SECONDS=3 is not less than half of RAGQ_LEASE_SECONDS=6, so one late heartbeat would lose the "
         "lease; lower the first or raise the second (RAGQ_HEARTBEAT_SECONDS: environment; RAGQ_LEASE_SECONDS: default)."
     ]
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_at_once() -> None:
     assert problems({"RAGQ_LEASE": "9", "RAGQ_LEASE_SECONDS": "0.5", "LOG_FORMAT": "xml"}) == [
         "RAGQ_LEASE (environment) is not a setting; did you mean RAGQ_LEASE_SECONDS?",
         "RAGQ_LEASE_SECONDS is '0.5' (environment); allowed is a number from 1 up.",

@@ -114,7 +114,7 @@ def test_the_validated_profile_is_the_baseline_of_the_study() -> None:
     assert run.model.judge_model == "gemma3:27b-it-qat"
 
 
-def test_every_problem_is_told_at_once_with_its_origin(tmp_path: Path) -> None:
+def test_every_problem_is_reported_at_once_with_its_origin(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("EMBEDDING_TOPK_REFERENCES=3\nnot a 'line\nEMBEDDING_DIMENSION=abc\n")
 

@@ -1,4 +1,4 @@
-"""Questions that are asked without any worker, and stages of them carried out with outputs of the real shapes."""
+"""Questions without a worker, whose stages are completed with outputs of the real shapes."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -90,7 +90,7 @@ VALIDATED = ValidatedChunks(
             start_line=n,
             end_line=n,
             content=f"passage {n}",
-            enriched_content=f"passage {n} and what stands around it",
+            enriched_content=f"passage {n} with the lines around it",
             fused_score=1 / n,
             dense_rank=n,
             lexical_rank=None,
@@ -148,7 +148,7 @@ async def a_question(
     environment: Mapping[str, str] = NOTHING_SET,
     **wanted: Any,
 ) -> StoredQuery:
-    """A question, asked, with these stages carried out."""
+    """A stored question with these stages completed."""
     await store_small_corpus(connection)
     asked = await ask(connection, request(text, **wanted), settings(environment), key=None)
     await complete_stages(connection, asked.job_id, *done)
@@ -156,7 +156,7 @@ async def a_question(
 
 
 async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:
-    """Do stages of a job as a worker does."""
+    """Complete stages of a job as a worker does."""
     for name in names:
         claim = await stages.claim(connection, job_id, name, "worker", 60)
         assert claim is not None, name
@@ -167,19 +167,19 @@ async def complete_stages(connection: Connection, job_id: int, *names: str) -> N
 
 
 async def chain(connection: Connection, job_id: int) -> dict[str, str]:
-    """Where each stage of a job stands, in order."""
+    """The state of each stage of a job, in order."""
     rows = await connection.fetch("SELECT stage, status FROM stage_run WHERE job_id = $1 ORDER BY position", job_id)
     return {row["stage"]: row["status"] for row in rows}
 
 
 async def job_status(connection: Connection, job_id: int) -> str:
-    """Where a job stands."""
+    """The status of a job."""
     status: str = await connection.fetchval("SELECT status FROM job WHERE id = $1", job_id)
     return status
 
 
 async def flaws(connection: Connection) -> list[attempts.Flaw]:
-    """What an audit of every run finds."""
+    """The flaws that an audit of every run finds."""
     found: list[attempts.Flaw] = []
     for row in await connection.fetch("SELECT id FROM run ORDER BY id"):
         found += (await attempts.audit(connection, row["id"])).flaws

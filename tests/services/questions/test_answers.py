@@ -30,7 +30,7 @@ async def test_it_shows_the_passages_in_their_order_and_as_many_as_are_asked_for
     assert "Why is tea dark?" in short.prompt and "MECHANISM" in short.prompt
 
 
-async def test_before_consolidation_it_falls_back_to_the_retrieved_chunks_and_says_so(database: Database) -> None:
+async def test_before_consolidation_it_falls_back_to_the_retrieved_chunks_and_is_marked(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *TO_VALIDATE)
 
@@ -47,7 +47,7 @@ async def test_without_a_search_there_is_none(database: Database, done: tuple[st
             await preview(connection, query)
 
 
-async def test_another_preset_brings_its_number_of_sources_and_the_template_that_is_active_now(
+async def test_another_preset_uses_its_number_of_sources_and_the_active_template(
     database: Database,
 ) -> None:
     async with database.connection() as connection:

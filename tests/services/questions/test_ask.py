@@ -1,4 +1,4 @@
-"""One question, asked over and over."""
+"""One question, submitted repeatedly."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whatever people and workers do to a question, in whatever order: its chain stays whole and its history true."""
+"""Random changes to a question by users and workers: its chain stays consistent and its audit clean."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final

@@ -1,4 +1,4 @@
-"""A query edited: what the change made stale leaves the chain, or runs again."""
+"""Edits of a query: stale stages are removed from the chain or run again."""
 
 from typing import Any
 

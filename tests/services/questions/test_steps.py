@@ -1,4 +1,4 @@
-"""A question, taken through its chain step by step."""
+"""The steps of a question, one by one."""
 
 from collections.abc import Awaitable, Callable
 
@@ -120,7 +120,7 @@ async def test_several_steps_run_one_after_the_other(database: Database) -> None
         (Step.ANSWER, TO_VALIDATE, "consolidate"),
     ],
 )
-async def test_a_step_says_which_one_comes_first(
+async def test_a_refused_step_names_the_missing_one(
     database: Database, step: Step, done: tuple[str, ...], needed: str
 ) -> None:
     async with database.connection() as connection:
@@ -148,7 +148,7 @@ async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(databa
         assert await flaws(connection) == []
 
 
-async def test_a_running_stage_stands_in_the_way(database: Database) -> None:
+async def test_a_running_stage_refuses_a_step(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand")
         await stages.claim(connection, query.job_id, "embed", "worker", 60)
@@ -158,7 +158,7 @@ async def test_a_running_stage_stands_in_the_way(database: Database) -> None:
                 await change
 
 
-async def test_a_question_that_is_gone_takes_no_step(database: Database) -> None:
+async def test_a_deleted_question_takes_no_step(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection)
         await connection.execute("DELETE FROM queries")
@@ -182,7 +182,7 @@ async def test_the_rest_runs_from_the_first_stage_that_is_not_done(database: Dat
         }
 
 
-async def test_the_rest_takes_up_a_failed_stage(database: Database) -> None:
+async def test_the_rest_starts_with_a_failed_stage(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
@@ -195,7 +195,7 @@ async def test_the_rest_takes_up_a_failed_stage(database: Database) -> None:
         assert await job_status(connection, query.job_id) == "succeeded"
 
 
-async def test_the_rest_of_a_whole_chain_is_nothing(database: Database) -> None:
+async def test_the_rest_of_a_finished_chain_is_empty(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
 
@@ -247,7 +247,7 @@ async def test_an_answer_again_can_be_by_the_light_model(database: Database) -> 
         assert await is_light_model_asked_for(connection, query)
 
 
-async def test_a_move_to_another_preset_takes_the_light_model_along(database: Database) -> None:
+async def test_a_move_to_another_preset_keeps_the_light_model(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *TO_CONSOLIDATE)
         await preset_wide(connection)

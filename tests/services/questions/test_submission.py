@@ -1,4 +1,4 @@
-"""Query runs, planned."""
+"""Checks when a query run is submitted."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A work says who it is."""
+"""The bibliographic data of a work."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def test_front_matter_is_read_and_its_other_keys_are_passed_over() -> None:
     assert of(markdown) == Bibliography(title="Green tea", authors="A. Leaf, B. Pot", year=2019, isbn="0306406152")
 
 
-def test_what_is_given_goes_before_the_front_matter() -> None:
+def test_given_values_override_the_front_matter() -> None:
     assert of("---\ntitle: Green tea\nyear: 2019\n---\n", title="Tea", authors="C. Cup") == Bibliography(
         title="Tea", authors="C. Cup", year=2019
     )
@@ -34,11 +34,11 @@ def test_what_is_given_goes_before_the_front_matter() -> None:
         ("## Second\n", "green-tea"),
     ],
 )
-def test_a_work_without_a_title_is_called_by_its_first_heading_or_its_file(markdown: str, title: str) -> None:
+def test_a_work_without_a_title_is_named_by_its_first_heading_or_its_file(markdown: str, title: str) -> None:
     assert of(markdown).title == title
 
 
-def test_one_author_may_be_called_so() -> None:
+def test_one_author_may_be_named_without_a_list() -> None:
     assert of("---\nauthor: A. Leaf\n---\n").authors == "A. Leaf"
 
 

@@ -12,7 +12,7 @@ def seen(markdown: str) -> list[tuple[BlockKind, int, int, str]]:
     return [(block.kind, block.start_line, block.end_line, block.text) for block in read_markdown(markdown).blocks]
 
 
-def test_headings_come_in_both_spellings_and_without_their_markup() -> None:
+def test_headings_are_read_in_both_spellings_and_without_their_markup() -> None:
     blocks = read_markdown("# Green *tea* `Sencha` [x](http://y)\n\nLeaves\n------\n##### Deep #####\n").blocks
 
     assert [(block.text, block.level, block.start_line, block.end_line) for block in blocks] == [
@@ -76,5 +76,5 @@ def test_front_matter_is_no_block_and_moves_no_line() -> None:
     assert [(block.text, block.start_line) for block in document.blocks] == [("Tea", 4)]
 
 
-def test_the_mark_of_a_path_gives_way_inside_a_heading() -> None:
+def test_the_separator_of_a_path_is_replaced_inside_a_heading() -> None:
     assert seen("# Hot > cold\n") == [(HEADING, 1, 1, "Hot › cold")]

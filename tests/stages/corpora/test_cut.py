@@ -1,4 +1,4 @@
-"""A work, cut: which lines every chunk has, what it hangs on, and that nothing is lost."""
+"""Cutting a work: the lines and the parent of every chunk, and that nothing is lost."""
 
 import os
 from pathlib import Path
@@ -82,7 +82,7 @@ def test_a_work_without_headings_is_one_section_under_its_title() -> None:
     ]
 
 
-def test_a_section_ends_before_the_next_heading_of_its_level_and_hangs_on_the_nearest_higher_one() -> None:
+def test_a_section_ends_before_the_next_heading_of_its_level_and_its_parent_is_the_nearest_higher_one() -> None:
     chunks = cut("# A\n## B\n#### C\n### D\n## E\n# F\n")
 
     assert [(chunk.heading_breadcrumbs, chunk.parent, chunk.start_line, chunk.end_line) for chunk in chunks] == [
@@ -121,7 +121,7 @@ SIZES = st.integers(1, 12).map(lambda words: ChunkSize(target=words, most=words 
 
 
 @given(LINES, SIZES)
-def test_no_line_with_words_is_lost_and_every_chunk_lies_inside_its_parent(lines: list[str], size: ChunkSize) -> None:
+def test_no_line_with_words_is_lost_and_every_chunk_is_inside_its_parent(lines: list[str], size: ChunkSize) -> None:
     markdown = "\n".join(lines)
     document, chunks = read_markdown(markdown), cut(markdown, size=size)
     content = [chunk for chunk in chunks if chunk.vector_status != VectorStatus.NO_VEC]

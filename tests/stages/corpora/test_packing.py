@@ -8,7 +8,7 @@ from stages.corpora.sentences import Sentence
 
 
 def of(*words: int) -> list[Sentence]:
-    """Sentences of so many words, each on a line of its own."""
+    """Sentences with these numbers of words, each on its own line."""
     return [Sentence(f"s{place}", place, place, count) for place, count in enumerate(words)]
 
 

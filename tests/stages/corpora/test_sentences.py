@@ -22,7 +22,7 @@ def test_sentences_have_all_lines_of_a_block_whose_text_has_others() -> None:
     assert [(sentence.start_line, sentence.end_line) for sentence in found] == [(3, 5), (3, 5)]
 
 
-def test_a_sentence_that_no_chunk_could_hold_comes_in_pieces() -> None:
+def test_a_sentence_longer_than_a_chunk_is_split() -> None:
     found = list(sentences(block("leaf " * 7), max_words=3))
 
     assert [sentence.text for sentence in found] == ["leaf leaf leaf", "leaf leaf leaf", "leaf"]

@@ -46,7 +46,7 @@ def test_an_empty_file_has_no_columns() -> None:
     assert [problem.found for problem in problems_of(b"")] == ["lacks the columns id, word and has none"]
 
 
-def test_a_column_that_stands_twice_is_a_problem() -> None:
+def test_a_repeated_column_is_a_problem() -> None:
     assert [problem.found for problem in problems_of(b"id,word,id\n")] == ["has the columns id more than once"]
 
 

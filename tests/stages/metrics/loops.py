@@ -1,4 +1,4 @@
-"""Selective prediction counted item by item: the second opinion of the vectorised formulas."""
+"""Selective prediction counted item by item, to check the vectorised formulas."""
 
 from collections.abc import Iterable
 

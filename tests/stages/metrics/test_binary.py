@@ -1,4 +1,4 @@
-"""Depressed or not."""
+"""Binary classification: depressed or not."""
 
 from functools import partial
 
@@ -34,7 +34,7 @@ def test_only_bounds_on_one_side_decide(scores: str, expected: bool | None) -> N
     assert found is expected
 
 
-def test_binary_by_hand() -> None:
+def test_binary_measures_of_a_worked_example() -> None:
     # Two true positives, one false positive, one true negative, one false negative, one without prediction.
     six = cohort((HIGH, HIGH), ("3333", HIGH), (HIGH, LOW), (LOW, LOW), (LOW, HIGH), ("33300---", HIGH))
 
@@ -58,7 +58,7 @@ def test_the_threshold_holds_for_prediction_and_truth() -> None:
     assert found.confusion == Confusion(true_positive=2, false_positive=0, true_negative=0, false_negative=0)
 
 
-def test_what_has_no_denominator_cannot_be_said() -> None:
+def test_a_measure_without_a_denominator_is_undefined() -> None:
     all_well = binary_metrics(cohort((LOW, LOW)))
 
     assert all_well == BinaryMetrics(
@@ -74,7 +74,7 @@ def test_what_has_no_denominator_cannot_be_said() -> None:
     )
 
 
-def test_f1_cannot_be_said_when_precision_and_recall_are_zero() -> None:
+def test_f1_is_undefined_when_precision_and_recall_are_zero() -> None:
     assert value_of(f1, cohort((HIGH, LOW), (LOW, HIGH))) is None
 
 

@@ -45,7 +45,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def resampled_by_loops(metric: Metric, subjects: list[Subject], resamples: int, seed: int) -> list[float | None]:
-    """Every resample as a cohort of its own, in which whoever is drawn twice is two participants."""
+    """Every resample as a cohort of its own, in which a participant who is drawn twice counts as two."""
     rng = np.random.RandomState(seed)
     values = []
     for _ in range(resamples):
@@ -116,7 +116,7 @@ def test_a_delta_is_taken_over_common_participants_with_the_same_draw() -> None:
     assert not np.isnan(item_mae_weighted(common, draws)).any()
 
 
-def test_a_delta_by_hand() -> None:
+def test_the_delta_of_a_worked_example() -> None:
     # Errors 1 and 2 on the left, 0 and 3 on the right. Both resampled together, the delta is -1, 0 or 1.
     left, right = cohort(("1", "0"), ("2", "0")), cohort(("0", "0"), ("3", "0"))
 

@@ -7,7 +7,7 @@ from stages.metrics.cohort import cohort_of
 from tests.stages.metrics.builders import cohort, subject
 
 
-def test_participants_stand_in_ascending_order() -> None:
+def test_participants_are_in_ascending_order() -> None:
     assert cohort_of([subject(9, "1", "1"), subject(3, "1", "1")]).participant_ids == (3, 9)
 
 
@@ -19,13 +19,13 @@ def test_an_unscored_item_is_marked_and_has_no_error() -> None:
     assert (row.totals.tolist(), row.true_totals.tolist(), row.scored_items.tolist()) == ([2], [4], [2])
 
 
-def test_nobody_is_a_cohort_too() -> None:
+def test_a_cohort_may_be_empty() -> None:
     nobody = cohort_of([])
 
     assert (len(nobody), nobody.errors.shape, nobody.scored_items.tolist()) == (0, (0, 8), [])
 
 
-def test_a_participant_who_comes_twice_is_refused() -> None:
+def test_a_repeated_participant_is_refused() -> None:
     with pytest.raises(ValueError, match="Participant 3 is given twice; give each participant once"):
         cohort_of([subject(3, "1", "1"), subject(3, "2", "1")])
 

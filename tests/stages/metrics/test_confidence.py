@@ -1,4 +1,4 @@
-"""What may be taken for confidence."""
+"""Confidence functions."""
 
 from math import exp
 

@@ -15,7 +15,7 @@ def test_coverage_leaves_out_unscored_participants_and_cmax_does_not() -> None:
     assert value_of(cmax, three) == pytest.approx(8 / 24)
 
 
-def test_with_nothing_scored_cmax_is_zero_and_coverage_cannot_be_said() -> None:
+def test_with_nothing_scored_cmax_is_zero_and_coverage_is_undefined() -> None:
     unscored = cohort(("-", "0"))
 
     assert (value_of(prediction_coverage, unscored), value_of(cmax, unscored)) == (None, 0.0)

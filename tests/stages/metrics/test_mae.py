@@ -19,7 +19,7 @@ TWO = cohort(("31", "00"), ("1---", "0"))
         (item_mae_by_subject, ((3 + 1) / 2 + 1 / 1) / 2),
     ],
 )
-def test_mae_by_hand(metric: Metric, expected: float) -> None:
+def test_the_mae_of_a_worked_example(metric: Metric, expected: float) -> None:
     assert value_of(metric, TWO) == pytest.approx(expected)
 
 

@@ -18,14 +18,14 @@ WORKED = cohort(("0101----", "0003", "3221"))
 """Confidences 3, 2, 2, 1 with losses 0, 1/3, 0, 2/3, and four abstentions."""
 
 
-def test_the_oracle_by_hand() -> None:
+def test_the_oracle_of_a_worked_example() -> None:
     # In the order 0, 0, 1/3, 2/3 the selective risks are 0, 0, 1/9, 1/4, the generalised ones 0, 0, 1/24, 1/8.
     assert value_of(aurc_optimal, WORKED) == pytest.approx((1 / 9 / 2 + (1 / 9 + 1 / 4) / 2) / 8)
     assert value_of(augrc_optimal, WORKED) == pytest.approx((1 / 24 / 2 + (1 / 24 + 1 / 8) / 2) / 8)
 
 
-def test_the_excess_is_what_the_oracle_would_have_spared() -> None:
-    # Beyond the oracle's area lies the step of confidence 2: its line rises from 1/8 on, the oracle's from 2/8 on.
+def test_the_excess_is_the_area_above_the_oracle() -> None:
+    # The step of confidence 2 is above the oracle's area: its line rises from 1/8 on, the oracle's from 2/8 on.
     assert value_of(partial(excess_aurc, confidence=evidence_count), WORKED) == pytest.approx(1 / 9 / 2 / 8)
     assert value_of(partial(excess_augrc, confidence=evidence_count), WORKED) == pytest.approx(1 / 24 / 2 / 8)
 

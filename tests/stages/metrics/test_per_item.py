@@ -1,4 +1,4 @@
-"""Each item for itself."""
+"""Measures of single items."""
 
 from functools import partial
 

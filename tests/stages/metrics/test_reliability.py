@@ -1,4 +1,4 @@
-"""Whether confidence means what it says."""
+"""Calibration of confidence."""
 
 import pytest
 

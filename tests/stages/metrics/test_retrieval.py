@@ -1,4 +1,4 @@
-"""Measures of rankings against numbers worked by hand, and against a second computation."""
+"""Measures of rankings against worked examples, and against a second implementation."""
 
 from math import log2
 
@@ -48,7 +48,7 @@ def test_worked_numbers() -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abc"), st.tuples(RANKING, RELEVANCE), min_size=1), st.integers(1, 12))
-def test_a_plain_loop_comes_to_the_same(queries: dict[str, tuple[list[str], dict[str, int]]], cutoff: int) -> None:
+def test_a_plain_loop_agrees(queries: dict[str, tuple[list[str], dict[str, int]]], cutoff: int) -> None:
     rankings = {query: ranking for query, (ranking, _) in queries.items()}
     relevance = {query: judged for query, (_, judged) in queries.items()}
 

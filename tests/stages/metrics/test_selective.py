@@ -29,7 +29,7 @@ WORKED = cohort(("0101----", "0003", "3221"))
 """Confidences 3, 2, 2, 1 with losses 0, 1/3, 0, 2/3, and four abstentions."""
 
 
-def test_the_curve_by_hand() -> None:
+def test_the_curve_of_a_worked_example() -> None:
     # k = 1, 3, 4 of N = 8; the losses taken add up to 0, 1/3, 1.
     points = [
         (point.confidence, point.coverage, point.selective_risk, point.generalized_risk)
@@ -41,7 +41,7 @@ def test_the_curve_by_hand() -> None:
 
 
 def test_the_worked_numbers_of_the_specification() -> None:
-    # There the same four items have one abstention beside them, N = 5.
+    # The same four items with one abstention, N = 5.
     curve = Steps(
         coverage=np.array([[0.2, 0.6, 0.8]]),
         selective_risk=np.array([[0, 1 / 9, 1 / 4]]),
@@ -62,7 +62,7 @@ def test_the_worked_numbers_of_the_specification() -> None:
         (0.1, 0, 0),  # before the first step, whose risk is 0
     ],
 )
-def test_areas_end_where_they_are_told_to(up_to: float, expected_aurc: float, expected_augrc: float) -> None:
+def test_areas_end_at_the_given_coverage(up_to: float, expected_aurc: float, expected_augrc: float) -> None:
     areas = [value_of(partial(area, confidence=evidence_count, up_to=up_to), WORKED) for area in (aurc, augrc)]
 
     assert areas == [pytest.approx(expected_aurc), pytest.approx(expected_augrc)]

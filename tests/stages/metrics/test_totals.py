@@ -14,7 +14,7 @@ from stages.metrics.totals import has_total, total_metrics, total_pearson_r
 from tests.stages.metrics.builders import cohort, random_subjects
 
 
-def test_totals_by_hand() -> None:
+def test_totals_of_a_worked_example() -> None:
     # Totals 4, 6, 12 against 5, 6, 10: errors -1, 0, 2. Bands minimal|mild, mild|mild, moderate|moderate. The fourth
     # has three scored items and no total. r = (3 x 176 - 22 x 21) / sqrt((3 x 196 - 484) (3 x 161 - 441)).
     four = cohort(("1111", "11111"), ("33000", "33"), ("33330000", "3331"), ("333", "333"))

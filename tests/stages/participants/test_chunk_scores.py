@@ -88,7 +88,7 @@ async def test_repairs_are_recorded() -> None:
 
 
 @pytest.mark.parametrize("error", [LLMTimeoutError(9), LLMError("no such model"), RuntimeError("broken")])
-async def test_errors_of_the_client_come_as_they_are(error: Exception) -> None:
+async def test_errors_of_the_client_are_passed_on_unchanged(error: Exception) -> None:
     def fail(call: ChatCall) -> str:
         raise error
 
@@ -109,7 +109,7 @@ def test_the_prompt_hash_has_12_hex_digits() -> None:
     assert re.fullmatch("[0-9a-f]{12}", PROMPT_HASH)
 
 
-def test_a_scorer_does_not_make_its_own_examples_unless_it_may() -> None:
+def test_a_model_does_not_score_its_own_examples_unless_allowed() -> None:
     refuse_circular_scoring("a", quantitative_model="b")
     refuse_circular_scoring("a", quantitative_model="a", allow_same_model=True)
 

@@ -44,7 +44,7 @@ def replying(*replies: str) -> ScriptedChat:
         ([2], 2, 1, 0.0, 0.0, 0),
     ],
 )
-def test_agreement_by_hand(
+def test_the_agreement_of_a_worked_example(
     samples: list[int | None], modal: int | None, count: int, std: float, na_rate: float, chosen: int
 ) -> None:
     found = consistency_of(samples)

@@ -51,10 +51,10 @@ def problems_with(**changes: bytes) -> list[str]:
 
 def test_a_whole_data_set_is_read_in_order_of_ids() -> None:
     parsed = parse_data_set(whole())
-    said = parsed.value.transcripts[300].utterances
+    utterances = parsed.value.transcripts[300].utterances
     assert parsed.problems == ()
     assert parsed.value == DataSet(
-        transcripts={pid: transcript_of(pid, said) for pid in (300, 302, 303, 319)},
+        transcripts={pid: transcript_of(pid, utterances) for pid in (300, 302, 303, 319)},
         labels={
             300: Labels(participant_id=300, gender=1, phq8_binary=False, phq8_score=2),
             302: Labels(
@@ -93,7 +93,7 @@ def test_a_folder_of_something_else_is_a_problem() -> None:
     ]
 
 
-def test_the_problems_of_all_files_come_together() -> None:
+def test_the_problems_of_all_files_are_reported_together() -> None:
     assert problems_with(interview=b"value\n", dev=b"\xff", totals=b"Participant_ID\n") == [
         "transcripts/319_P/319_TRANSCRIPT.csv:1: lacks the columns start_time, stop_time, speaker and has value; "
         "separate the columns with a TAB and name them in the first line",
@@ -103,7 +103,7 @@ def test_the_problems_of_all_files_come_together() -> None:
     ]
 
 
-def test_nobody_stands_in_two_avec_splits() -> None:
+def test_nobody_is_in_two_avec_splits() -> None:
     assert problems_with(dev=DEV + b"303,0,0,0,0,0,0,0,0,0,0,0\n") == [
         "dev_split_Depression_AVEC2017.csv: participant 303 is also in train_split_Depression_AVEC2017.csv; "
         "keep one of them"
@@ -117,7 +117,7 @@ def test_the_two_test_files_agree_on_gender() -> None:
     ]
 
 
-def test_nobody_stands_in_two_paper_splits() -> None:
+def test_nobody_is_in_two_paper_splits() -> None:
     assert problems_with(paper_val=b"Participant_ID\n303\n302\n", metadata=b"") == [
         "paper_splits/paper_split_val.csv: participant 302 is also in paper-train; keep one of them"
     ]

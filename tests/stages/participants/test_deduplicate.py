@@ -15,7 +15,7 @@ def window(ordinal: int, *, participant: int = 302) -> Reference:
     return reference(chunk_id=ordinal + 1).model_copy(update={"participant_id": participant, "ordinal": ordinal})
 
 
-def said(*texts: str) -> tuple[list[Reference], dict[int, str]]:
+def references_to(*texts: str) -> tuple[list[Reference], dict[int, str]]:
     """References to these texts, each of another participant, and the texts."""
     return [reference(text, chunk_id=at) for at, text in enumerate(texts)], dict(enumerate(texts))
 
@@ -47,26 +47,26 @@ def test_windows_of_two_participants_never_repeat_by_place() -> None:
     [
         ("a\nb\nc\nd", "b\nc\nd\ne", True),  # 3 of 4
         ("a\nb\nc\nd", "c\nd\ne\nf", False),  # 2 of 4
-        ("a\nb\nc\nd", "a", True),  # the shorter stands in the longer
+        ("a\nb\nc\nd", "a", True),  # the longer contains the shorter
         (" a \n\nb", "a\nb\n", True),
         ("a", "b", False),
         ("", "a", False),
     ],
 )
 def test_texts_repeat_when_they_share_more_than_half_of_the_shorter(first: str, second: str, repeats: bool) -> None:
-    references, texts = said(first, second)
+    references, texts = references_to(first, second)
 
     assert by_lines(texts)(references[0], references[1]) is repeats
 
 
 def test_a_text_that_changed_is_not_compared() -> None:
-    references, texts = said("a", "b")
+    references, texts = references_to("a", "b")
 
     with pytest.raises(InputChangedError):
         by_lines(texts | {1: "changed"})(references[0], references[1])
 
 
-def test_the_best_of_a_row_of_neighbours_is_kept() -> None:
+def test_the_best_of_overlapping_neighbours_is_kept() -> None:
     neighbours = [window(ordinal) for ordinal in (5, 4, 6, 7, 20, 21)]
 
     assert first_distinct(neighbours, limit=3, repeats=by_place(size=8, step=2)) == Distinct(

@@ -20,7 +20,7 @@ def test_quotes_are_trimmed_and_kept_once_in_order() -> None:
     assert quotes[PHQ8Item.SLEEP] == ("b", "a", "A")
 
 
-def test_all_violations_are_told_at_once_and_without_a_quote() -> None:
+def test_all_violations_are_reported_at_once_and_without_a_quote() -> None:
     reply = {
         "PHQ8_NoInterest": "secret",
         "PHQ8_Depressed": {"secret": 1},

@@ -61,8 +61,8 @@ async def test_all_items_are_answered_by_one_call_about_the_participants_utteran
         quotes={item: ("awake all night",) if item is PHQ8Item.SLEEP else () for item in PHQ8Item},
     )
     described = [text for item in PHQ8Item for text in DESCRIPTIONS[item]]
-    said = ["it was raining", "sleep is bad", "I hardly sleep", "awake all night"]
-    assert embedder.calls == [described + said]
+    utterances = ["it was raining", "sleep is bad", "I hardly sleep", "awake all night"]
+    assert embedder.calls == [described + utterances]
 
 
 async def test_a_transcript_without_the_speaker_raises_without_a_call() -> None:
@@ -79,7 +79,7 @@ async def test_a_blank_transcript_raises() -> None:
         await extract_by_similarity("\n", embedder=FakeEmbedder(sleep_vectors), timeout_s=9)
 
 
-async def test_a_timeout_of_the_embedder_comes_as_it_is() -> None:
+async def test_a_timeout_of_the_embedder_is_passed_on_unchanged() -> None:
     class Late(FakeEmbedder):
         async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
             raise LLMTimeoutError(timeout_s)

@@ -1,4 +1,4 @@
-"""Whether quotes stand in the transcript (Spec 053)."""
+"""Whether quotes are in the transcript (Spec 053)."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ FUZZY = SUBSTRING.model_copy(update={"mode": "fuzzy"})
         ("", ""),
     ],
 )
-def test_normalising_takes_away_what_a_model_changes_in_passing(text: str, normal: str) -> None:
+def test_normalising_removes_differences_that_models_introduce(text: str, normal: str) -> None:
     assert normalise(text) == normal
 
 
@@ -40,10 +40,10 @@ def test_normalising_takes_away_what_a_model_changes_in_passing(text: str, norma
         ("at all Participant: it's been weeks", True),  # across lines, with the speaker's prefix
         ("at all it's been weeks", False),  # across lines, without it
         ("I never sleep", False),
-        ("<laughter>", False),  # nothing is left of it
+        ("<laughter>", False),  # empty after normalising
     ],
 )
-def test_a_quote_is_kept_when_it_stands_in_the_transcript(quote: str, is_kept: bool) -> None:
+def test_a_quote_is_kept_when_it_is_in_the_transcript(quote: str, is_kept: bool) -> None:
     grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, TRANSCRIPT, SUBSTRING)
 
     kept = GroundedQuotes({PHQ8Item.SLEEP: (quote,)}, {})
@@ -58,7 +58,7 @@ def test_a_quote_is_kept_when_it_stands_in_the_transcript(quote: str, is_kept: b
         ("um I don't sleep at all" + " and so on" * 30, False),  # longer than the transcript
     ],
 )
-def test_fuzzy_mode_also_takes_quotes_that_nearly_stand_there(quote: str, is_kept: bool) -> None:
+def test_fuzzy_mode_also_keeps_approximate_quotes(quote: str, is_kept: bool) -> None:
     grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, TRANSCRIPT, FUZZY)
 
     assert grounded.quotes == {PHQ8Item.SLEEP: (quote,) if is_kept else ()}
@@ -95,9 +95,9 @@ def test_no_quote_at_all_is_no_failure() -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="<>"), min_size=1), st.text(), st.text())
-def test_what_was_said_is_found_between_other_lines(said: str, before: str, after: str) -> None:
-    transcript = f"{before}\n{said}\n{after}"
+def test_a_quote_is_found_between_other_lines(quote: str, before: str, after: str) -> None:
+    transcript = f"{before}\n{quote}\n{after}"
 
-    grounded = keep_grounded({PHQ8Item.SLEEP: [said]}, transcript, SUBSTRING)
+    grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, transcript, SUBSTRING)
 
-    assert grounded.quotes == {PHQ8Item.SLEEP: (said,) if normalise(said) else ()}
+    assert grounded.quotes == {PHQ8Item.SLEEP: (quote,) if normalise(quote) else ()}

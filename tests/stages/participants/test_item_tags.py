@@ -18,7 +18,7 @@ def test_every_item_has_30_to_60_phrases_in_lower_case(item: PHQ8Item) -> None:
     assert all(re.fullmatch(r"[a-z]+(['-]?[a-z]+)*( [a-z]+(['-]?[a-z]+)*)*", phrase) for phrase in of_item)
 
 
-def test_no_phrase_comes_twice() -> None:
+def test_no_phrase_is_repeated() -> None:
     assert len({phrase for _, phrase in EVERY_PHRASE}) == len(EVERY_PHRASE)
 
 
@@ -28,7 +28,7 @@ def test_a_phrase_tags_its_own_item_and_no_other() -> None:
     assert tagged == {phrase: (item.evidence_key,) for item, phrase in EVERY_PHRASE}
 
 
-def test_no_phrase_is_there_in_vain() -> None:
+def test_no_phrase_contains_another_of_its_item() -> None:
     covered = [
         phrase
         for item, phrase in EVERY_PHRASE
@@ -51,7 +51,7 @@ def test_no_phrase_is_there_in_vain() -> None:
         "",
     ],
 )
-def test_no_phrase_hides_in_other_words_or_across_lines(text: str) -> None:
+def test_no_phrase_matches_inside_other_words_or_across_lines(text: str) -> None:
     assert tag_chunk(text) == ()
 
 
@@ -63,7 +63,7 @@ def test_case_spacing_and_apostrophes_do_not_matter(text: str) -> None:
     assert tag_chunk(text) == ("PHQ8_Sleep",)
 
 
-def test_tags_are_alphabetical_and_each_comes_once() -> None:
+def test_tags_are_alphabetical_and_unique() -> None:
     text = "Participant: i'm exhausted, so tired\nParticipant: i feel sad\nParticipant: no appetite either"
 
     assert tag_chunk(text) == ("PHQ8_Appetite", "PHQ8_Depressed", "PHQ8_Tired")

@@ -31,7 +31,7 @@ def test_whole_numbers_may_be_written_as_floats() -> None:
     assert read("303,1.0,10.0,0,1,2,2.0,3,1,0,1,0").value == read("303,1,10,0,1,2,2,3,1,0,1,0").value
 
 
-def test_one_blank_item_is_a_problem_that_tells_its_value() -> None:
+def test_one_blank_item_is_a_problem_that_shows_its_value() -> None:
     (problem,) = read("319,1,10,0,1,2,,3,1,0,1,0").problems
     assert problem == FileProblem(
         file="train.csv",
@@ -72,11 +72,11 @@ def test_what_cannot_be_rebuilt_stays_a_problem(row: str, what: str) -> None:
         ("303,1,10.5,0,1,2,2,3,1,0,1,0", "PHQ8_Score is not a whole number"),
     ],
 )
-def test_labels_that_contradict_themselves_are_problems(row: str, what: str) -> None:
+def test_contradictory_labels_are_problems(row: str, what: str) -> None:
     assert found(read(row).problems) == [(2, what)]
 
 
-def test_all_problems_of_a_file_come_together() -> None:
+def test_all_problems_of_a_file_are_reported_together() -> None:
     parsed = read("303,1,10,0,1,2,2,3,1,0,1,0", "304,2,99,0,1,2,2,3,1,0,1,9", "303,1,10,0,1,2,2,3,1,0,1,0")
     assert found(parsed.problems) == [
         (3, "PHQ8_Binary is 2"),

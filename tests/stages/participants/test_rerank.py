@@ -75,7 +75,7 @@ def test_equal_similarities_are_ordered_by_participant_and_place() -> None:
     assert guard_references([late, other, early], min_similarity=0, top_k=3, max_chars=0).kept == (other, early, late)
 
 
-def test_references_without_a_score_take_their_place_among_the_top_k() -> None:
+def test_references_without_a_score_count_towards_the_top_k() -> None:
     unscored, scored, third = (
         reference(chunk_id=at, similarity=1 - at / 10, score=score) for at, score in ((1, None), (2, 3), (3, 3))
     )
@@ -86,7 +86,7 @@ def test_references_without_a_score_take_their_place_among_the_top_k() -> None:
     )
 
 
-def test_each_guard_counts_what_it_took() -> None:
+def test_each_guard_counts_what_it_removed() -> None:
     references = [reference("12345", chunk_id=at, similarity=1 - at / 10) for at in range(1, 10)]
 
     # .9 to .1: five are below .55; of the four that are left three are the top; two of five characters fit into ten.
@@ -95,7 +95,7 @@ def test_each_guard_counts_what_it_took() -> None:
     )
 
 
-def test_a_repeated_reference_leaves_its_place_to_the_next_and_is_counted() -> None:
+def test_a_repeated_reference_is_replaced_by_the_next_and_counted() -> None:
     # Chunks 5, 6 and 7 of one transcript: the second shares 6 of 8 lines with the first, the third 4.
     references = tuple(
         reference(chunk_id=at, similarity=1 - at / 100).model_copy(update={"participant_id": 302, "ordinal": at})

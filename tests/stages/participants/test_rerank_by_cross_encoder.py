@@ -38,7 +38,7 @@ async def test_references_are_ordered_by_the_cross_encoder_and_keep_both_scores(
     assert scorer.calls == [("i wake up at four\ni sleep badly", [TEXTS[1], TEXTS[2]])]
 
 
-async def test_the_threshold_is_before_and_top_k_and_budget_are_behind_the_cross_encoder() -> None:
+async def test_the_threshold_precedes_and_top_k_and_budget_follow_the_cross_encoder() -> None:
     scorer = FakePairScorer()
 
     ranked = await rerank_by_cross_encoder(
@@ -60,7 +60,7 @@ async def test_the_threshold_is_before_and_top_k_and_budget_are_behind_the_cross
     assert too_long.dropped == {SLEEP: {"budget": 2}}
 
 
-async def test_a_reference_without_a_score_takes_its_place() -> None:
+async def test_a_reference_without_a_score_is_ranked() -> None:
     unscored = NEAR.model_copy(update={"score": None})
 
     ranked = await rerank_by_cross_encoder(
@@ -96,7 +96,7 @@ async def test_equal_scores_are_ordered_by_participant() -> None:
 
 
 @pytest.mark.parametrize("error", [RerankError("broken weights"), RuntimeError("no memory")])
-async def test_errors_of_the_cross_encoder_come_as_they_are(error: Exception) -> None:
+async def test_errors_of_the_cross_encoder_are_passed_on_unchanged(error: Exception) -> None:
     def fail(query: str, passage: str) -> float:
         raise error
 

@@ -41,7 +41,7 @@ def ids(retrieved: RetrievedReferences, item: PHQ8Item) -> list[tuple[int, float
     return [(found.chunk_id, found.similarity, found.score) for found in retrieved.items[item]]
 
 
-async def test_the_nearest_chunks_come_with_the_scores_of_the_item_in_one_round_trip() -> None:
+async def test_the_nearest_chunks_are_found_with_the_scores_of_the_item_in_one_round_trip() -> None:
     search = index()
 
     retrieved = await retrieve(search, PHQ8Item.SLEEP, PHQ8Item.TIRED)
@@ -51,7 +51,7 @@ async def test_the_nearest_chunks_come_with_the_scores_of_the_item_in_one_round_
     assert (list(retrieved.items), search.round_trips) == (list(PHQ8Item), 1)
 
 
-async def test_no_more_than_the_candidates_come_back() -> None:
+async def test_no_more_than_the_candidates_are_returned() -> None:
     assert ids(await retrieve(index(), PHQ8Item.SLEEP, candidates=1), PHQ8Item.SLEEP) == [(1, 1.0, 2)]
 
 
@@ -75,7 +75,7 @@ async def test_a_search_that_gives_the_tested_participant_is_caught() -> None:
         await retrieve(Leaky(), PHQ8Item.SLEEP)
 
 
-async def test_errors_of_the_search_come_as_they_are() -> None:
+async def test_errors_of_the_search_are_passed_on_unchanged() -> None:
     search = InMemoryReferenceSearch({7: [chunk(1, 303, np.ones(3, dtype=np.float32))]})
 
     with pytest.raises(EmbeddingDimensionMismatchError):

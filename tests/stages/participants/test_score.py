@@ -38,8 +38,8 @@ async def test_one_reply_gives_the_record_of_all_items() -> None:
 
     scores = await score(replying(reply_of({PHQ8Item.TIRED: unscored, PHQ8Item.MOVING: unscored})))
 
-    said = {"evidence": "so I said", "reason": "often"}
-    plain = ItemScore(**said, score=2, confidence=4)
+    fields = {"evidence": "so I said", "reason": "often"}
+    plain = ItemScore(**fields, score=2, confidence=4)
     llm = EvidenceExtractor.LLM
     assert scores == ParticipantScores(
         model="scorer",
@@ -50,15 +50,15 @@ async def test_one_reply_gives_the_record_of_all_items() -> None:
                 update={"evidence_source": llm, "evidence_count": 2, "retrieval": PROMPT.statistics[PHQ8Item.SLEEP]}
             ),
             PHQ8Item.TIRED: ItemScore(
-                **said, na_reason=NAReason.SCORE_NA_WITH_EVIDENCE, evidence_source=llm, evidence_count=1
+                **fields, na_reason=NAReason.SCORE_NA_WITH_EVIDENCE, evidence_source=llm, evidence_count=1
             ),
-            PHQ8Item.MOVING: ItemScore(**said, na_reason=NAReason.NO_MENTION),
+            PHQ8Item.MOVING: ItemScore(**fields, na_reason=NAReason.NO_MENTION),
         },
         totals=totals_of([2] * 6 + [None] * 2),
     )
 
 
-async def test_reasons_for_na_are_left_out_when_nobody_wants_them() -> None:
+async def test_reasons_for_na_are_left_out_on_request() -> None:
     scores = await score(replying(reply_of(score=None)), replace(PLAN, track_na_reasons=False))
 
     assert {item.na_reason for item in scores.items.values()} == {None}
@@ -80,7 +80,7 @@ def test_a_server_can_be_held_to_the_schema() -> None:
     assert call.json_schema == score_json_schema("infer", max_text_chars=60)
 
 
-async def test_token_signals_of_the_reply_stand_at_every_item_when_asked_for() -> None:
+async def test_every_item_has_the_token_signals_of_the_reply_when_asked_for() -> None:
     chat = replying(reply_of({}))
     chat.tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
 
@@ -96,21 +96,23 @@ async def test_token_signals_that_are_asked_for_and_not_there_are_absent() -> No
     assert {item.tokens for item in scores.items.values()} == {None}
 
 
-async def test_nobody_asks_for_log_probabilities_by_default() -> None:
+async def test_log_probabilities_are_not_requested_by_default() -> None:
     chat = replying(reply_of({}))
     await score(chat)
     assert [call.top_logprobs for call in chat.calls] == [0]
 
 
 @pytest.mark.parametrize(
-    ("unusable", "reason", "told"),
+    ("unusable", "reason", "problem"),
     [
         ("I can't.", ReaskReason.MISSING_STRUCTURE, "there is no JSON object in it"),
         ("{" + "[" * 100_000, ReaskReason.JSON_PARSE, ""),
         (reply_of({PHQ8Item.SLEEP: {}}), ReaskReason.SCHEMA_VALIDATION, "PHQ8_Sleep.score: missing"),
     ],
 )
-async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(unusable: str, reason: ReaskReason, told: str) -> None:
+async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(
+    unusable: str, reason: ReaskReason, problem: str
+) -> None:
     chat = replying(unusable, unusable, reply_of())
 
     scores = await score(chat)
@@ -119,7 +121,7 @@ async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(unusable: str, 
     assert [call.purpose for call in chat.calls] == ["score", "score, re-ask 1", "score, re-ask 2"]
     *exchange, request = chat.calls[1].messages
     assert exchange == [*PROMPT.messages, Message(role="assistant", content=unusable)]
-    assert request.role == "user" and told in request.content
+    assert request.role == "user" and problem in request.content
     assert len(chat.calls[2].messages) == len(PROMPT.messages) + 4
 
 
@@ -167,7 +169,7 @@ async def test_without_retries_the_error_of_the_reply_is_raised(
 
 
 @pytest.mark.parametrize("error", [LLMTimeoutError(9), LLMError("no such model"), ConnectionResetError("gone")])
-async def test_errors_of_the_client_come_as_they_are_and_are_not_asked_again(error: Exception) -> None:
+async def test_errors_of_the_client_are_passed_on_and_not_asked_again(error: Exception) -> None:
     def fail(call: ChatCall) -> str:
         raise error
 

@@ -1,4 +1,4 @@
-"""Reading a scoring reply."""
+"""Parsing of a scoring reply."""
 
 import json
 
@@ -43,7 +43,7 @@ def test_the_object_is_found_behind_tags_fences_and_words(reply: str, expected: 
         (BODY.replace('"score": 2', "score: 2"), ("json_repair_fallback",)),
     ],
 )
-def test_a_reply_is_read_by_the_ladder_and_its_rungs_are_told(reply: str, repairs: tuple[str, ...]) -> None:
+def test_a_reply_is_repaired_and_the_repair_steps_are_recorded(reply: str, repairs: tuple[str, ...]) -> None:
     parsed = parse_scores(reply, severity_mode="strict")
 
     assert parsed.repairs == repairs
@@ -57,7 +57,7 @@ def test_a_reply_without_an_object_raises_with_the_whole_reply() -> None:
     assert caught.value.raw_response == "I'd rather not."
 
 
-def test_a_reply_that_no_rung_reads_raises_the_first_error_with_the_whole_reply() -> None:
+def test_a_reply_that_no_repair_step_reads_raises_the_first_error_with_the_whole_reply() -> None:
     raw = "<answer>{" + "[" * 100_000 + "</answer>"
 
     with pytest.raises(LLMResponseParseError) as caught:

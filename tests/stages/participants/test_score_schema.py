@@ -94,11 +94,11 @@ def test_inference_is_read_in_its_own_mode_alone() -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [("inference_used", "yes"), ("inference_type", "a guess"), ("inference_marker", 3)]
 )
-def test_other_words_on_inference_are_refused(field: str, value: object) -> None:
+def test_other_inference_values_are_refused(field: str, value: object) -> None:
     assert [*violations("infer", **{field: value})] == [field]
 
 
-def test_all_violations_are_told_at_once_and_without_the_reply() -> None:
+def test_all_violations_are_reported_at_once_and_without_the_reply() -> None:
     reply = {item.evidence_key: ANSWER for item in PHQ8Item} | {
         "PHQ8_Sleep": "secret",
         "PHQ8_Tired": ANSWER | {"score": 9},

@@ -19,7 +19,7 @@ def test_a_split_keeps_the_order_of_its_file() -> None:
     )
 
 
-def test_ids_that_are_no_numbers_or_stand_twice_are_problems() -> None:
+def test_ids_that_are_no_numbers_or_repeat_are_problems() -> None:
     parsed = parse_split(b"Participant_ID\n1\n1_P\n1\n", file="a.csv", name="paper-train")
     assert [str(problem) for problem in parsed.problems] == [
         "a.csv:3: Participant_ID is not a whole number; write the participant's number",
@@ -48,7 +48,7 @@ def test_every_name_of_the_runner_is_a_split(name: str, ids: tuple[int, ...]) ->
     assert resolve_split(name, whole).participant_ids == ids
 
 
-def test_paper_is_another_word_for_paper_test() -> None:
+def test_paper_is_an_alias_of_paper_test() -> None:
     whole = data_set(paper_test=[3])
     assert resolve_split("paper", whole) == resolve_split("paper-test", whole) == whole.splits["paper-test"]
 

@@ -1,4 +1,4 @@
-"""The stages of a participant job, each fed with what the one before stored."""
+"""The stages of a participant job, each with the stored output of the one before."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -32,7 +32,7 @@ CHUNKS = {
 
 
 def direction(text: str) -> Sequence[float]:
-    """East for talk of sleep, north for everything else."""
+    """East for texts about sleep, north for others."""
     return [1, 0] if text in (*DESCRIPTIONS[PHQ8Item.SLEEP], "hardly at all") else [0, 1]
 
 
@@ -46,7 +46,7 @@ def stored(value: StoredValue) -> StoredValue:
     return type(value).model_validate_json(value.model_dump_json())
 
 
-async def test_a_participant_goes_through_all_stages() -> None:
+async def test_a_participant_runs_all_stages() -> None:
     embedder = FakeEmbedder(direction)
     chat = ScriptedChat(accept_sleeplessness)
     texts = {chunk_id: chunk.text for chunk_id, chunk in CHUNKS.items()}

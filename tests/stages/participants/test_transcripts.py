@@ -17,7 +17,7 @@ def parsed(body: str) -> Parsed[Transcript]:
     return parse_transcript((HEADER + body).encode(), file="7_TRANSCRIPT.csv", participant_id=7)
 
 
-def test_rows_become_speaker_and_value_lines_as_they_were_written() -> None:
+def test_rows_become_speaker_and_value_lines_unchanged() -> None:
     text = 'Ellie: hi\nParticipant: Um, "well" <laughter>  yes '
     assert parsed('0.5\t1\tEllie\thi\n2\t3.25\t Participant \tUm, "well" <laughter>  yes \n') == Parsed(
         Transcript(
@@ -38,7 +38,7 @@ def test_rows_without_speaker_or_value_are_dropped() -> None:
 
 
 @pytest.mark.parametrize("word", ["null", "None", "nan", "N/A", "NA"])
-def test_words_that_look_like_nothing_are_speech(word: str) -> None:
+def test_words_that_look_like_missing_values_are_speech(word: str) -> None:
     assert parsed(f"1\t2\tParticipant\t{word}\n").value.text == f"Participant: {word}"
 
 
@@ -57,12 +57,12 @@ def test_blank_times_are_unknown_and_wrong_ones_are_problems() -> None:
     ]
 
 
-def test_what_was_said_stays_out_of_repr() -> None:
+def test_no_repr_contains_utterances() -> None:
     assert "private" not in repr(parsed("1\t2\tEllie\tprivate\n").value.utterances[0])
     assert "private" not in repr(parsed("1\t2\tEllie\tprivate\n"))
 
 
-def test_unicode_line_ends_inside_a_value_stay_there() -> None:
+def test_unicode_line_ends_inside_a_value_are_kept() -> None:
     value = "a\u2028b\u0085c\u000bd\u001ce"
     assert [utterance.value for utterance in parsed(f"1\t2\tEllie\t{value}\n").value.utterances] == [value]
 

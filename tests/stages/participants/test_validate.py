@@ -66,7 +66,7 @@ def test_disabled_keeps_all_whatever_their_number() -> None:
     [
         (["accept", "accept", "accept"], 3, [1, 2, 3], "aaa"),
         (["reject", "accept", "accept"], 3, [2, 3], "raa"),
-        (["unsure", "accept", "reject"], 3, [2], "uar"),  # unsure keeps out as reject does
+        (["unsure", "accept", "reject"], 3, [2], "uar"),  # unsure drops a reference as reject does
         (["accept", "accept"], 2, [1, 2], "aa"),  # the third is not asked about
         (["reject", "accept"], 1, [2], "ra"),
         (["reject", "reject", "unsure"], 2, [], "rru"),
@@ -246,7 +246,7 @@ def test_long_passages_are_cut() -> None:
 
 
 @pytest.mark.skipif(not INJECTIONS.exists(), reason="the public test data is not here; RAGQ_DATA_DIR names its folder")
-def test_injected_instructions_stay_inside_the_fence() -> None:
+def test_injected_instructions_are_kept_inside_the_fence() -> None:
     for line in INJECTIONS.read_text(encoding="utf-8").splitlines():
         attack = json.loads(line)["text"]
         call = reference_verdict_call(

@@ -6,7 +6,7 @@ from stages.participants.transcripts import transcript_of
 from stages.participants.variants import clean, vary
 
 
-def said(*rows: str, start_s: float = 0.0) -> tuple[Utterance, ...]:
+def utterances(*rows: str, start_s: float = 0.0) -> tuple[Utterance, ...]:
     """Utterances of two seconds each from `E: ...` and `P: ...`."""
     speakers = {"E": "Ellie", "P": "Participant"}
     return tuple(
@@ -28,10 +28,10 @@ def values(utterances: tuple[Utterance, ...]) -> list[str]:
         (("E: hi", "P: <laughter>"), ["hi", "<laughter>"]),
         ((), []),
     ],
-    ids=["lead-in", "sync markers", "no interviewer", "nonverbal tags stay", "nothing"],
+    ids=["lead-in", "sync markers", "no interviewer", "nonverbal tags kept", "nothing"],
 )
 def test_cleaning_keeps_what_belongs_to_the_interview(rows: tuple[str, ...], kept: list[str]) -> None:
-    assert values(clean(said(*rows), participant_id=300)) == kept
+    assert values(clean(utterances(*rows), participant_id=300)) == kept
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_cleaning_keeps_what_belongs_to_the_interview(rows: tuple[str, ...], kep
         (300, 395.0, ["a", "b"]),  # another participant
     ],
 )
-def test_rows_that_overlap_an_interruption_go(participant_id: int, start_s: float, kept: list[str]) -> None:
-    assert values(clean(said("E: a", "P: b", start_s=start_s), participant_id=participant_id)) == kept
+def test_rows_that_overlap_an_interruption_are_dropped(participant_id: int, start_s: float, kept: list[str]) -> None:
+    assert values(clean(utterances("E: a", "P: b", start_s=start_s), participant_id=participant_id)) == kept
 
 
 def test_a_row_without_times_is_no_interruption() -> None:
@@ -63,7 +63,7 @@ def test_a_row_without_times_is_no_interruption() -> None:
     ],
 )
 def test_variants_keep_their_speakers(variant: str, text: str) -> None:
-    whole = transcript_of(300, said("E: q1", "E: q2", "P: a", "P: b", "E: q3", "P: c"))
+    whole = transcript_of(300, utterances("E: q1", "E: q2", "P: a", "P: b", "E: q3", "P: c"))
     assert vary(whole, TranscriptVariant(variant)) == transcript_of(
         300, [row for row in whole.utterances if f"{row.speaker}: {row.value}" in text.split("\n")]
     )
@@ -71,6 +71,6 @@ def test_variants_keep_their_speakers(variant: str, text: str) -> None:
 
 
 def test_a_question_without_an_answer_is_not_part_of_participant_qa() -> None:
-    whole = transcript_of(300, said("P: a", "E: q"))
+    whole = transcript_of(300, utterances("P: a", "E: q"))
     with pytest.raises(EmptyTranscriptError, match="participant 300 is empty in the variant 'participant_qa'"):
         vary(whole, TranscriptVariant.PARTICIPANT_QA)

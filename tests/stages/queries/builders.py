@@ -1,4 +1,4 @@
-"""Values of query jobs with as much said as a test needs."""
+"""Short ways to write the values of query jobs."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ def chunk(
 
 
 def reranked(stored: CorpusChunk, *, final_score: float = 1.0, enriched: str | None = None) -> RerankedChunk:
-    """A chunk that goes on."""
+    """A reranked chunk."""
     return RerankedChunk(
         chunk_id=stored.id,
         work_id=stored.work_id,

@@ -122,7 +122,7 @@ def test_the_gap_counts_from_the_chunk_added_last() -> None:
     assert [item.chunk_ids for item in joined] == [(1, 2), (3,)]
 
 
-def test_passes_go_on_until_nothing_changes() -> None:
+def test_passes_repeat_until_nothing_changes() -> None:
     # The second pass sees lines 1 to 50 and 20 to 21.
     assert spans(consolidate(part(1, 1, 50), part(2, 5, 6), part(3, 20, 21))) == [((1, 2, 3), 1, 50)]
 

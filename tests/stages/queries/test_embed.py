@@ -25,7 +25,7 @@ async def embed(
     )
 
 
-async def test_all_texts_travel_in_one_call_in_order() -> None:
+async def test_all_texts_are_embedded_in_one_call_in_order() -> None:
     embedder = FakeEmbedder()
 
     embedded, vectors = await embed(EXPANSION, embedder)
@@ -73,12 +73,12 @@ async def test_a_vector_that_points_nowhere_is_an_error(number: float) -> None:
         await embed(EXPANSION, FakeEmbedder(lambda text: [number] * 8))
 
 
-async def test_a_time_out_comes_as_it_is() -> None:
+async def test_a_time_out_is_passed_on_unchanged() -> None:
     with pytest.raises(LLMTimeoutError):
         await embed(EXPANSION, FakeEmbedder(delay_s=99))
 
 
-async def test_the_tokens_of_the_question_come_as_rows_of_length_1() -> None:
+async def test_the_tokens_of_the_question_are_rows_of_length_1() -> None:
     tokens = await embed_question_tokens(
         "Why is it dark?", embedder=FakeTokenEmbedder(), dimension=8, digest="digest of fake", timeout_s=9
     )

@@ -17,7 +17,7 @@ def test_a_short_chunk_gets_13_lines_below_and_none_above() -> None:
     assert enriched == f"short\n\n{numbered(6, 18)}"
 
 
-def test_a_chunk_of_the_minimum_length_stays_as_it_is() -> None:
+def test_a_chunk_of_the_minimum_length_is_unchanged() -> None:
     assert enriched_content(chunk(content="x" * 750, lines=(4, 5)), WORK) == "x" * 750
     assert enriched_content(chunk(content="x" * 749, lines=(4, 5)), WORK) != "x" * 749
     assert enriched_content(chunk(content="x", lines=(4, 5)), WORK, min_content_length=0) == "x"
@@ -29,7 +29,7 @@ def test_lines_above_are_the_nearest_ones() -> None:
     assert enriched == "line 2\nline 3\n\nshort\n\nline 6"
 
 
-def test_lines_beyond_the_ends_of_the_work_are_not_there() -> None:
+def test_lines_beyond_the_ends_of_the_work_are_left_out() -> None:
     nearly_all = enriched_content(chunk(content="short", lines=(1, 28)), WORK, lines_above=9)
 
     assert nearly_all == f"short\n\n{numbered(29, 30)}"

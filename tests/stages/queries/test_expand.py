@@ -76,7 +76,7 @@ def test_b1_backticks_inside_a_string_end_no_fence() -> None:
         ('{"intent": "DEFINITION", "intent": "CRITIQUE"}', "a name occurs twice"),
     ],
 )
-def test_b1_a_broken_reply_is_an_error_that_says_what_is_wrong(reply: str, wrong: str) -> None:
+def test_b1_a_broken_reply_is_an_error_that_names_the_problem(reply: str, wrong: str) -> None:
     with pytest.raises(LLMResponseParseError) as caught:
         pasted_expansion(reply)
 
@@ -139,7 +139,7 @@ def test_b1_pasting_asks_no_model_and_takes_any_number_of_queries() -> None:
     assert pasted_expansion('{"queries": ["one", "two", "three", "four"]}').queries == ("one", "two", "three", "four")
 
 
-def test_left_out_expansion_is_empty_and_says_so() -> None:
+def test_a_skipped_expansion_is_empty_and_marked() -> None:
     assert no_expansion() == Expansion(origin=Origin.NONE)
 
 
@@ -169,7 +169,7 @@ async def test_a_reply_that_was_cut_off_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone")])
-async def test_errors_of_the_client_come_as_they_are(error: Exception) -> None:
+async def test_errors_of_the_client_are_passed_on_unchanged(error: Exception) -> None:
     def fail(call: ChatCall) -> str:
         raise error
 
@@ -188,7 +188,7 @@ async def test_a_template_that_cannot_be_filled_in_asks_nobody() -> None:
     assert chat.calls == []
 
 
-def test_the_question_stands_in_a_fence() -> None:
+def test_the_question_is_inside_a_fence() -> None:
     prompt = expansion_prompt("{n}? ignore this", 4, template="{n}: {query}")
 
     assert prompt.startswith("4: <<< question ")
@@ -204,7 +204,7 @@ def test_the_schema_for_servers_is_the_shape_that_is_asked_for() -> None:
 
 
 @given(st.text() | st.recursive(st.none() | st.booleans() | st.text() | st.floats(), st.lists).map(json.dumps))
-def test_no_reply_brings_anything_but_an_expansion_or_a_typed_error(reply: str) -> None:
+def test_every_reply_gives_an_expansion_or_a_typed_error(reply: str) -> None:
     try:
         expansion = pasted_expansion(reply)
     except LLMResponseParseError as error:

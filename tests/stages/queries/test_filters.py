@@ -28,13 +28,13 @@ def test_b2_chunks_have_at_least_150_words_and_250_characters(content: str, drop
     assert filtered == ([] if dropped else [chunk(1, content)], dropped)
 
 
-def test_b2_exactly_250_characters_stay() -> None:
+def test_b2_exactly_250_characters_are_kept() -> None:
     content = words(125) + "x"
 
     assert (len(content), drop_short([chunk(1, content)], min_words=0).kept) == (250, [chunk(1, content)])
 
 
-def test_b2_a_limit_of_0_switches_a_filter_off_but_blank_chunks_never_stay() -> None:
+def test_b2_a_limit_of_0_switches_a_filter_off_but_blank_chunks_are_always_dropped() -> None:
     chunks = [chunk(1, "short"), chunk(2, "  ")]
 
     assert drop_short(chunks, min_chars=0, min_words=0) == ([chunks[0]], {"blank": 1})
@@ -42,7 +42,7 @@ def test_b2_a_limit_of_0_switches_a_filter_off_but_blank_chunks_never_stay() -> 
     assert drop_short(chunks, min_chars=6, min_words=0) == ([], {"blank": 1, "min_chars": 1})
 
 
-def test_the_order_stays() -> None:
+def test_the_order_is_kept() -> None:
     chunks = [chunk(id_, words(200)) for id_ in (3, 1, 2)]
 
     assert drop_short(chunks).kept == chunks

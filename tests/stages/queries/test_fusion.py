@@ -28,7 +28,7 @@ def test_b2_all_lists_weigh_the_same_and_k_is_a_setting() -> None:
     assert fused(dense(7), dense(7), lexical(7), rrf_k=1) == {7: 1.5}
 
 
-def test_b2_the_union_is_fused_and_ties_stay_in_first_seen_order_dense_first() -> None:
+def test_b2_the_union_is_fused_and_ties_keep_first_seen_order_dense_first() -> None:
     hits = fuse([dense(9, 4), lexical(1, 4)], fusion="rrf", settings=fusion_settings())
 
     assert hits == (
@@ -83,7 +83,7 @@ def test_a_leg_is_the_mean_of_its_lists_however_many(fusion: str) -> None:
     assert fused(dense(1, 2, 3), dense(1, 2, 3), lexical(3, 1), fusion=fusion) == one
 
 
-def test_equal_scores_say_nothing() -> None:
+def test_equal_scores_add_nothing() -> None:
     equal = ranked_list(Leg.DENSE, (5, 0.3), (4, 0.3))
 
     assert fused(equal, fusion="zscore") == {5: 0.0, 4: 0.0}

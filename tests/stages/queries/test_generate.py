@@ -68,7 +68,7 @@ async def test_an_answer_that_was_cut_off_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone")])
-async def test_errors_of_the_client_come_as_they_are(error: Exception) -> None:
+async def test_errors_of_the_client_are_passed_on_unchanged(error: Exception) -> None:
     def fail(call: ChatCall) -> str:
         raise error
 

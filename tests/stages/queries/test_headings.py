@@ -1,4 +1,4 @@
-"""Which headings a passage stands under."""
+"""The headings above a passage."""
 
 import pytest
 

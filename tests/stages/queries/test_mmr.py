@@ -13,7 +13,7 @@ from tests.stages.at_defaults import select_diverse
 TWINS: Scores = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.1], [0.1, 0.1, 1.0]])
 
 
-def test_b3_no_more_candidates_than_asked_for_come_back_as_they_stand() -> None:
+def test_b3_candidates_up_to_the_limit_are_returned_unchanged() -> None:
     assert select_diverse([3.0, 2.0, 1.0], TWINS, count=3, mmr_lambda=0.0) == [0, 1, 2]
     assert select_diverse([], np.empty((0, 0)), count=3) == []
 

@@ -1,4 +1,4 @@
-"""Passages taken out of a prompt again."""
+"""Reading passages back from a prompt."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,7 +59,7 @@ def test_sources_of_another_prompt_are_absent() -> None:
 
 
 @given(st.lists(st.text(st.characters(categories=["L", "N", "P", "Z"], include_characters="\n<>S[]1")), min_size=1))
-def test_whatever_stands_in_passages_every_source_is_found(contents: list[str]) -> None:
+def test_every_source_is_found_whatever_its_text(contents: list[str]) -> None:
     prompt = augmented(*contents)
 
     assert list(source_texts(prompt.prompt, prompt.sources)) == [source.label for source in prompt.sources][:5]

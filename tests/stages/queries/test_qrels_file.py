@@ -42,7 +42,7 @@ def test_a_line_that_cannot_be_used_is_named(line: str, found: str) -> None:
     assert len(judgements) == 2
 
 
-def test_columns_without_a_header_are_refused_and_told_how() -> None:
+def test_columns_without_a_header_are_refused_with_the_expected_header() -> None:
     _, (problem,) = parse_qrels(b"q1\td1\t1\n", file="qrels.tsv")
 
     assert str(problem) == (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stages.queries.query_file import parse_queries
 from stages.texts.storable import can_be_stored
 
-SECRET = "what somebody asked"
+SECRET = "text of the question"
 
 
 def jsonl(*rows: object) -> bytes:
@@ -65,7 +65,7 @@ def test_a_line_that_cannot_be_used_is_named_without_its_text(row: object, found
     assert SECRET not in str(problems[0])
 
 
-def test_all_problems_come_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     data = jsonl({"_id": "a", "text": "Why?"}, {"id": "", "text": ""}, {"_id": "a", "text": "How?"})
 
     _, problems = parse_queries(data, file="q.jsonl")

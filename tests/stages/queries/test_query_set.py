@@ -30,7 +30,7 @@ def test_judgements_of_another_set_are_refused() -> None:
         read_query_set(QUERIES, qrels("x\td1\t1"), queries_file="q.jsonl", qrels_file="qrels.tsv")
 
 
-def test_the_problems_of_both_files_come_at_once() -> None:
+def test_the_problems_of_both_files_are_reported_at_once() -> None:
     with pytest.raises(ProblemsFound) as refusal:
         read_query_set(b"{}", qrels("q1\td1\tx"), queries_file="q.jsonl", qrels_file="qrels.tsv")
 

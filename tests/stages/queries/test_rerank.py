@@ -1,4 +1,4 @@
-"""Stage `rerank`: its parts in a row."""
+"""Stage `rerank`: all its parts together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ LONG = "word " * 160
 
 @dataclass
 class FixedRanker:
-    """Gives each chunk the score that the test chose, and keeps what it was asked."""
+    """Gives each chunk the score that the test chose, and records what it was asked."""
 
     by_id: Mapping[int, float]
     name: str = "fixed"
@@ -119,7 +119,7 @@ async def test_the_ranking_is_by_final_score_and_ties_keep_the_order_of_fusion()
     assert [kept.chunk_id for kept in result.chunks] == [1, 4, 2, 3]
 
 
-async def test_diversity_chooses_and_the_chunks_stay_in_the_order_of_selection() -> None:
+async def test_diversity_selects_and_the_chunks_keep_the_order_of_selection() -> None:
     chunks = [chunk(id_, LONG) for id_ in (1, 2, 3)]
     vectors = {1: np.array([1, 0]), 2: np.array([1, 0.1]), 3: np.array([-1, 0])}
 
@@ -138,7 +138,7 @@ async def test_diversity_chooses_and_the_chunks_stay_in_the_order_of_selection()
     assert ([kept.chunk_id for kept in result.chunks], result.ranking) == ([1, 3], (1, 2, 3))
 
 
-async def test_nothing_left_asks_no_ranker() -> None:
+async def test_without_candidates_no_ranker_is_asked() -> None:
     ranker = FixedRanker({})
 
     result = await rerank(ranker, chunk(1, "short"))
@@ -146,7 +146,7 @@ async def test_nothing_left_asks_no_ranker() -> None:
     assert (result.chunks, result.ranking, result.work_hashes, ranker.asked) == ((), (), {}, [])
 
 
-async def test_a_chunk_that_is_gone_is_an_error() -> None:
+async def test_a_deleted_chunk_is_an_error() -> None:
     with pytest.raises(ChunksGoneError, match="1 retrieved chunks are no longer stored, chunk 2 first"):
         await rerank_chunks(
             "Why?",
@@ -159,6 +159,6 @@ async def test_a_chunk_that_is_gone_is_an_error() -> None:
         )
 
 
-async def test_a_work_that_is_gone_is_an_error() -> None:
+async def test_a_deleted_work_is_an_error() -> None:
     with pytest.raises(WorkChangedError, match="Work 1"):
         await rerank(FixedRanker({1: 1.0}), chunk(1, LONG), works={})

@@ -1,4 +1,4 @@
-"""Stage `retrieve`: which searches run, and what of them goes on (row B 2)."""
+"""Stage `retrieve`: which searches run, and which of their results are passed on (row B 2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ VECTORS = np.eye(4, 2, dtype=np.float32)
 
 @dataclass
 class CountingSearch:
-    """A ChunkSearch that finds chunks 1, 2, ... by vectors and 101, 102, ... by texts, and keeps what it was asked."""
+    """A ChunkSearch that finds chunks 1, 2, ... by vectors and 101, 102, ... by texts, and records its calls."""
 
     asked: list[tuple[object, ...]] = field(default_factory=list)
 
@@ -53,7 +53,7 @@ async def test_each_leg_is_asked_once_with_the_defaults_of_the_seed() -> None:
     assert search.asked == [("dense", 5, 4, 19), ("lexical", 5, ("Why?", "black tea", "leaf enzymes"), 5, "bm25")]
 
 
-async def test_b2_the_made_up_answer_is_searched_by_its_vector_alone() -> None:
+async def test_b2_the_hypothetical_answer_is_searched_by_its_vector_alone() -> None:
     retrieved = await retrieve(CountingSearch())
 
     assert [ranked.text for ranked in retrieved.lists if ranked.leg is Leg.DENSE][-1] is QueryText.HYDE

@@ -1,4 +1,4 @@
-"""The stages of a query job, from markdown to an answer with sources, each fed with what the one before stored."""
+"""The stages of a query job, from markdown to an answer with sources, each with the stored output of the one before."""
 
 import hashlib
 import json
@@ -66,12 +66,12 @@ def stored(value: StoredValue) -> StoredValue:
 
 
 def direction(text: str) -> Sequence[float]:
-    """East for talk of enzymes and oxidation, and for the question; north for everything else."""
+    """East for texts about enzymes and oxidation, and for the question; north for others."""
     return [1, 0] if any(word in text for word in ("nzyme", "oxid", "dark")) else [0, 1]
 
 
 def reply(call: ChatCall) -> str:
-    """What a model would say to each of the three calls."""
+    """The replies of a model to the three calls."""
     user = call.messages[1].content
     if call.purpose == "expand query":
         return json.dumps(EXPANSION)
@@ -157,7 +157,7 @@ async def run(chat: ScriptedChat) -> Outputs:
     return Outputs(validated, augmented, answer)
 
 
-async def test_a_question_goes_through_all_stages() -> None:
+async def test_a_question_runs_all_stages() -> None:
     chat = ScriptedChat(reply)
 
     validated, augmented, answer = await run(chat)

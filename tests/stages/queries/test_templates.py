@@ -60,7 +60,7 @@ def test_a_placeholder_without_a_value_is_an_error() -> None:
 
 
 @given(st.text(), st.text())
-def test_values_come_in_as_they_are(before: str, value: str) -> None:
+def test_values_are_inserted_unchanged(before: str, value: str) -> None:
     template = before.replace("{", "{{").replace("}", "}}") + "{query}"
 
     assert render(template, {"query": value}) == before + value

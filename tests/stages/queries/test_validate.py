@@ -49,11 +49,11 @@ async def validate(
     )
 
 
-def test_disabled_keeps_all_and_says_that_nobody_judged() -> None:
+def test_disabled_keeps_all_and_records_no_judgement() -> None:
     assert keep_all(CHUNKS) == ValidatedChunks(validator=None, chunks=CHUNKS, verdicts=())
 
 
-async def test_accepted_chunks_alone_stay_in_order_and_every_verdict_is_kept() -> None:
+async def test_only_accepted_chunks_are_kept_in_order_with_every_verdict() -> None:
     validated = await validate(deciding("accept", "unsure", "accept"))
 
     assert validated == ValidatedChunks(
@@ -123,7 +123,7 @@ async def test_a_verdict_that_was_cut_off_raises() -> None:
 
 
 @pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone")])
-async def test_errors_of_the_client_come_as_they_are(error: Exception) -> None:
+async def test_errors_of_the_client_are_passed_on_unchanged(error: Exception) -> None:
     def fail(call: ChatCall) -> str:
         raise error
 
@@ -152,7 +152,7 @@ def test_long_passages_are_cut() -> None:
 
 
 def inside_the_fence(prompt: str) -> str:
-    """What stands between the first line that opens a passage and the line that closes this very fence."""
+    """The text between the first line that opens a passage and the line that closes the same fence."""
     before, opened, rest = prompt.partition("<<< passage ")
     mark, _, body = rest.partition("\n")
     inside, closed, after = body.partition(f"\npassage {mark} >>>")
@@ -174,7 +174,7 @@ def test_no_chunk_leaves_its_fence(text: str) -> None:
 
 
 def inside_mark(prompt: str) -> str:
-    """The mark of a prompt's passage: what an attacker might foresee."""
+    """The fence id of a prompt's passage, which an attacker might predict."""
     return prompt.partition("<<< passage ")[2].partition("\n")[0]
 
 

@@ -1,4 +1,4 @@
-"""Taking a reply out of what models wrap around it."""
+"""Removing what models wrap around a reply."""
 
 import pytest
 
@@ -23,7 +23,7 @@ from stages.replies.envelope import strip_whole_fence, unwrap
         ("", ""),
     ],
 )
-def test_tags_and_fences_come_off(reply: str, unwrapped: str) -> None:
+def test_tags_and_fences_are_removed(reply: str, unwrapped: str) -> None:
     assert unwrap(reply) == unwrapped
 
 

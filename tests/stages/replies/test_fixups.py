@@ -96,7 +96,7 @@ def test_fixups_work_together(broken: str, value: object) -> None:
 
 
 @given(json_values, st.booleans(), st.sampled_from([None, 2, "\t"]))
-def test_json_comes_back_untouched(value: object, ascii_only: bool, indent: int | str | None) -> None:
+def test_json_is_unchanged(value: object, ascii_only: bool, indent: int | str | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
 
     assert tolerant_fixups(text) == text

@@ -15,7 +15,7 @@ from stages.replies import parse_strict
         '```{"decision": "accept"}```',
     ],
 )
-def test_a_fence_and_white_space_may_stand_around_the_object(raw: str) -> None:
+def test_a_fence_and_white_space_may_surround_the_object(raw: str) -> None:
     assert parse_strict(raw) == {"decision": "accept"}
 
 

@@ -1,4 +1,4 @@
-"""How sure a model was of its tokens."""
+"""Confidence of a model in its tokens."""
 
 from math import log
 
@@ -10,7 +10,7 @@ from scipy.stats import entropy as scipy_entropy  # type: ignore[import-untyped]
 from stages.replies.token_signals import TokenLogprobs, energy, entropy, token_signals
 
 
-def test_signals_by_hand() -> None:
+def test_signals_of_a_worked_example() -> None:
     # Probabilities 1/2 and 1/4 of a half that is named, then a sure token.
     tokens = [TokenLogprobs(log(1 / 4), (log(1 / 4), log(1 / 4))), TokenLogprobs(0.0, (0.0,))]
 

@@ -1,4 +1,4 @@
-"""The ladder as a whole: which rung gives what, and which error is raised."""
+"""All repair steps together: the result of each, and the error that is raised."""
 
 import json
 import os
@@ -31,7 +31,7 @@ json_objects = st.dictionaries(
         ('{a: ["x"', (RepairStep.JSON_REPAIR,)),
     ],
 )
-def test_the_rungs_that_were_needed_are_told(raw: str, repairs: tuple[RepairStep, ...]) -> None:
+def test_the_repair_steps_that_were_needed_are_reported(raw: str, repairs: tuple[RepairStep, ...]) -> None:
     assert parse_reply(raw) == ParsedReply({"a": ["x"]}, repairs)
 
 
@@ -54,7 +54,7 @@ def test_the_first_error_is_raised(raw: str, first_error: str) -> None:
 
 
 @given(json_objects)
-def test_a_clean_object_needs_no_rung(value: dict[str, Any]) -> None:
+def test_a_clean_object_needs_no_repair_step(value: dict[str, Any]) -> None:
     assert parse_reply(json.dumps(value, ensure_ascii=False)) == ParsedReply(value, ())
 
 

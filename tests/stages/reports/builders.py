@@ -42,18 +42,18 @@ INDEX = IndexIdentity(
 )
 
 
-def scores(digits: str, confidences: str = "", said: str = "") -> ParticipantScores:
-    """Eight digits; `-` is N/A. A confidence is the number of quotes, `said` what the model says, 1 to 5."""
+def scores(digits: str, confidences: str = "", stated: str = "") -> ParticipantScores:
+    """Eight digits; `-` is N/A. A confidence is the number of quotes; `stated` is the confidence the model states."""
     items = {
         item: ItemScore(
             score=None if digit == "-" else int(digit),
             confidence=None if sure == "-" else int(sure),
             evidence_count=int(count),
-            evidence="what somebody said",
+            evidence="words of a participant",
             reason="why that is",
         )
         for item, digit, count, sure in zip(
-            PHQ8Item, digits.ljust(8, "-"), confidences.ljust(8, "0"), said.ljust(8, "-"), strict=True
+            PHQ8Item, digits.ljust(8, "-"), confidences.ljust(8, "0"), stated.ljust(8, "-"), strict=True
         )
     }
     return ParticipantScores(
@@ -91,7 +91,7 @@ def job(
 
 
 def failed(job_id: int, subject: int, *, attempt: int = 1, at: int = 0, **changes: Any) -> FailedAttempt:
-    """A scoring that timed out, `at` seconds past noon, and that the job rests on."""
+    """A scoring that timed out `at` seconds past noon and failed its job."""
     return FailedAttempt(
         **{
             "job_id": job_id,

@@ -1,4 +1,4 @@
-"""One run against another."""
+"""Comparison of two runs."""
 
 import pytest
 

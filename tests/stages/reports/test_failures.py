@@ -1,4 +1,4 @@
-"""What went wrong, listed and counted."""
+"""Failures, listed and counted."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from schemas.values.scored_runs import HallucinatedEvidence, RunFailures
 from stages.reports.failures import failure_list, unresolved_counts
 from tests.stages.reports.builders import NOON, ZERO_SHOT, failed, labels
 
-MADE_UP = HallucinatedEvidence(
+HALLUCINATED = HallucinatedEvidence(
     job_id=2, mode=ZERO_SHOT, subject="319", attempt=1, rejected=4, ended_at=NOON + timedelta(seconds=2)
 )
 RESOLVED = failed(
@@ -16,12 +16,12 @@ RESOLVED = failed(
 VALIDATION = failed(
     3, 330, at=3, stage="validate", category="validation_json_parse", message="not JSON", evidence_key="PHQ8_Sleep"
 )
-TROUBLES = RunFailures(run_id=12, submitted_at=NOON, failed=(RESOLVED, VALIDATION), hallucinated=(MADE_UP,))
+FAILURES = RunFailures(run_id=12, submitted_at=NOON, failed=(RESOLVED, VALIDATION), hallucinated=(HALLUCINATED,))
 LABELS = {316: labels("0"), 319: None, 330: labels("0") | {"PHQ8_Sleep": 9}}
 
 
 def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> None:
-    found = failure_list(TROUBLES, LABELS).failures
+    found = failure_list(FAILURES, LABELS).failures
 
     assert [(failure.category, failure.participant_id, failure.context.job) for failure in found] == [
         ("transport", 316, "j1"),
@@ -32,8 +32,8 @@ def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> Non
     ]
 
 
-def test_a_failure_says_where_to_look() -> None:
-    assert failure_list(TROUBLES, {}).failures[2] == ReportedFailure(
+def test_a_failure_names_job_stage_and_attempt() -> None:
+    assert failure_list(FAILURES, {}).failures[2] == ReportedFailure(
         category="validation_json_parse",
         severity="error",
         message="not JSON",
@@ -52,16 +52,16 @@ def test_a_failure_says_where_to_look() -> None:
     )
 
 
-def test_a_failure_of_a_chunk_is_nobody_in_particular() -> None:
+def test_a_failure_of_a_chunk_belongs_to_no_participant() -> None:
     about_chunk = VALIDATION.model_copy(update={"mode": "chunk_scores", "subject": "5000000001"})
 
-    (found,) = failure_list(TROUBLES.model_copy(update={"failed": (about_chunk,), "hallucinated": ()}), {}).failures
+    (found,) = failure_list(FAILURES.model_copy(update={"failed": (about_chunk,), "hallucinated": ()}), {}).failures
 
     assert (found.participant_id, found.context.subject) == (None, "5000000001")
 
 
 def test_the_summary_counts_all_of_them() -> None:
-    assert failure_list(TROUBLES, LABELS).summary == FailureSummary(
+    assert failure_list(FAILURES, LABELS).summary == FailureSummary(
         run_id="r12",
         start=NOON,
         end=NOON + timedelta(seconds=3),
@@ -82,8 +82,8 @@ def test_the_summary_counts_all_of_them() -> None:
     )
 
 
-def test_a_report_counts_what_no_retry_put_right() -> None:
-    assert unresolved_counts(TROUBLES, {316: labels("0")}) == FailureCounts(
+def test_a_report_counts_failures_that_no_retry_resolved() -> None:
+    assert unresolved_counts(FAILURES, {316: labels("0")}) == FailureCounts(
         total=2,
         by_category={"evidence_hallucination": 1, "validation_json_parse": 1},
         by_severity={"error": 2},
@@ -93,7 +93,7 @@ def test_a_report_counts_what_no_retry_put_right() -> None:
 
 def test_the_summary_names_the_ten_participants_with_most_failures() -> None:
     many = [failed(number, number, attempt=attempt) for number in range(1, 13) for attempt in range(1, 1 + number)]
-    found = failure_list(TROUBLES.model_copy(update={"failed": tuple(many)}), {}).summary
+    found = failure_list(FAILURES.model_copy(update={"failed": tuple(many)}), {}).summary
 
     assert list(found.by_participant)[:2] == ["12", "11"]
     assert len(found.by_participant) == 10

@@ -6,7 +6,7 @@ from stages.reports.rankings import document_rankings
 from tests.stages.reports.query_builders import DOCUMENTS, both_legs, query, ranked_list, retrieved
 
 
-def test_a_document_stands_where_its_best_chunk_stands() -> None:
+def test_a_document_has_the_rank_of_its_best_chunk() -> None:
     found = query(
         "q",
         {},
@@ -50,7 +50,7 @@ def test_a_leg_that_is_off_has_no_ranking() -> None:
     assert list(found) == [RankingStage.DENSE, RankingStage.FUSED]
 
 
-def test_a_chunk_that_is_gone_takes_the_query_out() -> None:
+def test_a_query_with_a_deleted_chunk_is_left_out() -> None:
     assert document_rankings(query("q", {}, both_legs([11], [999])), DOCUMENTS) is None
 
 

@@ -1,4 +1,4 @@
-"""The report of a run, its arithmetic beside it."""
+"""The report of a run; comments give the arithmetic."""
 
 import json
 from datetime import timedelta
@@ -20,8 +20,8 @@ GOLDEN = Path(__file__).with_name("report.golden.json")
 
 #: 316 scores five items, 319 one, 330 none; 339 has no labels, 345 failed, 357 still runs.
 RUN = run(
-    job(1, 316, scores("1023 1".replace(" ", "-"), confidences="31220100", said="5134-2"), "10320102"),
-    job(2, 319, scores("2", confidences="2", said="3"), "00000000"),
+    job(1, 316, scores("1023 1".replace(" ", "-"), confidences="31220100", stated="5134-2"), "10320102"),
+    job(2, 319, scores("2", confidences="2", stated="3"), "00000000"),
     job(3, 330, scores(""), "33333333"),
     job(4, 339, scores("11111111"), None),
     job(5, 345, None, "00000000"),
@@ -44,7 +44,7 @@ def rounded(value: Any) -> Any:
     return round(value, 9) if isinstance(value, float) else value
 
 
-def test_subjects_are_counted_by_what_became_of_them() -> None:
+def test_subjects_are_counted_by_outcome() -> None:
     results = build_report(RUN, measures=FEW).experiments[0].results
 
     assert (results.total_subjects, results.successful_subjects) == (6, 4)
@@ -117,7 +117,7 @@ def test_a_participant_is_shown_with_scores_bounds_and_truth_and_without_words()
         "LLM request timed out after 600s",
     )
     text = without_timings(build_report(RUN, measures=FEW))
-    assert "what somebody said" not in text
+    assert "words of a participant" not in text
     assert "why that is" not in text
 
 
@@ -174,7 +174,7 @@ def test_two_reports_of_the_same_work_differ_in_timings_alone() -> None:
     assert one.timings != two.timings
 
 
-def test_what_a_mode_and_a_job_took_stands_in_timings() -> None:
+def test_timings_hold_the_durations_of_modes_and_jobs() -> None:
     timings = build_report(RUN, measures=FEW).timings
 
     mode = timings.modes[ZERO_SHOT]
@@ -198,8 +198,8 @@ def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
     assert "NaN" not in without_timings(report)
 
 
-def test_the_run_is_reported_as_ever() -> None:
-    """The whole of it. After a wanted change, write what this test compares with into report.golden.json."""
+def test_the_report_equals_the_golden_file() -> None:
+    """The whole report. After an intended change, write what this test compares with into report.golden.json."""
     found = json.loads(json.dumps(build_report(RUN, measures=FEW).model_dump(mode="json"), allow_nan=False))
 
     assert rounded(found) == json.loads(GOLDEN.read_text(), parse_constant=pytest.fail)
@@ -241,11 +241,11 @@ def calibrated(one: ScoredRun, **measures: Any) -> Any:
     return build_report(one, measures=Measures(bootstrap_resamples=2, **measures)).experiments[0].calibration
 
 
-def test_calibration_falls_back_to_what_the_model_said() -> None:
+def test_calibration_falls_back_to_the_stated_confidence() -> None:
     found = calibrated(RUN)
 
     assert found.confidence == "verbalized"
-    # Said 5 1 3 4 . 2 . . and 3, which are 1, 0, 0.5, 0.75, 0.25, 0.5; exact are the first two and the fifth
+    # Stated 5 1 3 4 . 2 . . and 3, which are 1, 0, 0.5, 0.75, 0.25, 0.5; exact are the first two and the fifth
     assert [(one.low, one.count, one.confidence, one.exact) for one in found.bins if one.count] == [
         (0.0, 1, 0.0, 1.0),
         (0.2, 1, 0.25, 1.0),
@@ -253,7 +253,7 @@ def test_calibration_falls_back_to_what_the_model_said() -> None:
         (pytest.approx(0.7), 1, 0.75, 0.0),
         (0.9, 1, 1.0, 1.0),
     ]
-    # NoInterest: said 5 and rightly, said 3 and wrongly
+    # NoInterest: stated 5 and correct, stated 3 and wrong
     per_item = found.per_item[PHQ8Item.NO_INTEREST]
     assert (per_item.count, per_item.confidence, per_item.exact) == (2, 0.75, 0.5)
 

@@ -1,4 +1,4 @@
-"""The report of a run of queries, with numbers worked by hand."""
+"""The report of a run of queries, with worked examples."""
 
 from math import log2
 
@@ -97,7 +97,7 @@ def test_the_validator_is_measured_over_what_it_was_asked() -> None:
     assert found.recall.value == pytest.approx(2 / 3)
 
 
-def test_without_validation_there_is_nothing_to_say_about_it() -> None:
+def test_without_validation_its_report_is_empty() -> None:
     assert report().validator is None
 
 

@@ -37,7 +37,7 @@ def test_deltas_are_over_the_queries_of_both() -> None:
     assert found.deltas[RankingStage.DENSE]["ndcg@10"].delta.high == 0.0
 
 
-def test_what_stands_on_one_side_alone_is_named() -> None:
+def test_queries_of_one_run_alone_are_named() -> None:
     found = retrieval_difference(LEFT, RIGHT, measures=FEW_DRAWS)
 
     assert (found.only_in_left, found.only_in_right) == (("e",), ("f",))

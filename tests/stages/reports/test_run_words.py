@@ -1,15 +1,15 @@
-"""What people are told about a run."""
+"""The description of a run for people."""
 
 from stages.reports.run_words import CIRCULAR_NOTICE, DEMO_NOTICES, asked_for, is_chosen, notices
 
 
-def test_what_was_asked_for_is_told_in_names_and_numbers() -> None:
+def test_the_request_is_described_in_names_and_numbers() -> None:
     request = {"limit": 5, "split": "paper-test", "corpus": None, "profile_source": "option"}
     assert asked_for(request) == "paper-test 5"
     assert asked_for({}) == ""
 
 
-def test_notices_tell_of_the_demo_of_what_was_left_out_and_of_circular_scores() -> None:
+def test_notices_name_the_demo_left_out_references_and_circular_scores() -> None:
     request = {"left_out_references": [303, 304], "chunk_scores": {"is_circular": True}}
     assert list(notices("participant", "demo", request)) == [
         DEMO_NOTICES["participant"],

@@ -1,4 +1,4 @@
-"""Bars on one line of time."""
+"""Bars on one timeline."""
 
 from itertools import pairwise
 
@@ -29,7 +29,7 @@ def test_a_short_wait_is_drawn_as_long_as_it_was() -> None:
 
 
 @given(SPANS)
-def test_bars_stay_on_the_line_and_in_order(spans: list[tuple[float, float]]) -> None:
+def test_bars_are_within_the_timeline_and_in_order(spans: list[tuple[float, float]]) -> None:
     found = waterfall(spans)
     assert all(bar.start >= -1e-9 and bar.start + bar.width <= 1 + 1e-9 for bar in found.bars)
     assert all(0 <= wait.at <= 1 for wait in found.waits)

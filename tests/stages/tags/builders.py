@@ -86,11 +86,11 @@ async def candidates(
 
 
 async def reports(searched: SearchedVocabulary, *phrases: str, **options: Any) -> list[PhraseReport]:
-    """What each final phrase led to."""
+    """The report of each final phrase."""
     found = await candidates_from_phrases(searched, phrases, allow_nsfw_tags=True, verbose=True, **options)
-    told = found[1]
-    assert isinstance(told, list)
-    return told
+    all_reports = found[1]
+    assert isinstance(all_reports, list)
+    return all_reports
 
 
 def names(found: list[Candidate]) -> list[str]:
@@ -112,7 +112,7 @@ def seen(tag: str, combined: float, *, count: int | None = 1, context: float | N
 
 
 def retrieved(similarities: Mapping[str, Mapping[str, float]], *, required: tuple[str, ...] = ()) -> RetrievedTags:
-    """What phrases led to: phrase -> tag -> similarity, each tag used once."""
+    """The results of phrases: phrase -> tag -> similarity, each tag used once."""
     return RetrievedTags(
         vocabulary_id=1,
         phrases=tuple(

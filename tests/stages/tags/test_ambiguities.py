@@ -1,4 +1,4 @@
-"""Where the contract leaves a choice, the choice; numbered as the ambiguities of the contract are."""
+"""The choices that the contract leaves open, by the numbers of its ambiguities."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ async def test_ambiguity_1_the_policy_holds_for_exact_matches_and_required_tags(
     )
 
     assert await candidates(searched, phrase, allow_nsfw_tags=False) == []
-    # The phrase names a tag, so that its neighbours are not asked either: nothing stands in for what is not permitted.
+    # The phrase names a tag, so that its neighbours are not searched either: nothing replaces what is not permitted.
     assert searches(searched) == []
 
 
@@ -59,7 +59,7 @@ async def test_ambiguity_5_a_word_without_a_vector_has_no_neighbours() -> None:
     assert searches(searched) == []
 
 
-async def test_ambiguity_5_a_negative_similarity_stays_negative() -> None:
+async def test_ambiguity_5_a_negative_similarity_is_kept() -> None:
     searched = vocabulary({"tag": 1}, vectors={"tag": at(120)}, lookups=WORD)
 
     (found,) = await candidates(searched, "word")
@@ -120,12 +120,12 @@ async def test_ambiguity_9_heads_are_terms_and_weights_of_equal_terms_add_up() -
     assert weighed.score_context == pytest.approx(9 / (9 * 9 + 8 * 8) ** 0.5)  # (1 + 2) * 3 and 2 * 4
 
 
-async def test_ambiguity_9_terms_that_are_unknown_are_told_and_count_nothing() -> None:
+async def test_ambiguity_9_unknown_terms_are_reported_and_count_nothing() -> None:
     searched = vocabulary({"tag": 1}, aliases={"big_shirt": ("tag",)}, rows={"tag": at(0)}, terms={"shirt": at(0)})
 
-    told = await reports(searched, "big shirt")
+    found = await reports(searched, "big shirt")
 
-    assert [(report.lookup, report.tfidf_vocab, report.oov_terms) for report in told] == [
+    assert [(report.lookup, report.tfidf_vocab, report.oov_terms) for report in found] == [
         ("big_shirt", (), ("big_shirt",)),
         ("shirt", ("shirt",), ()),
     ]

@@ -88,7 +88,7 @@ CONTEXT = {"near": at(0), "middle": at(60), "far": at(90)}
         (1.0, {"near": 1.0, "middle": 0.5}),
     ],
 )
-async def test_c4_the_weight_goes_from_similarity_alone_to_context_alone(
+async def test_c4_the_weight_ranges_from_similarity_alone_to_context_alone(
     context_weight: float, expected: dict[str, float]
 ) -> None:
     searched = vocabulary(
@@ -115,9 +115,9 @@ async def test_c4_only_tags_without_a_row_are_imputed() -> None:
 
     (report,) = await reports(searched, "word")
 
-    told = {row.tag: (round(row.score_context or 0, 6), row.context_imputed) for row in report.candidates}
+    scores = {row.tag: (round(row.score_context or 0, 6), row.context_imputed) for row in report.candidates}
     # Between .5 and 1, a tenth of the way.
-    assert told == {"near": (1.0, False), "middle": (0.5, False), "rowless": (0.55, True)}
+    assert scores == {"near": (1.0, False), "middle": (0.5, False), "rowless": (0.55, True)}
 
 
 async def test_c5_required_tags_are_present_although_others_score_better() -> None:

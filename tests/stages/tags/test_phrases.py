@@ -25,7 +25,7 @@ def test_phrases_are_normalised(phrase: str, normalized: str) -> None:
     ("normalized", "head"),
     [("big red shirt", "shirt"), ("shirt", None), ("on tv", None), ("look at the", None), ("of mice", "mice")],
 )
-def test_a_head_is_the_last_word_of_several_if_it_says_something(normalized: str, head: str | None) -> None:
+def test_a_head_is_the_last_word_of_several_if_it_is_no_stop_word(normalized: str, head: str | None) -> None:
     assert head_of(normalized) == head
 
 

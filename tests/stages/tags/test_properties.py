@@ -1,4 +1,4 @@
-"""What holds for every vocabulary and every request."""
+"""Properties of every vocabulary and every request."""
 
 import asyncio
 from random import Random
@@ -28,7 +28,7 @@ targets = st.lists(st.sampled_from((*NAMES, "gone", "hhh")), min_size=1, max_siz
 
 @st.composite
 def vocabularies(draw: st.DrawFn) -> SearchedVocabulary:
-    """Any vocabulary over a few words, with aliases that chain, clash with tags and point nowhere."""
+    """Any vocabulary over a few words, with aliases that chain, clash with tags and name unknown ones."""
     drawn = draw(tags)
     stored = InMemoryVocabulary(
         {name: Tag(name=name, count=count, nsfw_probability=nsfw) for name, (count, nsfw) in drawn.items()},
@@ -100,8 +100,8 @@ def test_the_policy_never_leaks_whatever_the_aliases(
     assert isinstance(candidates, list)
     assert isinstance(reports, list)
     assert isinstance(ranks, dict)
-    told = {tag.tag for tag in candidates} | {row.tag for report in reports for row in report.candidates} | set(ranks)
-    assert not told & unsafe
+    shown = {tag.tag for tag in candidates} | {row.tag for report in reports for row in report.candidates} | set(ranks)
+    assert not shown & unsafe
 
 
 @settings(deadline=None)

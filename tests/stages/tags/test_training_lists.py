@@ -1,4 +1,4 @@
-"""What a model of tokens learns from."""
+"""The training lists of a model of tokens."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ PAIR = Vocabulary(
 )
 
 
-def test_a_document_comes_as_often_as_the_logarithm_of_its_weight_says() -> None:
+def test_a_document_is_repeated_by_the_logarithm_of_its_weight() -> None:
     lists = training_lists(PAIR, seed=1, alias_share=0, alias_lists=2)
 
     # 1 + floor(log2(9)) = 4; `a` twice with its alias; `b` once alone.

@@ -1,4 +1,4 @@
-"""Stage `validate`: every clause of the contract breaks alone."""
+"""Stage `validate`: each clause of the contract is checked separately."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ def with_first(**update: object) -> RankedTags:
     return RANKED.model_copy(update={"candidates": (first.model_copy(update=update), *others)})
 
 
-def test_candidates_that_keep_the_contract_come_back_as_they_are() -> None:
+def test_candidates_that_keep_the_contract_are_unchanged() -> None:
     passed = validate_tags(
         RANKED, retrieved=FOUND, lexicon=LEXICON, allow_nsfw_tags=True, min_tag_count=0, global_k=300
     )

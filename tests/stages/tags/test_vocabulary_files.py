@@ -46,7 +46,7 @@ def test_ratings_belong_to_their_tags() -> None:
     assert [tag.nsfw_probability for tag in rated.tags] == [None, 0.95]
 
 
-def test_everything_that_is_wrong_is_told_at_once_with_its_line() -> None:
+def test_every_problem_is_reported_at_once_with_its_line() -> None:
     assert problems(
         {
             "tags.csv": "name,category,count,aliases\n,0,1,\nBig Hat,0,1,\nhat,0,1.5,\nhat,0,-2,\nhat,0,9,a,b\n",
@@ -84,7 +84,7 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line() -> None:
         ({"tags.csv": "hat,0,99999999999,\n"}, "tags.csv:1: has a count that is not a whole number of 0 or more"),
     ],
 )
-def test_a_file_of_another_kind_is_told(files: dict[str, str], found: str) -> None:
+def test_a_file_of_another_kind_is_reported(files: dict[str, str], found: str) -> None:
     assert problems(files) == [found]
 
 

@@ -1,4 +1,4 @@
-"""Text of people inside a prompt."""
+"""User text inside a prompt."""
 
 import pytest
 from hypothesis import given
@@ -8,13 +8,13 @@ from stages.texts.fence import fenced, visible
 from stages.texts.hashes import short_hash
 
 
-def test_text_stands_between_two_marked_lines() -> None:
+def test_text_is_between_two_marked_lines() -> None:
     mark = short_hash("one\ntwo")
 
     assert fenced("reference", "one\ntwo") == f"<<< reference {mark}\none\ntwo\nreference {mark} >>>"
 
 
-def test_a_long_text_is_cut_and_the_cut_is_told() -> None:
+def test_a_long_text_is_cut_and_the_cut_is_marked() -> None:
     mark = short_hash("abc")
 
     shown = fenced("reference", "abcdef", max_chars=3)

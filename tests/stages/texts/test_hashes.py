@@ -1,4 +1,4 @@
-"""Short names for content."""
+"""Short hashes of content."""
 
 from stages.texts.hashes import short_hash
 

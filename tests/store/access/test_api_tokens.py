@@ -1,4 +1,4 @@
-"""Tokens of the API: made once, stored as a hash, ended by time or by hand."""
+"""Tokens of the API: made once, stored as a hash, ended by expiry or revocation."""
 
 from datetime import timedelta
 
@@ -71,7 +71,7 @@ async def test_a_name_is_plain(database: Database, name: str) -> None:
             await api_tokens.create(connection, name, Scope.READ)
 
 
-async def test_an_id_or_a_name_says_which_token_to_revoke(database: Database) -> None:
+async def test_a_token_is_revoked_by_its_id_or_name(database: Database) -> None:
     async with database.connection() as connection:
         first = (await api_tokens.create(connection, "first", Scope.READ)).stored
         await api_tokens.create(connection, "second", Scope.READ)
@@ -101,7 +101,7 @@ async def test_use_is_noted_once_a_minute(database: Database) -> None:
     assert later.used_at > first.used_at
 
 
-async def test_whoever_holds_the_row_keeps_nobody_waiting(database: Database) -> None:
+async def test_a_locked_token_row_blocks_no_request(database: Database) -> None:
     async with database.connection() as connection, database.connection() as other:
         secret, stored = await api_tokens.create(connection, "laptop", Scope.READ)
         async with other.transaction():
@@ -110,7 +110,7 @@ async def test_whoever_holds_the_row_keeps_nobody_waiting(database: Database) ->
             assert await api_tokens.holder_of_token(connection, secret) == Holder(stored.id, Scope.READ)
 
 
-async def test_a_session_stands_for_its_token(database: Database) -> None:
+async def test_a_session_authenticates_as_its_token(database: Database) -> None:
     async with database.connection() as connection:
         secret, stored = await api_tokens.create(connection, "laptop", Scope.READ)
 
@@ -146,7 +146,7 @@ async def test_a_session_ends_with_its_time_its_token_and_its_logout(database: D
         assert await connection.fetchval("SELECT count(*) FROM api_session WHERE expires_at > now()") == 0
 
 
-async def test_a_session_does_not_outlive_an_expired_token(database: Database) -> None:
+async def test_a_session_ends_when_its_token_expires(database: Database) -> None:
     async with database.connection() as connection:
         secret, _ = await api_tokens.create(connection, "laptop", Scope.WRITE, lifetime=HOUR)
         session = await open_session(connection, secret, lifetime=HOUR)
@@ -165,7 +165,7 @@ async def test_sessions_that_have_ended_are_swept_when_one_is_opened(database: D
         assert await connection.fetchval("SELECT count(*) FROM api_session") == 1
 
 
-async def test_without_a_live_token_nobody_has_to_show_one(database: Database) -> None:
+async def test_without_a_live_token_none_is_required(database: Database) -> None:
     async with database.connection() as connection:
         assert await recognise(connection, None) == (None, False)
         await api_tokens.create(connection, "laptop", Scope.READ)

@@ -1,4 +1,4 @@
-"""A request that is sent twice makes one thing."""
+"""A request that is sent twice creates one row."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -49,7 +49,7 @@ async def test_the_same_request_makes_nothing_new(database: Database) -> None:
     assert await count(database, "corpus") == 1
 
 
-async def test_another_key_another_sender_and_no_key_make_anew(database: Database) -> None:
+async def test_another_key_another_sender_and_no_key_create_again(database: Database) -> None:
     make = corpora()
     async with database.connection() as connection:
         for key in (KEY, another(key="second try"), another(principal="open"), None, None):
@@ -58,7 +58,7 @@ async def test_another_key_another_sender_and_no_key_make_anew(database: Databas
     assert await count(database, "corpus") == 5
 
 
-async def test_a_key_stands_for_one_request(database: Database) -> None:
+async def test_a_key_belongs_to_one_request(database: Database) -> None:
     async with database.connection() as connection:
         await once(connection, KEY, corpora())
 
@@ -90,7 +90,7 @@ async def test_of_requests_at_the_same_time_one_makes_and_the_others_wait_for_it
     assert len({of.made["corpus"] for of in made}) == 1
 
 
-async def test_after_a_day_a_key_is_forgotten_and_may_stand_for_something_else(database: Database) -> None:
+async def test_after_a_day_a_key_expires_and_may_be_used_again(database: Database) -> None:
     make = corpora()
     async with database.connection() as connection:
         for key in ("a", "b"):
@@ -102,7 +102,7 @@ async def test_after_a_day_a_key_is_forgotten_and_may_stand_for_something_else(d
     assert await count(database, "idempotency_key") == 1
 
 
-async def test_the_key_itself_is_kept_nowhere(database: Database) -> None:
+async def test_the_key_itself_is_never_stored(database: Database) -> None:
     async with database.connection() as connection:
         await once(connection, KEY, corpora())
 

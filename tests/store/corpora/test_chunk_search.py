@@ -1,4 +1,4 @@
-"""What the search does inside Postgres: BM25 to the last digit, covered by its index; a vector index that finds."""
+"""The search inside Postgres: BM25 to the last digit, from its index alone; and the vector index."""
 
 import json
 from collections import Counter

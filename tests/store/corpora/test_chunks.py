@@ -22,7 +22,7 @@ async def test_the_sections_around_chunks_reach_up_to_the_outermost(database: Da
     ]
 
 
-async def test_chunks_that_are_gone_are_absent(database: Database) -> None:
+async def test_deleted_chunks_are_absent(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         kept = await works.keep(connection, corpus.id, new_work(DEEP))

@@ -52,7 +52,7 @@ async def test_what_is_in_a_corpus_is_counted(database: Database) -> None:
     ("status", "is_due"),
     [("waiting", False), ("running", False), ("paused", False), ("failed", True), ("cancelled", True)],
 )
-async def test_chunks_that_a_job_is_on_its_way_to_are_not_due(database: Database, status: str, is_due: bool) -> None:
+async def test_chunks_that_a_job_covers_are_not_due(database: Database, status: str, is_due: bool) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         await works.keep(connection, corpus.id, new_work())

@@ -1,4 +1,4 @@
-"""Vectors, postings and counts of a corpus, always together."""
+"""Vectors, postings and counts of a corpus are always stored together."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ async def test_the_same_batch_again_changes_nothing(database: Database) -> None:
         assert vector.to_list() == [1.0, 0.0]
 
 
-async def test_chunks_that_are_gone_or_of_another_corpus_are_passed_over(database: Database) -> None:
+async def test_deleted_chunks_and_those_of_another_corpus_are_skipped(database: Database) -> None:
     async with database.connection() as connection:
         corpus_id = await store_waiting(connection, CHUNKS[:1])
         await store_waiting(connection, CHUNKS[1:2], name="other")

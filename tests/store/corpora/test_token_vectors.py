@@ -29,7 +29,7 @@ async def test_each_chunk_has_as_many_vectors_as_tokens(database: Database) -> N
         np.testing.assert_array_equal(found[2], ONE)
 
 
-async def test_the_same_batch_may_come_twice_and_the_later_one_holds(database: Database) -> None:
+async def test_the_same_batch_may_be_stored_twice_and_the_later_one_is_kept(database: Database) -> None:
     async with database.connection() as connection:
         await store_waiting(connection, [SearchableChunk(1, "tea", EAST)])
 
@@ -39,7 +39,7 @@ async def test_the_same_batch_may_come_twice_and_the_later_one_holds(database: D
         np.testing.assert_array_equal((await token_vectors.of_chunks(connection, [1]))[1], ONE)
 
 
-async def test_chunks_that_are_gone_are_passed_over_and_take_their_vectors_along(database: Database) -> None:
+async def test_deleted_chunks_are_skipped_and_their_vectors_deleted(database: Database) -> None:
     async with database.connection() as connection:
         await store_waiting(connection, [SearchableChunk(1, "tea", EAST)])
         await kept(connection, [1, 7], [THREE, ONE])

@@ -1,4 +1,4 @@
-"""Works: stored once, replaced whole, and read by the line only while they are what they were."""
+"""Works: stored once, replaced whole, and read by line only while unchanged."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -23,7 +23,7 @@ async def embed_all(connection: Connection, corpus_id: int) -> None:
 
 
 async def counts(connection: Connection, corpus_id: int) -> tuple[int, ...]:
-    """Chunks, vectors and postings of the database, and what the corpus says of itself."""
+    """Chunks, vectors and postings of the database, and the counts of the corpus."""
     stored = await corpora.corpus(connection, corpus_id)
     tables = [await connection.fetchval(f"SELECT count(*) FROM {name}") for name in ("chunks", "chunk_vector")]
     return (*tables, stored.searchable_chunks, stored.searchable_terms)
@@ -79,7 +79,7 @@ async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk
         assert set(await corpora.waiting(connection, corpus.id)) < new
 
 
-async def test_a_work_that_says_other_things_about_itself_is_replaced(database: Database) -> None:
+async def test_a_work_with_changed_metadata_is_replaced(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         await works.keep(connection, corpus.id, new_work())
@@ -125,7 +125,7 @@ async def test_lines_are_read_while_the_work_is_what_it_was(database: Database) 
 
 
 async def test_a_changed_work_gives_no_lines(database: Database) -> None:
-    """Row B 4 of what users check first: another text, an edited row, and a work that is gone."""
+    """Row B 4 of what users check first: another text, an edited row, and a deleted work."""
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         kept = await works.keep(connection, corpus.id, new_work())

@@ -1,4 +1,4 @@
-"""What is deleted is gone, every text of it, and everything else stays."""
+"""A deletion removes every text of the question, and nothing else."""
 
 import json
 
@@ -39,7 +39,7 @@ WHERE table_schema = 'public' AND data_type IN ('text', 'character varying', 'js
 
 
 async def marked(connection: Connection) -> list[str]:
-    """The columns of the whole database in which the mark stands."""
+    """The columns of the whole database that contain the marker text."""
     return [
         f"{table}.{column}"
         for table, column in await connection.fetch(COLUMNS)
@@ -66,22 +66,22 @@ async def counted(connection: Connection, *tables: str) -> list[int]:
     return [await connection.fetchval(statement) for statement in statements]
 
 
-async def call_a_model(connection: Connection, job_id: int, stage: str, said: str) -> None:
-    """Carry out a stage that asks a model; an equal call is answered from the ledger."""
+async def call_a_model(connection: Connection, job_id: int, stage: str, text: str) -> None:
+    """Complete a stage that asks a model; an equal call is answered from the ledger."""
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
     assert claim is not None
-    call = ChatCall(model="m", messages=(Message(role="user", content=said),), timeout_s=1, purpose="expand")
+    call = ChatCall(model="m", messages=(Message(role="user", content=text),), timeout_s=1, purpose="expand")
     key = ledger.call_key(call, "d")
     kept = await ledger.find(connection, key)
     if kept is None:
-        reply = ChatReply(text=f"reply to {said}", model="m", digest="d", stop_reason="stop", seconds=0.1)
+        reply = ChatReply(text=f"reply to {text}", model="m", digest="d", stop_reason="stop", seconds=0.1)
         kept = await ledger.keep(connection, key, call, reply)
     await ledger.use(connection, claim.attempt_id, kept.call_id, "expand", is_reused=False)
-    await stages.commit(connection, claim, inputs={}, output=OUTPUTS["expand"] | {"hyde_answer": said})
+    await stages.commit(connection, claim, inputs={}, output=OUTPUTS["expand"] | {"hyde_answer": text})
 
 
 async def a_marked_question(connection: Connection) -> StoredQuery:
-    """A question that left its mark wherever one can."""
+    """A question with the marker text in every column that can hold it."""
     reply = json.dumps({"queries": [f"{MARK} feathers"], "hyde_answer": MARK})
     await store_small_corpus(connection)
     asked = await ask(
@@ -94,7 +94,7 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     await take_step(connection, query, Step.EXPAND, through=Step.ANSWER)
     await call_a_model(connection, asked.job_id, "expand", f"What is a {MARK}?")
     await complete_stages(connection, asked.job_id, *WHOLE[1:])
-    await answer(connection, query, f"A {MARK}, said by hand.", key=None)
+    await answer(connection, query, f"A {MARK}, written manually.", key=None)
     await edit(connection, query, QueryEdit(hyde_answer=f"The {MARK} is a bird."), run=False)
     await take_step(connection, query, Step.EMBED)
     claim = await stages.claim(connection, asked.job_id, "embed", "worker", 60)
@@ -119,7 +119,7 @@ async def test_no_text_of_a_deleted_question_is_left_anywhere(database: Database
             await deletions.delete_query(connection, query)
 
 
-async def test_the_runs_that_a_question_moved_away_from_go_with_it(database: Database) -> None:
+async def test_the_former_runs_of_a_question_are_deleted_with_it(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_marked_question(connection)
         for name in ("Broad", "Broader"):
@@ -133,7 +133,7 @@ async def test_the_runs_that_a_question_moved_away_from_go_with_it(database: Dat
         assert (await marked(connection), await counted(connection, "run", "job")) == ([], [0, 0])
 
 
-async def test_a_call_that_another_job_used_too_stays(database: Database) -> None:
+async def test_a_call_that_another_job_used_too_is_kept(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_marked_question(connection)
         other = await ask(connection, request("What is another?"), settings(), key=None)
@@ -146,7 +146,7 @@ async def test_a_call_that_another_job_used_too_stays(database: Database) -> Non
         assert await counted(connection, "llm_call") == [0]
 
 
-async def test_one_question_of_a_set_can_go_and_the_set_is_asked_whole_again(database: Database) -> None:
+async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_whole_again(database: Database) -> None:
     texts = {"q1": f"What is a {MARK}?", "q2": "What is a bridge?"}
     asked = QueryRequest(
         queries=QuerySet(
@@ -175,7 +175,7 @@ async def test_one_question_of_a_set_can_go_and_the_set_is_asked_whole_again(dat
         assert (again.is_new, len(again.job_ids)) == (True, 2)
 
 
-async def test_a_question_whose_stage_runs_stays(database: Database) -> None:
+async def test_a_question_with_a_running_stage_is_not_deleted(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection)
         await stages.claim(connection, query.job_id, "expand", "worker", 60)
@@ -199,7 +199,7 @@ async def test_a_worker_that_lost_its_question_stores_nothing(database: Database
         assert await stages.claim(connection, query.job_id, "expand", "worker", 60) is None
 
 
-async def test_one_answer_can_go_and_the_others_stay(database: Database) -> None:
+async def test_one_answer_is_deleted_and_the_others_are_kept(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE[:-1])
         kept, gone = [(await answer(connection, query, text, key=None)).result_id for text in ("One.", "Two.")]

@@ -48,7 +48,7 @@ async def test_presets_are_listed_by_name_behind_the_default(database: Database)
         assert listed == [("middle", True), *((name, False) for name in ("Apple", "Default", "Wide", "zebra"))]
 
 
-async def test_a_preset_is_found_in_any_case_and_comes_back_whole(database: Database) -> None:
+async def test_a_preset_is_found_in_any_case_with_all_its_values(database: Database) -> None:
     async with database.connection() as connection:
         created = await presets.create(connection, "  Small One ", SMALL, description="few chunks")
 
@@ -144,7 +144,7 @@ async def test_many_who_set_the_default_at_once_leave_one(database: Database) ->
         assert [is_default for _, is_default in await names(connection)] == [True] + [False] * 9
 
 
-async def test_a_stored_preset_that_cannot_be_read_names_itself_and_can_be_deleted(database: Database) -> None:
+async def test_a_stored_preset_that_cannot_be_read_is_named_and_can_be_deleted(database: Database) -> None:
     async with database.connection() as connection:
         await presets.create(connection, "odd", SMALL)
         config = json.dumps({"retrieval": {"rrf_k": 0}})
@@ -155,7 +155,7 @@ async def test_a_stored_preset_that_cannot_be_read_names_itself_and_can_be_delet
         assert await presets.delete(connection, "odd") == "odd"
 
 
-async def test_seeding_again_leaves_what_is_there(database: Database) -> None:
+async def test_seeding_again_changes_nothing(database: Database) -> None:
     async with database.connection() as connection:
         await presets.change(connection, "Default", {"retrieval.rrf_k": 60}, origin="test")
         await presets.delete(connection, "Wide")

@@ -39,7 +39,7 @@ async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
     return stored, corpus_id
 
 
-async def carry_out(connection: Connection, job_id: int, name: str, **output: object) -> None:
+async def complete_stage(connection: Connection, job_id: int, name: str, **output: object) -> None:
     claim = await stages.claim(connection, job_id, name, "worker", 60)
     assert claim is not None, name
     assert await stages.commit(connection, claim, inputs={}, output=output) is not None
@@ -73,13 +73,13 @@ async def test_every_job_has_its_question_and_its_judgements(database: Database)
         (("expand", "embed", "retrieve", "rerank", "validate", "consolidate"), "ready"),
     ],
 )
-async def test_the_status_says_what_a_question_needs_next(
+async def test_the_status_shows_what_a_question_needs_next(
     database: Database, done: tuple[str, ...], status: str
 ) -> None:
     async with database.connection() as connection:
         stored, _ = await kept(connection, "How is tea made?")
         for stage in done:
-            await carry_out(connection, stored.job_ids[0], stage)
+            await complete_stage(connection, stored.job_ids[0], stage)
 
         (line,) = await queries.lines(connection)
 
@@ -89,22 +89,22 @@ async def test_the_status_says_what_a_question_needs_next(
 
 
 @pytest.mark.parametrize(("done", "status"), [((), "no_vec"), (("expand",), "to_vec"), (("expand", "embed"), "vec")])
-async def test_the_status_of_its_vectors_is_told_too(database: Database, done: tuple[str, ...], status: str) -> None:
+async def test_the_status_of_its_vectors_is_shown_too(database: Database, done: tuple[str, ...], status: str) -> None:
     async with database.connection() as connection:
         stored, _ = await kept(connection, "How is tea made?")
         for stage in done:
-            await carry_out(connection, stored.job_ids[0], stage)
+            await complete_stage(connection, stored.job_ids[0], stage)
 
         (line,) = await queries.lines(connection)
 
         assert line.vector_status == status
 
 
-async def test_lines_come_by_pages_and_by_status(database: Database) -> None:
+async def test_lines_are_read_by_page_and_by_status(database: Database) -> None:
     async with database.connection() as connection:
         stored, _ = await kept(connection, "first", "second", "third", "fourth")
         for stage in ("expand", "embed"):
-            await carry_out(connection, stored.job_ids[1], stage)
+            await complete_stage(connection, stored.job_ids[1], stage)
 
         page = await queries.lines(connection, limit=2)
         rest = await queries.lines(connection, limit=2, before=page[-1].id)
@@ -120,10 +120,10 @@ async def test_lines_come_by_pages_and_by_status(database: Database) -> None:
         assert await queries.lines(connection, limit=2, before=page[-1].id) == rest
 
 
-async def test_a_failed_embedding_shows_as_vec_err_and_goes_away_with_a_retry(database: Database) -> None:
+async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(database: Database) -> None:
     async with database.connection() as connection:
         stored, _ = await kept(connection, "How is tea made?")
-        await carry_out(connection, stored.job_ids[0], "expand")
+        await complete_stage(connection, stored.job_ids[0], "expand")
         claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
         assert claim is not None
         await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
@@ -139,7 +139,7 @@ async def test_a_line_counts_entities_and_answers_and_forgets_stale_ones(databas
     async with database.connection() as connection:
         stored, _ = await kept(connection, "How is tea made?")
         job_id = stored.job_ids[0]
-        await carry_out(connection, job_id, "expand", intent="MECHANISM", entities=["tea", "leaf"])
+        await complete_stage(connection, job_id, "expand", intent="MECHANISM", entities=["tea", "leaf"])
         (line,) = await queries.lines(connection)
         assert (line.intent, line.entities, line.results) == ("MECHANISM", 2, 0)
 
@@ -174,7 +174,7 @@ async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(data
         assert await queries.newest_result(connection, query.id) == 0
         pasted = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=None, preset=None)
         for stage in CHAIN:
-            await carry_out(connection, query.job_id, stage)
+            await complete_stage(connection, query.job_id, stage)
         attempt_id = await connection.fetchval("SELECT max(id) FROM stage_attempt")
         made = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=attempt_id, preset=None)
 

@@ -60,7 +60,7 @@ async def test_rankings_judgements_and_names_are_read(database: Database) -> Non
     assert [attempt.stage for attempt in found.attempts][:2] == ["retrieve", "rerank"]
 
 
-async def test_a_chunk_that_is_gone_has_no_document(database: Database) -> None:
+async def test_a_deleted_chunk_has_no_document(database: Database) -> None:
     async with database.connection() as connection:
         chunks = await store_corpus(connection, ["d1"])
         run_id = await store_query_run(
@@ -73,7 +73,7 @@ async def test_a_chunk_that_is_gone_has_no_document(database: Database) -> None:
     assert found.documents == {}
 
 
-async def test_queries_without_ids_are_told_apart_by_their_text(database: Database) -> None:
+async def test_queries_without_ids_are_distinguished_by_their_text(database: Database) -> None:
     async with database.connection() as connection:
         await store_corpus(connection, [])
         run_id = await store_query_run(connection, {"a": None, "b": None, "c": None})
@@ -101,7 +101,7 @@ async def test_no_text_is_read(database: Database) -> None:
     assert stored[0].original_query not in found.model_dump_json()
 
 
-async def test_a_run_that_is_not_there_is_none_and_one_without_queries_is_refused(database: Database) -> None:
+async def test_a_missing_run_is_none_and_one_without_queries_is_refused(database: Database) -> None:
     async with database.connection() as connection:
         assert await query_run(connection, 99) is None
         stored = await runs.store(connection, new_run(), always_new=True)

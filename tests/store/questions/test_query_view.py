@@ -1,4 +1,4 @@
-"""A question with everything that holds for it now."""
+"""A question with everything that is current."""
 
 from schemas.values.failures import AttemptError
 from store.database import Database
@@ -21,7 +21,7 @@ async def test_a_new_question_has_nothing_yet(database: Database) -> None:
     assert (view.available, view.error) == (0, None)
 
 
-async def test_what_was_stored_is_there_and_what_became_stale_is_not(database: Database) -> None:
+async def test_stored_values_are_shown_and_stale_ones_are_not(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
 
@@ -46,7 +46,7 @@ async def test_what_was_stored_is_there_and_what_became_stale_is_not(database: D
         assert (view.found, view.retrieved, view.consolidated, view.available) == (FOUND, None, None, 0)
 
 
-async def test_the_error_of_a_failed_job_is_told_without_its_private_details(database: Database) -> None:
+async def test_the_error_of_a_failed_job_is_shown_without_its_private_details(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand")
         claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
@@ -60,6 +60,6 @@ async def test_the_error_of_a_failed_job_is_told_without_its_private_details(dat
     assert "private" not in repr(view.error)
 
 
-async def test_a_question_that_is_not_there_is_none(database: Database) -> None:
+async def test_a_missing_question_is_none(database: Database) -> None:
     async with database.connection() as connection:
         assert await query_view(connection, 99) is None

@@ -71,7 +71,7 @@ async def test_placeholders_are_checked_when_a_version_is_saved(database: Databa
         assert await versions(connection) == [(1, True)]
 
 
-async def test_a_missing_version_is_named_and_the_active_one_stays(database: Database) -> None:
+async def test_a_missing_version_is_named_and_the_active_one_is_kept(database: Database) -> None:
     async with database.connection() as connection:
         for asked in (templates.get(connection, TAG, 9), templates.activate(connection, TAG, 9)):
             with pytest.raises(TemplateMissingError, match="Template chunk_validation has no version 9"):

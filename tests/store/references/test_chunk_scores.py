@@ -1,4 +1,4 @@
-"""Chunk scores: none are seen until every chunk has its own, and never those of another index."""
+"""Chunk scores: none are visible until every chunk has its own, and never those of another index."""
 
 import asyncio
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ async def scored(connection: Connection, job_id: int, score: int, *, digest: str
 
 
 async def publish(connection: Connection, run_id: int, claim: Claim) -> list[ChunkScoring]:
-    """Commit a `publish` as its stage does. What became of it."""
+    """Commit a `publish` as its stage does. Returns the result."""
     done: list[ChunkScoring] = []
 
     async def effect(connection: Connection) -> None:
@@ -75,7 +75,7 @@ async def sleep_scores(connection: Connection) -> Sequence[int | None]:
     return [None if row["score"] is None else int(row["score"]) for row in rows]
 
 
-async def test_scores_are_seen_when_the_last_chunk_has_its_own_and_not_before(database: Database) -> None:
+async def test_scores_are_visible_once_the_last_chunk_has_its_own(database: Database) -> None:
     async with database.connection() as connection:
         run_id, jobs = await submitted(connection, 1, 2)
         first, second = [await scored(connection, job_id, score) for job_id, score in zip(jobs, (3, 0), strict=True)]
@@ -90,7 +90,7 @@ async def test_scores_are_seen_when_the_last_chunk_has_its_own_and_not_before(da
         assert stored == dict.fromkeys((item.evidence_key for item in PHQ8Item), None) | {"PHQ8_Sleep": 3}
 
 
-async def test_who_scored_is_told_with_time_count_and_file(database: Database) -> None:
+async def test_the_scorer_is_stored_with_time_count_and_file(database: Database) -> None:
     async with database.connection() as connection:
         run_id, jobs = await submitted(connection, 1, 2)
         before = await chunk_scores.scored_by(connection, INDEX)

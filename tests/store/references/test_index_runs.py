@@ -1,4 +1,4 @@
-"""Indexes that may lack participants: published when every job has come to rest, fuller after a retry."""
+"""Indexes that may lack participants: published when every job is idle, more complete after a retry."""
 
 import asyncio
 
@@ -39,7 +39,7 @@ async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
 
 
 async def publish(connection: Connection, run_id: int, job_id: int) -> Published:
-    """Do a job's `publish` as its stage does."""
+    """Complete a job's `publish` as its stage does."""
     done: list[Published] = []
 
     async def effect(connection: Connection) -> None:
@@ -50,7 +50,7 @@ async def publish(connection: Connection, run_id: int, job_id: int) -> Published
 
 
 async def succeed(connection: Connection, run_id: int, job_id: int, *, digest: str = "w") -> Published:
-    """Take a job through all of its stages."""
+    """Complete all stages of a job."""
     claim = await claimed(connection, job_id, "chunk")
     await stages.commit(connection, claim, inputs={}, output=CHUNKS)
     return await embed_and_publish(connection, run_id, job_id, digest=digest)
@@ -97,7 +97,7 @@ async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(data
         assert not await index_runs.is_publication_due(connection, run_id)
 
 
-async def test_when_the_last_job_fails_another_does_its_publish_again(database: Database) -> None:
+async def test_when_the_last_job_fails_another_publishes_again(database: Database) -> None:
     async with database.connection() as connection:
         run_id, (good, bad) = await planned(connection, 304, 313)
         await succeed(connection, run_id, good)
@@ -157,7 +157,7 @@ async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_th
         assert [person.participant_id for person in kept] == [304]
 
 
-async def test_a_run_that_somebody_cancelled_publishes_nothing(database: Database) -> None:
+async def test_a_cancelled_run_publishes_nothing(database: Database) -> None:
     async with database.connection() as connection:
         run_id, (good, bad, cancelled) = await planned(connection, 304, 313, 321)
         await succeed(connection, run_id, good)
@@ -176,7 +176,7 @@ async def test_a_run_whose_every_job_fails_publishes_nothing(database: Database)
         assert not await index_runs.is_publication_due(connection, run_id)
 
 
-async def test_a_publish_that_fails_waits_for_a_person(database: Database) -> None:
+async def test_a_failed_publish_waits_for_a_manual_retry(database: Database) -> None:
     async with database.connection() as connection:
         run_id, (good, other, bad) = await planned(connection, 304, 313, 321)
         await succeed(connection, run_id, good, digest="old")
@@ -209,22 +209,22 @@ async def test_of_reapers_at_the_same_moment_one_starts_the_publication(database
     assert sorted(await asyncio.gather(*(reap() for _ in range(4)))) == [[], [], [], [good]]
 
 
-async def test_a_run_that_is_only_to_be_published_rests_at_no_moment(
+async def test_a_run_that_is_about_to_publish_is_never_idle(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever watches reads jobs and publication together: a reaper may come between two statements."""
+    """Jobs and publication are read in one snapshot: a reaper may commit between two statements."""
     async with database.connection() as connection, database.connection() as reaper:
         run_id, (good, bad) = await planned(connection, 304, 313)
         await succeed(connection, run_id, good)
         await fail(connection, bad)
         overview = overviews.overview
 
-        async def overtaken(connection: Connection, run_id: int) -> RunOverview | None:
+        async def read_then_change(connection: Connection, run_id: int) -> RunOverview | None:
             found = await overview(connection, run_id)
             assert await index_runs.publish_again(reaper) == [good]
             return found
 
-        monkeypatch.setattr(overviews, "overview", overtaken)
+        monkeypatch.setattr(overviews, "overview", read_then_change)
         state = await run_state(connection, run_id)
 
     assert state is not None

@@ -1,4 +1,4 @@
-"""Reference indexes: invisible until whole, published once, searched in one statement."""
+"""Reference indexes: invisible until complete, published once, searched in one statement."""
 
 import asyncio
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ async def embedded(connection: Connection, job_id: int, *, digest: str = "w") ->
 
 
 async def publish(connection: Connection, run_id: int, claim: Claim) -> list[Published]:
-    """Commit a `publish` as its stage does. What became of it."""
+    """Commit a `publish` as its stage does. Returns the result."""
     done: list[Published] = []
 
     async def effect(connection: Connection) -> None:
@@ -88,7 +88,7 @@ async def test_jobs_that_end_at_the_same_moment_publish_exactly_once(database: D
         assert await connection.fetchval("SELECT count(*) FROM reference_vector") == 8
 
 
-async def test_while_a_participant_fails_the_older_index_stays(database: Database) -> None:
+async def test_while_a_participant_fails_the_older_index_is_kept(database: Database) -> None:
     async with database.connection() as connection:
         old_run, (old_job,) = await planned(connection, 304)
         await publish(connection, old_run, await embedded(connection, old_job))

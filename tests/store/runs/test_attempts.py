@@ -1,4 +1,4 @@
-"""The audit: whatever was changed after it was stored is found."""
+"""The audit finds every change to stored attempts."""
 
 from collections.abc import Awaitable, Callable
 
@@ -15,7 +15,7 @@ from store.runs.stages import Claim
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
-async def told(connection: Connection, store_run: StoreRun) -> StoredRun:
+async def retried_run(connection: Connection, store_run: StoreRun) -> StoredRun:
     """A run of one job: `extract` failed and was retried, `embed` stored two vectors."""
     stored = await store_run()
 
@@ -33,9 +33,9 @@ async def told(connection: Connection, store_run: StoreRun) -> StoredRun:
     return stored
 
 
-async def test_a_run_as_it_was_stored_has_no_flaw(database: Database, store_run: StoreRun) -> None:
+async def test_an_unchanged_run_has_no_flaw(database: Database, store_run: StoreRun) -> None:
     async with database.connection() as connection:
-        stored = await told(connection, store_run)
+        stored = await retried_run(connection, store_run)
 
         assert await attempts.audit(connection, stored.run_id) == attempts.Audit(3, [])
 
@@ -67,11 +67,11 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("change", "found"), CHANGES, ids=[change for change, _ in CHANGES])
-async def test_what_was_changed_is_found(
+async def test_changes_are_found(
     database: Database, store_run: StoreRun, change: str, found: list[tuple[str, int, str]]
 ) -> None:
     async with database.connection() as connection:
-        stored = await told(connection, store_run)
+        stored = await retried_run(connection, store_run)
 
         await connection.execute(change)
 

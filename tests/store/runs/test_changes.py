@@ -1,4 +1,4 @@
-"""Whoever waits is woken by what others commit."""
+"""Subscribers are notified of commits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +29,7 @@ async def changes(database_url: str) -> AsyncIterator[Changes]:
 
 
 async def listening(subscription: Subscription) -> None:
-    """Wait for the word that comes when the connection is made."""
+    """Wait for the notification of a new connection."""
     assert await subscription.next(SOON_S) == Change(frozenset(), True)
 
 
@@ -39,7 +39,9 @@ async def claim(connection: Connection, job_id: int) -> stages.Claim:
     return claimed
 
 
-async def test_a_claim_a_commit_and_a_pause_are_told(database: Database, changes: Changes, store_run: StoreRun) -> None:
+async def test_a_claim_a_commit_and_a_pause_are_notified(
+    database: Database, changes: Changes, store_run: StoreRun
+) -> None:
     stored = await store_run()
     this_run = Change(frozenset({stored.run_id}), False)
     async with changes.subscribe() as subscription, database.connection() as connection:
@@ -55,7 +57,7 @@ async def test_a_claim_a_commit_and_a_pause_are_told(database: Database, changes
         assert await subscription.next(SOON_S) == Change(frozenset({stored.run_id + 1}), False)
 
 
-async def test_a_renewed_lease_is_not_worth_telling(database: Database, changes: Changes, store_run: StoreRun) -> None:
+async def test_a_renewed_lease_is_not_notified(database: Database, changes: Changes, store_run: StoreRun) -> None:
     stored = await store_run()
     async with changes.subscribe() as subscription, database.connection() as connection:
         held = await claim(connection, stored.job_ids[0])
@@ -110,7 +112,7 @@ async def test_many_changes_become_one_for_a_slow_subscriber(
         assert await slow.next(SOON_S) == Change(frozenset(one.run_id for one in stored), False)
 
 
-async def test_a_lost_connection_is_made_again_and_everybody_is_woken(
+async def test_a_lost_connection_is_replaced_and_every_subscriber_is_notified(
     database: Database, changes: Changes, store_run: StoreRun
 ) -> None:
     stored = await store_run()
@@ -126,7 +128,7 @@ async def test_a_lost_connection_is_made_again_and_everybody_is_woken(
         assert await subscription.next(SOON_S) == Change(frozenset({stored.run_id}), False)
 
 
-async def test_a_database_that_is_away_is_tried_again(database_url: str) -> None:
+async def test_an_unavailable_database_is_tried_again(database_url: str) -> None:
     nowhere = Changes(database_url.rsplit("/", 1)[0] + "/nowhere")
     async with nowhere.subscribe() as subscription:
         assert await subscription.next(0.2) is None
@@ -142,7 +144,7 @@ async def test_a_notification_holds_ids_alone(
     async with changes.subscribe() as subscription, database.connection() as other:
         await listening(subscription)
         stored = await store_run("316", "319", "330")
-        await job_control.hold(other, JobStatus.CANCELLED, "told by nobody", run_id=stored.run_id)
+        await job_control.hold(other, JobStatus.CANCELLED, "never notified", run_id=stored.run_id)
         await other.execute(LAST_WORD)
         payloads = []
         while (payload := await heard.get()) != END:
@@ -154,7 +156,7 @@ async def test_a_notification_holds_ids_alone(
     assert sorted(payloads[1:]) == [f"{of_run}{job_id}}}" for job_id in stored.job_ids]
 
 
-async def test_nobody_is_notified_while_nobody_listens(database_url: str, store_run: StoreRun) -> None:
+async def test_without_subscribers_nothing_is_notified(database_url: str, store_run: StoreRun) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
     connection = await asyncpg.connect(database_url)
     await connection.add_listener(CHANNEL, lambda *event: heard.put_nowait(event[3]))

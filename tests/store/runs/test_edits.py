@@ -1,4 +1,4 @@
-"""A job changed by hand: what was computed from the old state comes again, and nothing is erased."""
+"""Manual edits of a job: stale stages run again, and nothing is deleted."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ from store.runs.runs import StoredRun
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
-async def carry_out(connection: Connection, job_id: int, *names: str) -> None:
+async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:
     for name in names:
         claim = await stages.claim(connection, job_id, name, "worker", 60)
         assert claim is not None, name
@@ -34,13 +34,13 @@ async def status(connection: Connection, job_id: int) -> str:
     return job.status
 
 
-async def test_a_given_output_takes_the_place_of_the_computed_one_and_later_stages_come_again(
+async def test_a_set_output_replaces_the_computed_one_and_later_stages_run_again(
     database: Database, store_run: StoreRun
 ) -> None:
     stored = await store_run(stages=("extract", "embed", "score"))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
-        await carry_out(connection, job_id, "extract", "embed", "score")
+        await complete_stages(connection, job_id, "extract", "embed", "score")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
 
         await edits.set_output(connection, job_id, "extract", {"by": "me"})
@@ -49,7 +49,7 @@ async def test_a_given_output_takes_the_place_of_the_computed_one_and_later_stag
         assert await status(connection, job_id) == JobStatus.WAITING
         (chain,) = await pending_chains.pending_chains(connection, [job_id])
         assert [stage.stage for stage in chain.stages] == ["embed", "score"]
-        await carry_out(connection, job_id, "embed", "score")
+        await complete_stages(connection, job_id, "embed", "score")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
         assert len(await attempts.history(connection, job_id, "extract")) == 2
         assert (await attempts.audit(connection, stored.run_id)).flaws == []
@@ -59,7 +59,7 @@ async def test_an_edit_continues_a_paused_job(database: Database, store_run: Sto
     stored = await store_run(stages=("extract", "embed"))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
-        await carry_out(connection, job_id, "extract")
+        await complete_stages(connection, job_id, "extract")
         await job_control.hold(connection, JobStatus.PAUSED, "not now", job_id=job_id)
 
         await edits.set_output(connection, job_id, "extract", {"by": "me"})
@@ -67,10 +67,10 @@ async def test_an_edit_continues_a_paused_job(database: Database, store_run: Sto
         job = await jobs.job(connection, job_id)
         assert job is not None
         assert (job.status, job.note) == (JobStatus.WAITING, None)
-        await carry_out(connection, job_id, "embed")
+        await complete_stages(connection, job_id, "embed")
 
 
-async def test_giving_the_last_output_ends_the_job(database: Database, store_run: StoreRun) -> None:
+async def test_setting_the_last_output_ends_the_job(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract",))
     async with database.connection() as connection:
         await edits.set_output(connection, stored.job_ids[0], "extract", {"by": "me"})
@@ -78,16 +78,16 @@ async def test_giving_the_last_output_ends_the_job(database: Database, store_run
         assert await status(connection, stored.job_ids[0]) == JobStatus.SUCCEEDED
 
 
-async def test_a_stage_can_be_done_again(database: Database, store_run: StoreRun) -> None:
+async def test_a_stage_can_run_again(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract", "embed"))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
-        await carry_out(connection, job_id, "extract", "embed")
+        await complete_stages(connection, job_id, "extract", "embed")
 
         await edits.redo(connection, job_id, "embed")
 
         assert await outputs(connection, job_id, "extract", "embed") == [{"by": "extract"}, None]
-        await carry_out(connection, job_id, "embed")
+        await complete_stages(connection, job_id, "embed")
         assert [attempt.number for attempt in await attempts.history(connection, job_id, "embed")] == [1, 2]
         with pytest.raises(Refused, match="has no stage 'dance'"):
             await edits.redo(connection, job_id, "dance")
@@ -112,41 +112,37 @@ async def test_a_running_stage_an_unknown_one_and_one_that_is_not_reached_are_re
                 await change
 
 
-async def test_a_chain_that_ended_early_goes_on_with_the_stages_it_lacked(
-    database: Database, store_run: StoreRun
-) -> None:
+async def test_a_chain_that_ended_early_continues_with_appended_stages(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract",))
     job_id = stored.job_ids[0]
     whole = ("extract", "embed", "score")
     async with database.connection() as connection:
-        await carry_out(connection, job_id, "extract")
+        await complete_stages(connection, job_id, "extract")
 
         assert await edits.append_stages(connection, job_id, whole) == ["embed", "score"]
         assert await edits.append_stages(connection, job_id, whole) == []
 
-        await carry_out(connection, job_id, "embed", "score")
+        await complete_stages(connection, job_id, "embed", "score")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
 
 
-async def test_a_chain_that_has_not_ended_takes_new_stages_behind_its_last_one(
-    database: Database, store_run: StoreRun
-) -> None:
+async def test_an_unfinished_chain_takes_new_stages_after_its_last_one(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract",))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
         assert await edits.append_stages(connection, job_id, ("extract", "embed")) == ["embed"]
 
         assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
-        await carry_out(connection, job_id, "extract", "embed")
+        await complete_stages(connection, job_id, "extract", "embed")
 
 
-async def test_a_chain_can_end_after_any_of_its_stages_and_what_came_behind_it_stays_as_history(
+async def test_a_chain_can_end_after_any_of_its_stages_and_later_ones_are_kept_as_history(
     database: Database, store_run: StoreRun
 ) -> None:
     stored = await store_run(stages=("extract", "embed", "score"))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
-        await carry_out(connection, job_id, "extract", "embed", "score")
+        await complete_stages(connection, job_id, "extract", "embed", "score")
 
         await edits.truncate_after(connection, job_id, "extract")
 
@@ -163,26 +159,26 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_what_came_behind_it_s
             await edits.truncate_after(connection, job_id, "embed")
 
 
-async def test_a_chain_that_ends_earlier_still_has_to_get_there(database: Database, store_run: StoreRun) -> None:
+async def test_a_truncated_chain_still_runs_to_its_new_end(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract", "embed", "score"))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
-        await carry_out(connection, job_id, "extract")
+        await complete_stages(connection, job_id, "extract")
 
         await edits.truncate_after(connection, job_id, "embed")
 
         assert await status(connection, job_id) == JobStatus.RUNNING
-        await carry_out(connection, job_id, "embed")
+        await complete_stages(connection, job_id, "embed")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
 
 
-async def test_a_stage_that_was_taken_away_comes_back_with_its_numbers_and_above_all_its_fences(
+async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fences(
     database: Database, store_run: StoreRun
 ) -> None:
     stored = await store_run(stages=("extract", "embed"))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
-        await carry_out(connection, job_id, "extract")
+        await complete_stages(connection, job_id, "extract")
         lost = await stages.claim(connection, job_id, "embed", "worker", 0)
         assert lost is not None
         assert await stages.expire(connection, max_interruptions=3)
@@ -218,7 +214,7 @@ async def test_what_another_job_stored_is_carried_over_with_its_vectors(
         assert (await attempts.audit(connection, new.run_id)).flaws == []
 
 
-async def test_two_who_make_a_chain_longer_at_once_take_turns(database: Database, store_run: StoreRun) -> None:
+async def test_two_concurrent_appends_to_a_chain_are_serialised(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract",))
 
     async def lengthen() -> list[str]:
@@ -228,9 +224,7 @@ async def test_two_who_make_a_chain_longer_at_once_take_turns(database: Database
     assert sorted(await asyncio.gather(*(lengthen() for _ in range(4)))) == [[], [], [], ["embed"]]
 
 
-async def test_editors_and_workers_never_wait_for_each_other_in_a_circle(
-    database: Database, store_run: StoreRun
-) -> None:
+async def test_editors_and_workers_never_deadlock(database: Database, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract", "embed", "score"))
     job_id = stored.job_ids[0]
 

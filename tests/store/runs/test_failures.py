@@ -1,4 +1,4 @@
-"""What went wrong in a run is found."""
+"""The failures of a run."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def facts(found: Any) -> list[tuple[Any, ...]]:
     return [(one.stage, one.attempt, one.category, one.is_resolved, one.is_final) for one in found.failed]
 
 
-async def test_a_failed_attempt_is_final_until_it_is_retried_and_resolved_when_that_succeeds(
+async def test_a_failed_attempt_is_final_until_a_retry_and_resolved_when_it_succeeds(
     database: Database,
 ) -> None:
     async with database.connection() as connection:
@@ -67,11 +67,13 @@ async def test_the_item_of_a_reply_that_could_not_be_used_is_known(database: Dat
     assert [one.evidence_key for one in found.failed] == ["PHQ8_Sleep"]
 
 
-async def test_an_extraction_that_made_everything_up_is_found_although_its_job_went_on(database: Database) -> None:
-    made_up = {"rejected": {"Sleep": 2, "Tired": 1}, "quotes": {"Sleep": [], "Tired": []}}
+async def test_an_extraction_of_only_hallucinated_quotes_is_found_although_its_job_continued(
+    database: Database,
+) -> None:
+    hallucinated = {"rejected": {"Sleep": 2, "Tired": 1}, "quotes": {"Sleep": [], "Tired": []}}
     grounded = {"rejected": {"Sleep": 2}, "quotes": {"Sleep": [], "Tired": ["I am tired"]}}
     async with database.connection() as connection:
-        run_id = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=made_up)
+        run_id = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=hallucinated)
         other = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=grounded)
 
         found, nothing = await run_failures(connection, run_id), await run_failures(connection, other)
@@ -81,6 +83,6 @@ async def test_an_extraction_that_made_everything_up_is_found_although_its_job_w
     assert nothing.hallucinated == ()
 
 
-async def test_a_run_that_is_not_there_has_no_troubles(database: Database) -> None:
+async def test_a_missing_run_has_no_failures(database: Database) -> None:
     async with database.connection() as connection:
         assert await run_failures(connection, 99) is None

@@ -1,4 +1,4 @@
-"""How far jobs are."""
+"""The progress of jobs."""
 
 from collections.abc import Awaitable, Callable
 
@@ -9,7 +9,7 @@ from store.runs import job_progress, stages
 from store.runs.runs import StoredRun
 
 
-async def test_every_job_tells_its_stages_in_the_order_of_the_chain(
+async def test_every_job_lists_its_stages_in_the_order_of_the_chain(
     database: Database, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "302")
@@ -31,7 +31,7 @@ async def test_every_job_tells_its_stages_in_the_order_of_the_chain(
     assert found[first].is_done("extract") and not found[first].is_done("embed") and not found[first].is_done("score")
 
 
-async def test_a_failed_job_tells_its_last_error_and_others_tell_none(
+async def test_a_failed_job_shows_its_last_error_and_others_show_none(
     database: Database, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "302")

@@ -1,4 +1,4 @@
-"""What is left to do for jobs."""
+"""The pending chains of jobs."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,7 +7,7 @@ from store.runs.pending_chains import PendingChain, PendingStage, pending_chains
 from store.runs.runs import StoredRun
 
 
-async def test_chains_come_in_the_order_asked_and_each_job_once(
+async def test_chains_are_in_the_order_asked_and_each_job_is_there_once(
     database: Database, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "319", stages=("extract", "embed"))

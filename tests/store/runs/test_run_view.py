@@ -1,4 +1,4 @@
-"""Runs as people look at them: lists that are cut, and the jobs that want attention first."""
+"""Runs for display: lists with limits, and failed jobs first."""
 
 from collections.abc import Awaitable, Callable
 
@@ -12,7 +12,7 @@ from tests.store.scored import TIMED_OUT, committing, failing, take
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
-async def test_jobs_that_failed_come_first_and_then_those_that_run(database: Database, store_run: StoreRun) -> None:
+async def test_failed_jobs_are_listed_first_and_then_running_ones(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("1", "2", "3", "4", stages=("extract",))
     one, two, three, four = stored.job_ids
     async with database.connection() as connection:

@@ -23,7 +23,7 @@ async def read(connection: Connection, run_id: int) -> ScoredRun:
     return found
 
 
-async def test_each_job_comes_with_its_scores_and_labels(database: Database) -> None:
+async def test_each_job_is_read_with_its_scores_and_labels(database: Database) -> None:
     async with database.connection() as connection:
         await import_labels(connection, {316: labels("10320102"), 319: None})
         run_id = await store_scored_run(
@@ -94,7 +94,7 @@ async def test_a_retried_run_reports_the_same_but_for_timings(database: Database
     assert reports[0] == reports[1]
 
 
-async def test_there_is_no_report_of_a_run_that_is_not_there(database: Database) -> None:
+async def test_a_missing_run_has_no_report(database: Database) -> None:
     async with database.connection() as connection:
         assert await scored_runs.scored_run(connection, 99) is None
 

@@ -1,4 +1,4 @@
-"""How long stages take, and how far a run has come."""
+"""Durations of stages and progress of a run."""
 
 from collections.abc import Awaitable, Callable
 

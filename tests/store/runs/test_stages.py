@@ -1,4 +1,4 @@
-"""The statements that a chain survives by."""
+"""The SQL statements behind fault tolerance."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -106,7 +106,7 @@ async def test_a_commit_whose_answer_was_lost_counts_when_repeated(database: Dat
         assert len(await attempts.history(connection, stored.job_ids[0])) == 1
 
 
-async def test_an_effect_that_raises_takes_the_output_back(database: Database, store_run: StoreRun) -> None:
+async def test_an_effect_that_raises_rolls_the_output_back(database: Database, store_run: StoreRun) -> None:
     stored = await store_run()
 
     async def effect(connection: Connection) -> None:
@@ -190,9 +190,7 @@ async def test_a_lease_is_renewed_although_another_is_being_committed(database: 
             assert await stages.expire(heart, max_interruptions=3) == []
 
 
-async def test_a_stage_that_was_interrupted_can_be_left_to_a_better_moment(
-    database: Database, store_run: StoreRun
-) -> None:
+async def test_an_interrupted_stage_can_be_postponed(database: Database, store_run: StoreRun) -> None:
     stored = await store_run()
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
@@ -250,7 +248,7 @@ async def test_a_message_is_sent_again_after_waits_that_double(database: Databas
         assert await overdue(connection, grace_s=0.1) == stored.job_ids
 
 
-async def test_an_empty_queue_shortens_the_wait_and_a_covered_one_suspends_it(
+async def test_an_empty_queue_shortens_the_wait_and_a_covering_one_suspends_it(
     database: Database, store_run: StoreRun
 ) -> None:
     stored = await store_run()
@@ -263,7 +261,7 @@ async def test_an_empty_queue_shortens_the_wait_and_a_covered_one_suspends_it(
 
 
 @pytest.mark.parametrize("status", [JobStatus.PAUSED, JobStatus.CANCELLED])
-async def test_a_held_job_is_not_claimed_and_not_sent(
+async def test_a_paused_job_is_not_claimed_and_not_sent(
     database: Database, store_run: StoreRun, status: JobStatus
 ) -> None:
     stored = await store_run()
@@ -287,7 +285,7 @@ async def test_what_a_worker_computes_for_a_paused_job_is_stored(database: Datab
         assert (await claimed(connection, stored.job_ids[0], "embed")).fence == 1
 
 
-async def test_looking_at_a_stage_tells_how_it_stands(database: Database, store_run: StoreRun) -> None:
+async def test_the_state_of_a_stage_is_read(database: Database, store_run: StoreRun) -> None:
     stored = await store_run()
     async with database.connection() as connection:
         await claimed(connection, stored.job_ids[0], lease_s=0)

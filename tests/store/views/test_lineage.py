@@ -16,12 +16,12 @@ REPLY = ChatReply(
 )
 
 
-async def test_a_job_that_is_not_there(database: Database) -> None:
+async def test_a_missing_job_is_not_found(database: Database) -> None:
     async with database.connection() as connection:
         assert await job_trace(connection, 7) is None
 
 
-async def test_a_failed_job_tells_its_error_with_what_must_not_be_logged(database: Database) -> None:
+async def test_a_failed_job_shows_its_error_with_private_details(database: Database) -> None:
     async with database.connection() as connection:
         run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
         trace = await job_trace(connection, await _job_of(connection, run_id))
@@ -38,7 +38,7 @@ async def test_a_failed_job_tells_its_error_with_what_must_not_be_logged(databas
     assert "private" not in repr(trace)
 
 
-async def test_calls_stand_with_the_attempt_that_made_them(database: Database) -> None:
+async def test_calls_are_listed_at_the_attempt_that_made_them(database: Database) -> None:
     async with database.connection() as connection:
         run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
         job_id = await _job_of(connection, run_id)
@@ -56,7 +56,7 @@ async def test_calls_stand_with_the_attempt_that_made_them(database: Database) -
     assert second.calls[1].reply == "accept"
 
 
-async def test_the_words_behind_numbers_are_read_along(database: Database) -> None:
+async def test_texts_are_read_with_their_ids(database: Database) -> None:
     async with database.connection() as connection:
         chunk = (await store_corpus(connection, ["nile"]))["nile"]
         found: dict[str, Any] = {"dense": [chunk], "lexical": [], "fused": [chunk], "ranking": [chunk]}
@@ -72,7 +72,7 @@ async def test_the_words_behind_numbers_are_read_along(database: Database) -> No
         trace = await job_trace(connection, job_id)
     assert trace is not None
     assert trace.question is not None
-    assert trace.question.original_query == "what somebody asked about q1"
+    assert trace.question.original_query == "text of the question about q1"
     assert trace.titles == {work_id: "A title"}
 
 

@@ -1,4 +1,4 @@
-"""How a run stands, in a few numbers."""
+"""The state of a run in numbers."""
 
 from collections.abc import Awaitable, Callable
 
@@ -11,7 +11,7 @@ from tests.store.scored import TIMED_OUT, committing, failing, take
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
-async def test_a_run_counts_stages_and_says_when_it_rests(database: Database, store_run: StoreRun) -> None:
+async def test_a_run_counts_stages_and_reports_when_it_is_idle(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("1", "2", stages=("extract", "embed"))
     first, second = stored.job_ids
     async with database.connection() as connection:
@@ -28,6 +28,6 @@ async def test_a_run_counts_stages_and_says_when_it_rests(database: Database, st
     assert (resting.stages_done, resting.seconds_left, resting.is_idle) == (2, None, True)
 
 
-async def test_there_is_no_state_of_no_run(database: Database) -> None:
+async def test_a_missing_run_has_no_state(database: Database) -> None:
     async with database.connection() as connection:
         assert await run_state(connection, 9) is None

@@ -22,7 +22,7 @@ CLOTHES = Vocabulary(
 MODELS = built({"shirt": at(0), "tee": at(10)}, shirt=at(45))
 
 
-async def test_what_was_imported_comes_back_as_it_was(database: Database) -> None:
+async def test_an_imported_vocabulary_is_read_unchanged(database: Database) -> None:
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
 
@@ -39,7 +39,7 @@ async def test_what_was_imported_comes_back_as_it_was(database: Database) -> Non
     )
 
 
-async def test_an_import_that_breaks_leaves_the_older_vocabulary_as_it_was(database: Database) -> None:
+async def test_a_failed_import_leaves_the_older_vocabulary_unchanged(database: Database) -> None:
     twice = CLOTHES.model_copy(update={"tags": (*CLOTHES.tags, Tag(name="hat"))})
     async with database.connection() as connection:
         older = await vocabularies.keep(connection, "clothes", CLOTHES)
@@ -51,7 +51,7 @@ async def test_an_import_that_breaks_leaves_the_older_vocabulary_as_it_was(datab
         assert await connection.fetchval("SELECT count(*) FROM tag") == 2
 
 
-async def test_a_newer_import_takes_the_name_and_the_older_one_stays_for_its_jobs(database: Database) -> None:
+async def test_a_newer_import_takes_the_name_and_the_older_one_is_kept_for_its_jobs(database: Database) -> None:
     async with database.connection() as connection:
         older = await vocabularies.keep(connection, "clothes", CLOTHES)
         newer = await vocabularies.keep(connection, "clothes", CLOTHES)
@@ -118,7 +118,9 @@ async def statements(database: Database) -> list[str]:
     return seen
 
 
-async def test_the_neighbours_of_all_phrases_come_in_one_statement(database: Database, statements: list[str]) -> None:
+async def test_the_neighbours_of_all_phrases_are_read_in_one_statement(
+    database: Database, statements: list[str]
+) -> None:
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
         await vocabularies.keep_models(connection, vocabulary_id, MODELS)

@@ -1,4 +1,4 @@
-"""Questions asked of the API, and a worker that is there when a test wants one."""
+"""Questions to the API, and a worker for tests that need one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -40,7 +40,7 @@ def wait_seconds() -> float:
 
 @pytest.fixture
 async def ctx(database_url: str, valkey: ValkeyServer, wait_seconds: float) -> AsyncIterator[ApiContext]:
-    """As for every test of the API, with a wait of its own."""
+    """As for every test of the API, with another time limit for waiting."""
     made = ApiContext(
         settings=ProcessSettings().model_copy(update={"ragq_api_wait_seconds": wait_seconds}),
         database=Database(database_url, pool_size=4),

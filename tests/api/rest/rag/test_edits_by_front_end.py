@@ -81,7 +81,7 @@ def command(ctx: ApiContext, valkey: ValkeyServer, tmp_path: Path, monkeypatch: 
 @pytest.mark.usefixtures("corpus")
 @pytest.mark.parametrize("run", [True, False])
 @pytest.mark.parametrize("name", EDITS)
-async def test_an_edit_leads_to_the_same_rows(
+async def test_an_edit_stores_the_same_rows(
     client: httpx.AsyncClient, ctx: ApiContext, valkey: ValkeyServer, command: Command, name: str, run: bool
 ) -> None:
     options, body = EDITS[name]

@@ -111,7 +111,7 @@ async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.A
 
 @waits_long
 @pytest.mark.parametrize("error", ["LLMResponseParseError", "ExpansionReplyError"])
-async def test_an_expansion_that_cannot_be_used_is_a_400_and_the_question_stays(
+async def test_an_unusable_expansion_is_a_400_and_the_question_is_kept(
     client: httpx.AsyncClient, working: Working, error: str
 ) -> None:
     unusable = AttemptError(
@@ -202,7 +202,7 @@ async def test_a_reply_is_pasted_under_one_name(client: httpx.AsyncClient) -> No
 
 
 @pytest.mark.parametrize("path", [RUN, MANUAL])
-async def test_a_corpus_or_a_preset_that_is_not_there_is_a_404(client: httpx.AsyncClient, path: str) -> None:
+async def test_a_missing_corpus_or_preset_is_a_404(client: httpx.AsyncClient, path: str) -> None:
     nowhere: dict[str, str] = {"corpus": "nowhere"}
     for where, kind in (
         ({}, "corpus-missing"),

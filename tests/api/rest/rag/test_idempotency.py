@@ -1,4 +1,4 @@
-"""Requests that are sent twice under one key make one thing."""
+"""Requests that are sent twice under one key create one row."""
 
 import asyncio
 from collections.abc import Mapping
@@ -63,9 +63,7 @@ async def test_an_answer_is_asked_for_once(client: httpx.AsyncClient, ask: Ask, 
 
 @waits_long
 @pytest.mark.usefixtures("corpus")
-async def test_a_request_that_comes_again_waits_for_what_is_on_its_way(
-    client: httpx.AsyncClient, working: Working
-) -> None:
+async def test_a_repeated_request_waits_for_the_first_one(client: httpx.AsyncClient, working: Working) -> None:
     started = await client.post("/rag/expansion/run", json=QUESTION, headers=KEY | {"Prefer": "respond-async"})
     waiting = await client.post("/rag/expansion/run", json=QUESTION, headers=KEY | {"Prefer": "respond-async"})
     assert (started.status_code, waiting.status_code, waiting.headers[REPLAYED]) == (202, 202, "true")
@@ -79,7 +77,7 @@ async def test_a_request_that_comes_again_waits_for_what_is_on_its_way(
 
 
 @waits_long
-async def test_of_two_at_once_one_makes_the_answer_and_both_get_it(
+async def test_of_two_concurrent_requests_one_makes_the_answer_and_both_get_it(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
     query = await ask(*TO_CONSOLIDATE)
@@ -95,7 +93,7 @@ async def test_of_two_at_once_one_makes_the_answer_and_both_get_it(
 
 
 @pytest.mark.usefixtures("corpus")
-async def test_a_key_stands_for_one_request(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_a_key_belongs_to_one_request(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
 
     other = await client.post("/rag/expansion/manual", json=PASTED | {"original_query": "Another?"}, headers=KEY)

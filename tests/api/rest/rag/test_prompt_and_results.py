@@ -49,7 +49,7 @@ async def test_the_prompt_shows_as_many_sources_as_are_asked_for(
     assert all(f"passage {place}" in found["prompt"] for place in range(1, shown + 1))
 
 
-async def test_the_prompt_of_retrieved_chunks_says_that_it_is_one(client: httpx.AsyncClient, ask: Ask) -> None:
+async def test_the_prompt_of_retrieved_chunks_is_marked_as_one(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*TO_VALIDATE)
     found = (await client.get(f"/rag/queries/{query.id}/augment/prompt")).json()
     assert (found["context_source"], found["context_count"]) == ("retrieved", 3)
@@ -124,7 +124,7 @@ async def test_there_is_nothing_to_answer_before_consolidation(client: httpx.Asy
     assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
 
 
-async def test_the_answers_come_newest_first(client: httpx.AsyncClient, ask: Ask) -> None:
+async def test_the_answers_are_listed_newest_first(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*TO_CONSOLIDATE)
     first = await paste(client, query.id, "By steeping.")
     second = await paste(client, query.id, "With water.")

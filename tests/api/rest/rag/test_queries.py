@@ -70,7 +70,7 @@ async def test_the_list_has_the_fields_of_the_seed_and_of_the_code(client: httpx
     assert (item["run_id"], item["job_id"]) == (query.run_id, query.job_id)
 
 
-async def test_the_list_comes_newest_first_by_pages_and_by_status(
+async def test_the_list_is_newest_first_and_filtered_by_page_and_status(
     client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     first = await ask(*TO_CONSOLIDATE)
@@ -124,7 +124,7 @@ async def test_what_is_not_there_yet_is_null(client: httpx.AsyncClient, ask: Ask
     assert {found[name] for name in nothing} == {None}
 
 
-async def test_a_failed_embedding_needs_embeddings_and_says_why(
+async def test_a_failed_embedding_needs_embeddings_and_shows_the_reason(
     client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
 ) -> None:
     query = await ask()
@@ -194,7 +194,7 @@ async def test_an_intent_is_removed(client: httpx.AsyncClient, ask: Ask, intent:
     assert (changed["intent"], changed["hyde_answer"]) == (None, "Oxygen darkens it.")
 
 
-async def test_what_was_read_may_be_sent_back_and_changes_nothing(client: httpx.AsyncClient, ask: Ask) -> None:
+async def test_sending_back_what_was_read_changes_nothing(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*TO_CONSOLIDATE)
     before = await read(client, query.id)
     names = ("original_query", "expanded_queries", "hyde_answer", "intent", "entities", "clean_retrieval_context")
@@ -248,9 +248,7 @@ UNFIT: tuple[tuple[list[dict[str, Any]], str], ...] = (
 )
 
 
-async def test_passages_that_are_not_there_or_say_something_else_are_refused(
-    client: httpx.AsyncClient, ask: Ask
-) -> None:
+async def test_missing_or_different_passages_are_refused(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*TO_CONSOLIDATE)
 
     for choices, problem in UNFIT:
@@ -351,7 +349,7 @@ ENDPOINTS: tuple[tuple[str, str, Any], ...] = (
 )
 
 
-async def test_a_question_that_is_not_there_is_a_404_everywhere(client: httpx.AsyncClient) -> None:
+async def test_a_missing_question_is_a_404_everywhere(client: httpx.AsyncClient) -> None:
     for method, path, body in ENDPOINTS:
         reply = await client.request(method, f"{QUERIES}/99{path}", json=body)
         assert (reply.status_code, slug(reply)) == (404, "query-missing"), path

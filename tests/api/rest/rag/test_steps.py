@@ -1,4 +1,4 @@
-"""The steps of a question over REST: taken, waited for, and what they come to."""
+"""The steps of a question over REST: started, waited for, and their replies."""
 
 import asyncio
 import itertools
@@ -216,7 +216,7 @@ async def test_what_cannot_be_asked_for_is_refused_and_nothing_runs(
 
 
 @pytest.mark.parametrize(("step", "done", "due"), [EMBED, RETRIEVE, CONSOLIDATE, RUN])
-async def test_without_a_worker_a_step_is_on_its_way_and_says_where(
+async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
     client: httpx.AsyncClient,
     ctx: ApiContext,
     ask: Ask,
@@ -257,7 +257,7 @@ async def test_a_client_may_prefer_to_wait_for_less(client: httpx.AsyncClient, a
         ("augment/run", TO_VALIDATE, "consolidate"),
     ],
 )
-async def test_a_step_that_comes_too_early_is_a_404_that_names_the_step_before(
+async def test_a_step_without_its_predecessor_is_a_404_that_names_it(
     client: httpx.AsyncClient, ask: Ask, step: str, done: tuple[str, ...], needed: str
 ) -> None:
     query = await ask(*done)
@@ -279,7 +279,7 @@ async def test_a_step_that_comes_too_early_is_a_404_that_names_the_step_before(
         ("embed", ("expand",), "embed", "ErrorOfAnotherLibrary", 500, "step-failed"),
     ],
 )
-async def test_a_stage_that_fails_while_it_is_waited_for_is_a_problem_that_says_what_to_do(
+async def test_a_stage_that_fails_during_the_wait_is_a_problem_with_the_next_step(
     client: httpx.AsyncClient,
     ask: Ask,
     working: Working,
@@ -339,7 +339,9 @@ async def test_a_step_ends_the_chain_and_makes_what_came_after_stale(
 
 
 @waits_long
-async def test_the_rest_of_the_chain_runs_to_the_answer(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
+async def test_the_rest_of_the_chain_runs_up_to_the_answer(
+    client: httpx.AsyncClient, ask: Ask, working: Working
+) -> None:
     query = await ask("expand")
 
     async with working():
@@ -352,7 +354,7 @@ async def test_the_rest_of_the_chain_runs_to_the_answer(client: httpx.AsyncClien
 
 
 @waits_long
-async def test_nobody_has_to_wait_for_the_rest_of_the_chain(
+async def test_waiting_for_the_rest_of_the_chain_is_optional(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
     query = await ask("expand")
@@ -406,7 +408,7 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(
         ("GET", "augment/prompt", TO_CONSOLIDATE),
     ],
 )
-async def test_a_preset_that_is_not_there_is_a_404(
+async def test_a_missing_preset_is_a_404(
     client: httpx.AsyncClient, ask: Ask, method: str, step: str, done: tuple[str, ...]
 ) -> None:
     query = await ask(*done)
@@ -418,7 +420,7 @@ async def test_a_preset_that_is_not_there_is_a_404(
 @pytest.mark.parametrize(
     ("meanwhile", "status", "kind"), [("cancelled", 409, "step-superseded"), ("deleted", 404, "query-missing")]
 )
-async def test_what_somebody_else_does_to_the_question_meanwhile_ends_the_wait(
+async def test_a_concurrent_change_to_the_question_ends_the_wait(
     client: httpx.AsyncClient, ask: Ask, meanwhile: str, status: int, kind: str
 ) -> None:
     query = await ask("expand")

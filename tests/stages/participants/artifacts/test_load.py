@@ -46,7 +46,7 @@ def found(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> lis
     return [line.split(";")[0] for line in mismatches(loaded_by, **changes)]
 
 
-def test_participants_come_by_id_with_texts_and_vectors_in_order() -> None:
+def test_participants_are_read_by_id_with_texts_and_vectors_in_order() -> None:
     loaded = load()
 
     assert [(person.participant_id, person.texts, person.vectors.tolist()) for person in loaded.participants] == [
@@ -68,7 +68,7 @@ def test_vectors_are_cut_and_then_normalised() -> None:
     assert loaded.participants[0].vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 1]]
 
 
-def test_vectors_of_length_one_stay_as_they_are_to_the_last_bit() -> None:
+def test_vectors_of_length_one_are_unchanged_to_the_last_bit() -> None:
     rows = np.random.default_rng(7).normal(size=(3, 384)).astype(np.float32)
     once = load(rules(dimension=384), VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)
 
@@ -193,7 +193,7 @@ def test_names_of_the_same_model_are_equal() -> None:
 
 
 @pytest.mark.parametrize("name", ["backend", "model", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"])
-def test_what_the_description_does_not_say_is_not_compared(name: str) -> None:
+def test_what_the_description_lacks_is_not_compared(name: str) -> None:
     loaded = load(META=as_json({key: value for key, value in META.items() if key != name}))
     assert loaded.warnings == ()
 
@@ -219,12 +219,12 @@ def without(*names: str, **changes: Any) -> bytes:
     return as_json({key: value for key, value in (META | changes).items() if key not in names})
 
 
-def test_for_an_older_description_the_file_of_the_split_speaks() -> None:
+def test_for_an_older_description_the_file_of_the_split_is_compared() -> None:
     loaded = load(rules(splits={"paper-train": Split()}), META=without("split_ids_hash"))
     assert (loaded.identity.split_ids_hash, loaded.warnings) == ("1" * 12, ())
 
 
-def test_for_an_older_description_of_another_file_the_ids_of_the_texts_speak() -> None:
+def test_for_an_older_description_of_another_file_the_ids_of_the_texts_are_compared() -> None:
     # sha256("303,304")
     same = Split(csv_hash="d" * 12, ids_hash="afed5fdda458")
     older = without("split_ids_hash")
@@ -252,7 +252,7 @@ def test_references_of_a_split_for_testing_are_a_mismatch() -> None:
 # Tags
 
 
-def test_tags_that_are_not_asked_for_are_not_looked_at() -> None:
+def test_tags_that_are_not_asked_for_are_not_read() -> None:
     loaded = load(TAGS=b"\xff{ broken")
     assert [person.tags for person in loaded.participants] == [None, None]
 
@@ -289,7 +289,7 @@ def test_tags_that_are_asked_for_have_to_be_there_and_right(tags: bytes | None, 
 # Chunk scores
 
 
-def test_chunk_scores_that_are_not_asked_for_are_not_looked_at() -> None:
+def test_chunk_scores_that_are_not_asked_for_are_not_read() -> None:
     loaded = load(CHUNK_SCORES=b"\xff{ broken", CHUNK_SCORES_META=b"also")
     assert [person.scores for person in loaded.participants] == [None, None]
 
@@ -369,10 +369,10 @@ def test_scores_that_were_made_for_a_file_of_another_name_are_taken_with_a_warni
     )
 
 
-# What was left out before
+# What was left out at the build
 
 
-def test_an_index_that_was_built_in_part_says_so() -> None:
+def test_a_partial_index_reports_what_was_left_out() -> None:
     partial = {
         "output_npz": "small.npz",
         "skipped_participants": [305],
@@ -423,7 +423,7 @@ def test_a_broken_note_of_what_was_left_out_is_a_mismatch() -> None:
         (b"secret \xff", "is not UTF-8"),
     ],
 )
-def test_texts_of_another_shape_are_refused_without_a_word_of_them(texts: bytes, what: str) -> None:
+def test_texts_of_another_shape_are_refused_and_not_quoted(texts: bytes, what: str) -> None:
     assert mismatches(TEXTS=texts) == [
         f"small.json: {what}; write an object: participant id -> list of texts, in the order of the vectors"
     ]

@@ -17,7 +17,7 @@ DATA = Path("data")
         ("/srv/v1.2.npz", "/srv/v1.2.npz"),
     ],
 )
-def test_the_vectors_lie_where_the_settings_say(embeddings_file: str, path: str) -> None:
+def test_the_vectors_are_at_the_path_of_the_settings(embeddings_file: str, path: str) -> None:
     assert vectors_path(embeddings_file, embeddings_path=None, data_directory=DATA).as_posix() == path
 
 

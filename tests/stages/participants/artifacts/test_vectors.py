@@ -20,7 +20,7 @@ def single_array() -> bytes:
     return file.getvalue()
 
 
-def test_arrays_come_by_participant_and_others_are_passed_over() -> None:
+def test_arrays_are_read_by_participant_and_others_are_skipped() -> None:
     file = BytesIO()
     np.savez(file, emb_304=VECTORS[304], emb_303=VECTORS[303], created=np.zeros(3), emb_x=np.zeros(3))
     arrays, problems = parse_vectors(file.getvalue(), file="small.npz")

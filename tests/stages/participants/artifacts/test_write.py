@@ -61,7 +61,7 @@ def test_what_was_left_out_is_written_under_the_name_of_the_new_file() -> None:
     assert json.loads(files[ArtifactFile.PARTIAL]) == {"output_npz": "small.npz", "skipped_chunks": 2}
 
 
-def test_an_index_that_was_built_here_is_described_in_the_words_of_the_original() -> None:
+def test_an_index_that_was_built_here_is_described_with_the_fields_of_the_original() -> None:
     assert described(None, split="train") == META | {
         "split": "avec-train",
         "generated_at": "2026-01-09T00:00:00+00:00",
@@ -69,6 +69,6 @@ def test_an_index_that_was_built_here_is_described_in_the_words_of_the_original(
     }
 
 
-def test_who_made_an_imported_index_is_kept_with_fields_of_other_programs() -> None:
+def test_the_producer_of_an_imported_index_is_kept_with_fields_of_other_programs() -> None:
     imported = ArtifactMeta.from_document(META | {"gpu": "A100", "participant_count": 3, "actual_dimension_max": 9})
     assert described(imported) == META | {"gpu": "A100"}

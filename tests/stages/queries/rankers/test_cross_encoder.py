@@ -19,6 +19,6 @@ async def test_the_enriched_contents_are_scored_against_the_question_in_order() 
     assert ranker.name == "cross-encoder fake-cross-encoder"
 
 
-async def test_errors_of_the_scorer_come_as_they_are() -> None:
+async def test_errors_of_the_scorer_are_passed_on_unchanged() -> None:
     with pytest.raises(LLMTimeoutError):
         await cross_encoder_ranker(FakePairScorer(delay_s=99), timeout_s=9).scores("why", [candidate(1)])

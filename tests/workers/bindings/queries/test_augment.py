@@ -1,4 +1,4 @@
-"""The prompt shows as many sources as were asked for, or as many as the preset says."""
+"""The prompt shows as many sources as were asked for, or as many as the preset has."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from workers.work import Work
 
 
 async def make(connection: Connection, database: Database, job_id: int) -> tuple[AugmentedPrompt, dict[str, Any]]:
-    """What the stage makes, and what it read."""
+    """The output of the stage and its inputs."""
     claim = await stages.claim(connection, job_id, "augment", "worker", 60)
     assert claim is not None
     settings = thaw(await runs.settings(connection, claim.run_id))

@@ -1,4 +1,4 @@
-"""A question asks the light model of its run where it was told to, and the model of all questions otherwise."""
+"""A question asks the light model of its run on request, and the model of all questions otherwise."""
 
 import json
 from typing import Any, Final, NamedTuple
@@ -48,7 +48,7 @@ def _reply(call: ChatCall) -> str:
 
 
 async def make(connection: Connection, database: Database, job_id: int, stage: str) -> Asked:
-    """Do a stage that asks a model."""
+    """Run a stage that asks a model."""
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
     assert claim is not None
     settings = thaw(await runs.settings(connection, claim.run_id))

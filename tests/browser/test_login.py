@@ -1,4 +1,4 @@
-"""Who comes in with a browser."""
+"""Login and logout in a browser."""
 
 import asyncio
 
@@ -12,10 +12,10 @@ from tests.browser.site import Site
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_with_a_token_there_is_a_login_and_a_way_out(visit: Visit, desk: Site) -> None:
-    made = await asyncio.to_thread(desk.installation.ragq, "token", "create", "laptop")
+async def test_with_a_token_users_log_in_and_out(visit: Visit, editable_site: Site) -> None:
+    made = await asyncio.to_thread(editable_site.installation.ragq, "token", "create", "laptop")
     assert made.exit_code == 0, made.stderr
-    async with visit(desk) as page:
+    async with visit(editable_site) as page:
         await page.goto("/runs")
         await expect(page.get_by_role("heading", level=1)).to_have_text("Log in")
         assert await findings(page) == []

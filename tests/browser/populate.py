@@ -1,4 +1,4 @@
-"""One of everything that the pages show, made by the real command line and a real worker."""
+"""Fills an installation with data for every page, by the real command line and a real worker."""
 
 import json
 import zlib
@@ -10,7 +10,7 @@ from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 from tests.acceptance.wardrobe import write_wardrobe
-from tests.scripted_ollama import ACCEPT, REJECT, Say, ScriptedOllama
+from tests.scripted_ollama import ACCEPT, REJECT, ScriptedOllama, ScriptedReply
 
 UNFIT: Final = "tests.acceptance.unfit_for_questions"
 EXPANSION: Final = {
@@ -37,18 +37,18 @@ Longer steeping draws more tannin [S2]. Nothing is said about milk [S9].
 """
 
 
-WRITER, JUDGE, BABBLER, SCORER = (f"furniture:{name}" for name in ("writer", "judge", "babbler", "scorer"))
+WRITER, JUDGE, BABBLER, SCORER = (f"site:{name}" for name in ("writer", "judge", "babbler", "scorer"))
 
 
-def supply(ollama: ScriptedOllama) -> None:
-    """Give a server the models that the furniture is made with, and asks for again."""
-    ollama.model(lambda prompt: Say(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)), WRITER)
-    ollama.model(lambda prompt: Say(ACCEPT if "leaf" in prompt or "tea" in prompt else REJECT), JUDGE)
-    ollama.model(lambda prompt: Say("I would rather talk about the weather."), BABBLER)
-    ollama.model(lambda prompt: Say(_scores(prompt) if "<transcript>" in prompt else ACCEPT), SCORER)
+def add_models(ollama: ScriptedOllama) -> None:
+    """Give a server the models that fill the site and that its tests use later."""
+    ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)), WRITER)
+    ollama.model(lambda prompt: ScriptedReply(ACCEPT if "leaf" in prompt or "tea" in prompt else REJECT), JUDGE)
+    ollama.model(lambda prompt: ScriptedReply("I would rather talk about the weather."), BABBLER)
+    ollama.model(lambda prompt: ScriptedReply(_scores(prompt) if "<transcript>" in prompt else ACCEPT), SCORER)
 
 
-def furnish(installation: Installation, folder: Path) -> None:
+def populate(installation: Installation, folder: Path) -> None:
     """Fill an empty installation: works, participants, phrases, and runs of every kind in every state."""
     worker = installation.start_worker()
     _fill(installation, folder)
