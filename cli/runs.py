@@ -1,11 +1,10 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
 import click
-from rich.table import Table
 
 from cli.ids import RUN
-from cli.output import console, notices, print_json
-from cli.run_table import print_run
+from cli.output import console, notices, plain_table, print_json
+from cli.run_table import run_table
 from cli.session import with_database
 from cli.watch import read
 from stages.reports.run_words import asked_for
@@ -29,9 +28,7 @@ def runs(limit: int, as_json: bool) -> None:
     if not found:
         notices().print("No run is stored yet. `ragq submit --split paper-test` makes one.")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("run", "kind", "profile", "asked for", "jobs", "states", "submitted"):
-        table.add_column(column)
+    table = plain_table("run", "kind", "profile", "asked for", "jobs", "states", "submitted")
     for run in found:
         table.add_row(
             f"r{run.id}",
@@ -59,4 +56,4 @@ def show(run_id: int, as_json: bool) -> None:
     if as_json:
         print_json(view)
     else:
-        print_run(console(), view)
+        console().print(run_table(view))
