@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import click
 
-from cli.output import console, notices, plain_table, print_json
+from cli.output import console, plain_table, print_json, print_list
 from cli.session import with_database
 from services.corpora import corpus_of_name
 from store.corpora import corpora, vector_index, works
@@ -34,17 +34,12 @@ def list_command(as_json: bool) -> None:
         ragq corpus list
     """
     listed = with_database(_listed)
-    if as_json:
-        print_json([asdict(corpus) | content._asdict() for corpus, content in listed])
-        return
-    if not listed:
-        notices().print("There is no corpus yet. `ragq import works PATH` makes one.")
-        return
     table = plain_table("name", "works", "searchable", "waiting", "failed", "model", "dimension")
     for corpus, content in listed:
         numbers = (content.works, content.searchable, content.waiting, content.failed)
         table.add_row(corpus.name, *map(str, numbers), corpus.model, str(corpus.dimension))
-    console().print(table)
+    none = "There is no corpus yet. `ragq import works PATH` makes one."
+    print_list([asdict(corpus) | content._asdict() for corpus, content in listed], table, none=none, as_json=as_json)
 
 
 @corpus_group.command("show")

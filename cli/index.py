@@ -4,7 +4,7 @@ import click
 from rich.table import Column
 
 from cli.index_tags import tags_command
-from cli.output import console, notices, plain_table, print_json, print_result
+from cli.output import plain_table, print_list, print_result
 from cli.session import with_database, with_servers
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import print_submitted, report_submitted
@@ -195,12 +195,6 @@ def _exit_by_what_was_published(run_id: int) -> None:
 
 
 def _print(indexes: list[StoredIndex], as_json: bool) -> None:
-    if as_json:
-        print_json(indexes)
-        return
-    if not indexes:
-        notices().print("No index is built yet. `ragq index references --split paper-train` builds one.")
-        return
     # Who scored is a warning at times: it is not torn apart where columns are scarce.
     scorer = Column("chunk scores", no_wrap=True)
     columns = ("name", "split", "participants", "chunks", "model", "dimension", "chunking", scorer, "published")
@@ -217,7 +211,8 @@ def _print(indexes: list[StoredIndex], as_json: bool) -> None:
             _scorer(one),
             f"{one.published_at:%Y-%m-%d %H:%M}",
         )
-    console().print(table)
+    none = "No index is built yet. `ragq index references --split paper-train` builds one."
+    print_list(indexes, table, none=none, as_json=as_json)
 
 
 def _scorer(one: StoredIndex) -> str:

@@ -1,7 +1,7 @@
 """What commands print: results on stdout, everything else on stderr."""
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import Any
@@ -71,6 +71,16 @@ def print_result(value: Any, words: str, *, as_json: bool) -> None:
         print_json(value)
     else:
         click.echo(words)
+
+
+def print_list(values: Sequence[Any], table: Table, *, none: str, as_json: bool) -> None:
+    """A list as a JSON array, or as a table; without values, `none` as a notice."""
+    if as_json:
+        print_json(values)
+    elif values:
+        console().print(table)
+    else:
+        notices().print(none)
 
 
 def print_json(value: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from cli.output import console, notices, plain_table, print_json, print_result
+from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from cli.settings_options import Assignment
 from schemas.settings.preset import PRESET_SETTINGS
@@ -39,12 +39,6 @@ def list_command(as_json: bool) -> None:
         ragq preset list
     """
     found = with_database(presets.list_all)
-    if as_json:
-        print_json([_as_json(stored) for stored in found])
-        return
-    if not found:
-        notices().print("No preset is stored. `ragq preset create NAME` makes one.")
-        return
     table = plain_table("", "preset", "differs in", "description", "changed")
     for stored in found:
         table.add_row(
@@ -54,7 +48,8 @@ def list_command(as_json: bool) -> None:
             Text(stored.description or ""),
             f"{stored.updated_at:%Y-%m-%d %H:%M:%S}",
         )
-    console().print(table)
+    none = "No preset is stored. `ragq preset create NAME` makes one."
+    print_list([_as_json(stored) for stored in found], table, none=none, as_json=as_json)
 
 
 @preset.command()

@@ -118,9 +118,7 @@ def export_command(name: str, directory: Path | None, force: bool, as_json: bool
         ragq references export huggingface_all_minilm_l6_v2_paper_train --directory exported
     """
     file_name = index_name(name)
-    vectors = (
-        directory or _data_directory(_environment()) / "embeddings"
-    ) / f"{file_name}{ArtifactFile.VECTORS}"
+    vectors = (directory or _data_directory(_environment()) / "embeddings") / f"{file_name}{ArtifactFile.VECTORS}"
 
     async def read(connection: Connection) -> dict[ArtifactFile, bytes]:
         return await export_artifact(connection, name, file_name=file_name)

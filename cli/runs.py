@@ -3,7 +3,7 @@
 import click
 
 from cli.ids import RUN
-from cli.output import console, notices, plain_table, print_json
+from cli.output import console, plain_table, print_json, print_list
 from cli.run_table import run_table
 from cli.session import with_database
 from cli.watch import read
@@ -22,12 +22,6 @@ def runs(limit: int, as_json: bool) -> None:
         ragq runs --limit 5
     """
     found = with_database(lambda connection: overviews.overviews(connection, limit=limit))
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        notices().print("No run is stored yet. `ragq submit --split paper-test` makes one.")
-        return
     table = plain_table("run", "kind", "profile", "asked for", "jobs", "states", "submitted")
     for run in found:
         table.add_row(
@@ -39,7 +33,8 @@ def runs(limit: int, as_json: bool) -> None:
             ", ".join(f"{count} {status}" for status, count in run.states.items()),
             f"{run.created_at:%Y-%m-%d %H:%M:%S}",
         )
-    console().print(table)
+    none = "No run is stored yet. `ragq submit --split paper-test` makes one."
+    print_list(found, table, none=none, as_json=as_json)
 
 
 @click.command()
