@@ -38,7 +38,7 @@ def make_app(ctx: ApiContext) -> FastAPI:
     problems.install(app)
     install(app, ctx.settings, ctx.database)
     app.add_middleware(RequestLog, metrics=ctx.metrics)
-    openapi.describe_security(app)
+    openapi.complete(app)
     # Pages first: a browser gets the page of an address, other clients get its resource.
     for router in (login.make_router(login.LoginLimit()), *PAGES, *ROUTERS):
         app.include_router(router)

@@ -1,27 +1,30 @@
-"""Authentication in the OpenAPI description."""
+"""Problems and authentication in the OpenAPI description."""
 
 from typing import Any, Final
 
 from fastapi import FastAPI
+from pydantic.json_schema import models_json_schema
 
-from api.problems import problem_responses
+from api.problems import Problem, problem_responses
 from api.security.authentication import PUBLIC_PATHS, SAFE_METHODS
 
 SCHEME: Final = "token"
+_BEARER: Final = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token of `ragq token create NAME`. While none exists, requests on loopback need none.",
+}
 
 
-def describe_security(app: FastAPI) -> None:
-    """Describe how a token is sent, and the replies to requests without one."""
+def complete(app: FastAPI) -> None:
+    """Describe problems, how a token is sent, and the replies to requests without one."""
     described = app.openapi
+    _, models = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
 
     def openapi() -> dict[str, Any]:
         schema = described()
-        schemes = schema.setdefault("components", {}).setdefault("securitySchemes", {})
-        schemes[SCHEME] = {
-            "type": "http",
-            "scheme": "bearer",
-            "description": "A token of `ragq token create NAME`. While none exists, requests on loopback need none.",
-        }
+        schema["components"]["schemas"].update(models["$defs"])
+        schema["components"]["securitySchemes"] = {SCHEME: _BEARER}
         # `{}` means no token: on loopback, while none exists.
         schema["security"] = [{SCHEME: []}, {}]
         for path, item in schema["paths"].items():

@@ -11,7 +11,6 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
-from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -168,20 +167,6 @@ def install(app: FastAPI) -> None:
         assert issubclass(error, Exception)
         app.add_exception_handler(error, _known)
     app.add_exception_handler(Exception, _unexpected)
-    _describe(app)
-
-
-def _describe(app: FastAPI) -> None:
-    """Add the schema of a problem to the OpenAPI components, where the routes refer to it."""
-    described = app.openapi
-    _, models = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
-
-    def openapi() -> dict[str, Any]:
-        schema = described()
-        schema.setdefault("components", {}).setdefault("schemas", {}).update(models["$defs"])
-        return schema
-
-    app.openapi = openapi  # type: ignore[method-assign]
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

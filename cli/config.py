@@ -1,14 +1,13 @@
 """`ragq config`: what the settings are and where they come from."""
 
-import json
 import os
 from typing import Any, NamedTuple
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cli.output import console, print_json
 from cli.settings_options import effective_settings, settings_options
 from cli.settings_reference import settings_reference
 from schemas.settings.layers import ENV_FILE, SettingSource
@@ -16,9 +15,6 @@ from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, effecti
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, settings_hash
 from schemas.settings.words import value_in_words
-
-_WIDTH_WITHOUT_TERMINAL = 160
-"""Columns for a pipe or a file: the longest name and value fit on one line, so that grep finds them."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -48,7 +44,7 @@ def show(profile: str | None, assignments: tuple[tuple[str, str], ...], as_json:
     run = effective_settings(profile, assignments)
     process = effective_process(os.environ, ENV_FILE)
     if as_json:
-        click.echo(json.dumps(_as_json(run, process), indent=2))
+        print_json(_as_json(run, process))
     else:
         _print_tables(run, process)
 
@@ -105,12 +101,10 @@ def _as_json(run: EffectiveSettings, process: EffectiveProcess) -> dict[str, Any
 
 
 def _print_tables(run: EffectiveSettings, process: EffectiveProcess) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH_WITHOUT_TERMINAL)
-    console.print(f"Profile {run.profile} ({run.profile_source})", markup=False, highlight=False)
-    console.print(_table("Frozen into a run", _run_rows(run)))
-    console.print(_table("Of this process, never frozen", _process_rows(process)))
+    out = console()
+    out.print(f"Profile {run.profile} ({run.profile_source})", markup=False, highlight=False)
+    out.print(_table("Frozen into a run", _run_rows(run)))
+    out.print(_table("Of this process, never frozen", _process_rows(process)))
 
 
 def _table(title: str, rows: list[Row]) -> Table:

@@ -4,17 +4,18 @@ import click
 
 from cli.ids import TARGET
 from cli.numbers_in_words import counted
-from cli.output import print_json
+from cli.output import print_result
 from cli.session import with_servers
 from services.control import Action, control
 from store.runs.job_control import Target
 
+_TARGET = click.argument("target", metavar="RUN|JOB", type=TARGET)
 _NOTE = click.option("--note", help="The reason; shown with the jobs.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.command()
-@click.argument("target", metavar="RUN|JOB", type=TARGET)
+@_TARGET
 @_JSON
 def retry(target: Target, as_json: bool) -> None:
     """Continue failed and poisoned jobs with the stage that failed; stored outputs and paid calls are not repeated.
@@ -28,7 +29,7 @@ def retry(target: Target, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("target", metavar="RUN|JOB", type=TARGET)
+@_TARGET
 @_JSON
 def resume(target: Target, as_json: bool) -> None:
     """Continue paused jobs.
@@ -41,7 +42,7 @@ def resume(target: Target, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("target", metavar="RUN|JOB", type=TARGET)
+@_TARGET
 @_NOTE
 @_JSON
 def pause(target: Target, note: str | None, as_json: bool) -> None:
@@ -55,7 +56,7 @@ def pause(target: Target, note: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("target", metavar="RUN|JOB", type=TARGET)
+@_TARGET
 @_NOTE
 @_JSON
 def cancel(target: Target, note: str | None, as_json: bool) -> None:
@@ -70,10 +71,7 @@ def cancel(target: Target, note: str | None, as_json: bool) -> None:
 
 def _control(target: Target, action: Action, note: str | None, as_json: bool) -> None:
     result = with_servers(lambda app, database: control(app, database, target, action, note=note))
-    if as_json:
-        jobs = [f"j{job_id}" for job_id in result.job_ids]
-        print_json({"target": str(target), "action": action.verb, "jobs": jobs})
-    else:
-        click.echo(f"{counted(len(result.job_ids), 'job')} of {target} {action.verb}.")
+    done = {"target": str(target), "action": action.verb, "jobs": [f"j{job_id}" for job_id in result.job_ids]}
+    print_result(done, f"{counted(len(result.job_ids), 'job')} of {target} {action.verb}.", as_json=as_json)
     if not result.is_sent:
         click.echo("The broker cannot be reached; the jobs start when it is available again.", err=True)

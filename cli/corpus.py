@@ -3,9 +3,8 @@
 from dataclasses import asdict
 
 import click
-from rich.table import Table
 
-from cli.output import console, notices, print_json
+from cli.output import console, plain_table, print_json, print_list
 from cli.session import with_database
 from services.corpora import corpus_of_name
 from store.corpora import corpora, vector_index, works
@@ -35,17 +34,12 @@ def list_command(as_json: bool) -> None:
         ragq corpus list
     """
     listed = with_database(_listed)
-    if as_json:
-        print_json([asdict(corpus) | content._asdict() for corpus, content in listed])
-        return
-    if not listed:
-        notices().print("There is no corpus yet. `ragq import works PATH` makes one.")
-        return
-    table = _table("name", "works", "searchable", "waiting", "failed", "model", "dimension")
+    table = plain_table("name", "works", "searchable", "waiting", "failed", "model", "dimension")
     for corpus, content in listed:
         numbers = (content.works, content.searchable, content.waiting, content.failed)
         table.add_row(corpus.name, *map(str, numbers), corpus.model, str(corpus.dimension))
-    console().print(table)
+    none = "There is no corpus yet. `ragq import works PATH` makes one."
+    print_list([asdict(corpus) | content._asdict() for corpus, content in listed], table, none=none, as_json=as_json)
 
 
 @corpus_group.command("show")
@@ -76,7 +70,7 @@ def show_command(name: str, as_json: bool) -> None:
         f"headings{', with a vector per token' if corpus.keeps_token_vectors else ''}",
         highlight=False,
     )
-    table = _table("work", "title", "authors", "year", "chunks", "searchable", "imported")
+    table = plain_table("work", "title", "authors", "year", "chunks", "searchable", "imported")
     for work in in_it:
         year = "" if work.year is None else str(work.year)
         counts = (str(work.chunks), str(work.searchable))
@@ -113,10 +107,3 @@ async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusCont
 async def _shown(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, list[ListedWork]]:
     corpus = await corpus_of_name(connection, name)
     return corpus, await corpora.content(connection, corpus.id), await works.listed(connection, corpus.id)
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column)
-    return table

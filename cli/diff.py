@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cli.ids import RUN
 from cli.numbers_in_words import NOT_AVAILABLE, bounds, number
-from cli.output import console, print_json
+from cli.output import console, figure_table, print_json, spaced
 from cli.report_options import measure_options, measures, retrieval_measures
 from cli.retrieval_table import retrieval_difference_table
 from cli.session import with_database
@@ -109,11 +109,11 @@ def _difference(found: Difference) -> RenderableType:
     parts += [Text(line) for line in _remarks(found)]
     if found.flips:
         parts.append(_flips(found, left, right))
-    return Group(*(part for one in parts for part in (one, Text())))
+    return spaced(parts)
 
 
 def _deltas(found: Difference, left: str, right: str) -> Table:
-    table = _table("metric", left, right, "delta", "95 %")
+    table = figure_table("metric", left, right, "delta", "95 %")
     for name, delta in found.deltas.items():
         low, high = delta.delta.low, delta.delta.high
         is_clear = low is not None and high is not None and low * high > 0
@@ -128,7 +128,7 @@ def _deltas(found: Difference, left: str, right: str) -> Table:
 
 
 def _settings(found: Difference, left: str, right: str) -> Table:
-    table = _table("setting", left, right)
+    table = figure_table("setting", left, right)
     for name, setting in found.settings.items():
         table.add_row(name, Text(str(setting.left)), Text(str(setting.right)))
     return table
@@ -147,7 +147,7 @@ def _remarks(found: Difference) -> list[str]:
 
 
 def _flips(found: Difference, left: str, right: str) -> Table:
-    table = _table("participant", "item", left, right, "truth", "error")
+    table = figure_table("participant", "item", left, right, "truth", "error", texts=("item",))
     for flip in found.flips:
         change = "" if flip.error_change is None else f"{flip.error_change:+d}"
         table.add_row(
@@ -158,10 +158,3 @@ def _flips(found: Difference, left: str, right: str) -> Table:
 
 def _score(score: int | None) -> str:
     return NOT_AVAILABLE if score is None else str(score)
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="left" if column in (columns[0], "item") else "right")
-    return table

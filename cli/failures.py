@@ -1,11 +1,10 @@
 """`ragq failures`: what went wrong in a run."""
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from cli.ids import RUN
-from cli.output import console, notices, print_json
+from cli.output import console, notices, plain_table, print_json
 from cli.session import with_database
 from schemas.errors import RunMissingError
 from schemas.values.failures import FailureList, ReportedFailure
@@ -48,9 +47,7 @@ async def _read(connection: Connection, run_id: int) -> FailureList:
 
 
 def _print(found: FailureList) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("job", "subject", "stage", "category", "state", "message"):
-        table.add_column(column)
+    table = plain_table("job", "subject", "stage", "category", "state", "message")
     for failure in found.failures:
         table.add_row(
             failure.context.job or "",

@@ -116,10 +116,7 @@ def new_splits(data_set: DataSet) -> list[NewSplit]:
         splits.append(resolve_split(TRAIN_AND_DEV, data_set))
     return [
         NewSplit(
-            name=split.name,
-            csv_hash=split.csv_hash,
-            ids_hash=split.ids_hash,
-            participant_ids=split.participant_ids,
+            name=split.name, csv_hash=split.csv_hash, ids_hash=split.ids_hash, participant_ids=split.participant_ids
         )
         for split in splits
     ]

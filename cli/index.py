@@ -1,13 +1,13 @@
 """`ragq index`: the reference indexes, and the models of vocabularies."""
 
 import click
-from rich.table import Table
+from rich.table import Column
 
 from cli.index_tags import tags_command
-from cli.output import console, notices, print_json
+from cli.output import plain_table, print_list, print_result
 from cli.session import with_database, with_servers
 from cli.settings_options import effective_settings, settings_options
-from cli.submit import report_submitted
+from cli.submit import print_submitted, report_submitted
 from cli.watch import follow, follow_to_rest
 from services.chunk_scores import score_chunks
 from services.references import build_references
@@ -93,14 +93,13 @@ def references_command(
         click.echo(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
         _print([published], as_json)
         return
-    report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
+    report_submitted(submitted, settings)
     if not no_wait:
         follow_to_rest(submitted.run_id, as_json=as_json)
         _exit_by_what_was_published(submitted.run_id)
-    elif as_json:
-        print_json({"run": f"r{submitted.run_id}", "jobs": submitted.jobs})
     else:
-        click.echo(f"r{submitted.run_id}")
+        run = f"r{submitted.run_id}"
+        print_result({"run": run, "jobs": submitted.jobs}, run, as_json=as_json)
 
 
 @index.command("chunk-scores")
@@ -155,15 +154,13 @@ def chunk_scores_command(
         )
     )
     submitted = scoring.submitted
-    report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
+    report_submitted(submitted, settings)
     if scoring.is_trial:
         click.echo(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
     if wait:
         follow(submitted.run_id, as_json=as_json)
-    elif as_json:
-        print_json({"run": f"r{submitted.run_id}", **submitted._asdict()})
     else:
-        click.echo(f"r{submitted.run_id}")
+        print_submitted(submitted, as_json=as_json)
 
 
 @index.command("list")
@@ -198,26 +195,10 @@ def _exit_by_what_was_published(run_id: int) -> None:
 
 
 def _print(indexes: list[StoredIndex], as_json: bool) -> None:
-    if as_json:
-        print_json(indexes)
-        return
-    if not indexes:
-        notices().print("No index is built yet. `ragq index references --split paper-train` builds one.")
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in (
-        "name",
-        "split",
-        "participants",
-        "chunks",
-        "model",
-        "dimension",
-        "chunking",
-        "chunk scores",
-        "published",
-    ):
-        # Who scored is a warning at times: it is not torn apart where columns are scarce.
-        table.add_column(column, no_wrap=column == "chunk scores")
+    # Who scored is a warning at times: it is not torn apart where columns are scarce.
+    scorer = Column("chunk scores", no_wrap=True)
+    columns = ("name", "split", "participants", "chunks", "model", "dimension", "chunking", scorer, "published")
+    table = plain_table(*columns)
     for one in indexes:
         table.add_row(
             one.name,
@@ -230,7 +211,8 @@ def _print(indexes: list[StoredIndex], as_json: bool) -> None:
             _scorer(one),
             f"{one.published_at:%Y-%m-%d %H:%M}",
         )
-    console().print(table)
+    none = "No index is built yet. `ragq index references --split paper-train` builds one."
+    print_list(indexes, table, none=none, as_json=as_json)
 
 
 def _scorer(one: StoredIndex) -> str:

@@ -8,7 +8,7 @@ import click
 from cli.output import print_json
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
-from cli.submit import report_submitted
+from cli.submit import print_submitted, report_submitted
 from cli.watch import follow
 from schemas.values.tags import VectorLayout
 from services.vocabularies import GivenVectors, build_vocabulary
@@ -62,13 +62,11 @@ def tags_command(
         if as_json:
             print_json({"run": f"r{run_id}", "jobs": 0})
         return
-    report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
+    report_submitted(submitted, settings)
     if not no_wait:
         follow(submitted.run_id, as_json=as_json)
-    elif as_json:
-        print_json({"run": f"r{submitted.run_id}", **submitted._asdict()})
     else:
-        click.echo(f"r{submitted.run_id}")
+        print_submitted(submitted, as_json=as_json)
 
 
 def _given(path: Path, layout: VectorLayout) -> GivenVectors:

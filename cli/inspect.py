@@ -7,11 +7,10 @@ import click
 from rich.console import Console, Group
 from rich.json import JSON
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 from cli.ids import JOB
-from cli.output import coloured, console, print_json
+from cli.output import coloured, console, plain_table, print_json
 from cli.session import with_database
 from schemas.errors import JobMissingError, Refused
 from store.database import Connection
@@ -67,12 +66,9 @@ async def _read(connection: Connection, job_id: int, stage: str | None) -> Inspe
 def _print_overview(screen: Console, found: Inspected) -> None:
     job = found.job
     screen.print(
-        Text.assemble((f"j{job.id}", "bold"), f" of r{job.run_id}  {job.subject}  {job.mode}  "),
-        coloured(job.status),
+        Text.assemble((f"j{job.id}", "bold"), f" of r{job.run_id}  {job.subject}  {job.mode}  "), coloured(job.status)
     )
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("stage", "attempt", "outcome", "seconds", "worker", "LLM calls", "vectors", "error"):
-        table.add_column(column)
+    table = plain_table("stage", "attempt", "outcome", "seconds", "worker", "LLM calls", "vectors", "error")
     for attempt in found.attempts:
         table.add_row(
             attempt.stage,

@@ -1,18 +1,20 @@
 """What commands print: results on stdout, everything else on stderr."""
 
 import json
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.table import Column, Table
 from rich.text import Text
 
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 
-#: Columns for a pipe or a file.
+#: Columns for a pipe or a file: the longest setting and its value fit on one line, so that grep finds them.
 _WIDTH_WITHOUT_TERMINAL = 160
 
 _COLOURS = {
@@ -43,6 +45,42 @@ def notices() -> Console:
 def coloured(status: JobStatus | StageStatus | str) -> Text:
     """A state in its colour."""
     return Text(str(status), style=_COLOURS.get(str(status), ""))
+
+
+def plain_table(*columns: str | Column) -> Table:
+    """A table without lines, its columns aligned to the left."""
+    return Table(*columns, box=None, pad_edge=False, header_style="bold")
+
+
+def figure_table(first: str, *columns: str, texts: Collection[str] = ()) -> Table:
+    """A table without lines: `first` and `texts` are aligned to the left, columns of figures to the right."""
+    table = plain_table(first)
+    for column in columns:
+        table.add_column(column, justify="left" if column in texts else "right")
+    return table
+
+
+def spaced(parts: Iterable[RenderableType]) -> Group:
+    """The parts below each other, an empty line after each."""
+    return Group(*(line for part in parts for line in (part, Text())))
+
+
+def print_result(value: Any, words: str, *, as_json: bool) -> None:
+    """A result as one JSON document, or in words."""
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(words)
+
+
+def print_list(values: Sequence[Any], table: Table, *, none: str, as_json: bool) -> None:
+    """A list as a JSON array, or as a table; without values, `none` as a notice."""
+    if as_json:
+        print_json(values)
+    elif values:
+        console().print(table)
+    else:
+        notices().print(none)
 
 
 def print_json(value: Any) -> None:

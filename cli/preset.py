@@ -3,10 +3,9 @@
 from typing import Any
 
 import click
-from rich.table import Table
 from rich.text import Text
 
-from cli.output import console, notices, print_json
+from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from cli.settings_options import Assignment
 from schemas.settings.preset import PRESET_SETTINGS
@@ -40,15 +39,7 @@ def list_command(as_json: bool) -> None:
         ragq preset list
     """
     found = with_database(presets.list_all)
-    if as_json:
-        print_json([_as_json(stored) for stored in found])
-        return
-    if not found:
-        notices().print("No preset is stored. `ragq preset create NAME` makes one.")
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("", "preset", "differs in", "description", "changed"):
-        table.add_column(column)
+    table = plain_table("", "preset", "differs in", "description", "changed")
     for stored in found:
         table.add_row(
             "*" if stored.is_default else "",
@@ -57,7 +48,8 @@ def list_command(as_json: bool) -> None:
             Text(stored.description or ""),
             f"{stored.updated_at:%Y-%m-%d %H:%M:%S}",
         )
-    console().print(table)
+    none = "No preset is stored. `ragq preset create NAME` makes one."
+    print_list([_as_json(stored) for stored in found], table, none=none, as_json=as_json)
 
 
 @preset.command()
@@ -77,11 +69,11 @@ def show(name: str | None, as_json: bool) -> None:
     if as_json:
         print_json(_as_json(stored))
         return
-    _heading(stored)
+    mark = " (default)" if stored.is_default else ""
+    words = f": {stored.description}" if stored.description else ""
+    click.echo(f"Preset '{stored.name}'{mark}{words}\n")
     differing = _differing(stored)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("", "name", "value", "allowed", "what it does"):
-        table.add_column(column)
+    table = plain_table("", "name", "value", "allowed", "what it does")
     for key, value in stored.preset.values().items():
         setting = PRESET_SETTINGS[key]
         mark = "*" if key in differing else ""
@@ -114,7 +106,8 @@ def create(
         changed = copied.preset.changed(dict(values), origin=_ORIGIN)
         return await presets.create(connection, name, changed, description=description)
 
-    _tell("Created", with_database(work), as_json)
+    created = with_database(work)
+    print_result(_as_json(created), f"Created preset '{created.name}'.", as_json=as_json)
 
 
 @preset.command("set")
@@ -134,7 +127,7 @@ def set_command(name: str, values: tuple[tuple[str, str], ...], description: str
     changed = with_database(
         lambda connection: presets.change(connection, name, dict(values), origin=_ORIGIN, description=description)
     )
-    _tell("Changed", changed, as_json)
+    print_result(_as_json(changed), f"Changed preset '{changed.name}'.", as_json=as_json)
 
 
 @preset.command()
@@ -148,10 +141,7 @@ def default(name: str, as_json: bool) -> None:
         ragq preset default small
     """
     stored = with_database(lambda connection: presets.set_default(connection, name))
-    if as_json:
-        print_json({"default": stored})
-    else:
-        click.echo(f"Preset '{stored}' is the default.")
+    print_result({"default": stored}, f"Preset '{stored}' is the default.", as_json=as_json)
 
 
 @preset.command()
@@ -165,10 +155,7 @@ def delete(name: str, as_json: bool) -> None:
         ragq preset delete small
     """
     stored = with_database(lambda connection: presets.delete(connection, name))
-    if as_json:
-        print_json({"deleted": stored})
-    else:
-        click.echo(f"Deleted preset '{stored}'.")
+    print_result({"deleted": stored}, f"Deleted preset '{stored}'.", as_json=as_json)
 
 
 async def _chosen(connection: Connection, name: str | None) -> StoredPreset:
@@ -177,19 +164,6 @@ async def _chosen(connection: Connection, name: str | None) -> StoredPreset:
 
 def _differing(stored: StoredPreset) -> set[str]:
     return {key for key, value in stored.preset.values().items() if value != PRESET_SETTINGS[key].default}
-
-
-def _tell(what: str, stored: StoredPreset, as_json: bool) -> None:
-    if as_json:
-        print_json(_as_json(stored))
-    else:
-        click.echo(f"{what} preset '{stored.name}'.")
-
-
-def _heading(stored: StoredPreset) -> None:
-    mark = " (default)" if stored.is_default else ""
-    words = f": {stored.description}" if stored.description else ""
-    click.echo(f"Preset '{stored.name}'{mark}{words}\n")
 
 
 def _as_json(stored: StoredPreset) -> dict[str, Any]:

@@ -59,9 +59,7 @@ def list_command(limit: int, as_json: bool) -> None:
     if as_json:
         print_json([asdict(line) for line in lines])
         return
-    table = Table(box=None)
-    for heading in ("query", "run", "job", "state", "needs", "intent", "answers", "question"):
-        table.add_column(heading)
+    table = Table("query", "run", "job", "state", "needs", "intent", "answers", "question", box=None)
     for line in lines:
         state = coloured(line.job_status)
         needs = "" if line.status is QueryStatus.READY else line.status

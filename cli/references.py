@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cli.artifact_files import read_artifact_files, write_artifact_files
-from cli.output import print_json
+from cli.output import print_result
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
 from schemas.settings.layers import ENV_FILE, merged
@@ -96,10 +96,8 @@ def import_command(
     stored, warnings = with_database(store)
     for warning in warnings:
         click.echo(f"Warning: {warning}", err=True)
-    if as_json:
-        print_json(stored)
-    else:
-        click.echo(f"Imported index '{stored.name}': {stored.participants} participants, {stored.chunks} chunks.")
+    words = f"Imported index '{stored.name}': {stored.participants} participants, {stored.chunks} chunks."
+    print_result(stored, words, as_json=as_json)
 
 
 @references_group.command("export")
@@ -125,11 +123,8 @@ def export_command(name: str, directory: Path | None, force: bool, as_json: bool
     async def read(connection: Connection) -> dict[ArtifactFile, bytes]:
         return await export_artifact(connection, name, file_name=file_name)
 
-    written = write_artifact_files(vectors, with_database(read), force=force)
-    if as_json:
-        print_json([str(path) for path in written])
-    else:
-        click.echo("\n".join(map(str, written)))
+    written = [str(path) for path in write_artifact_files(vectors, with_database(read), force=force)]
+    print_result(written, "\n".join(written), as_json=as_json)
 
 
 def _environment() -> Mapping[str, str]:

@@ -52,6 +52,7 @@ _OPTIONS = (
     ),
     click.option(
         "--seed",
+        "bootstrap_seed",
         type=click.IntRange(0, 2**32 - 1),
         default=_DEFAULTS.bootstrap_seed,
         show_default=True,
@@ -81,34 +82,18 @@ _OPTIONS = (
 )
 
 
-def measures(
-    *,
-    confidence: str,
-    loss: str,
-    area_coverage: float,
-    bootstrap_resamples: int,
-    seed: int,
-    total_min_coverage: float,
-    binary_threshold: int,
-    **of_queries: Any,
-) -> Measures:
+def measures(*, cutoff: int, **of_scores: Any) -> Measures:
     """The options of a command as a value. Raises UsageError for one that only runs of queries have."""
-    _refuse(of_queries, "a run of queries")
-    return Measures(
-        confidence=confidence,
-        loss=loss,
-        area_coverage=area_coverage,
-        bootstrap_resamples=bootstrap_resamples,
-        bootstrap_seed=seed,
-        total_min_coverage=total_min_coverage,
-        binary_threshold=binary_threshold,
-    )
+    _refuse(["cutoff"], "a run of queries")
+    return Measures(**of_scores)
 
 
-def retrieval_measures(*, cutoff: int, bootstrap_resamples: int, seed: int, **of_scores: Any) -> RetrievalMeasures:
+def retrieval_measures(
+    *, cutoff: int, bootstrap_resamples: int, bootstrap_seed: int, **of_scores: Any
+) -> RetrievalMeasures:
     """The same for a run of queries. Raises UsageError for an option that only scored runs have."""
     _refuse(of_scores, "a scored run")
-    return RetrievalMeasures(cutoff=cutoff, bootstrap_resamples=bootstrap_resamples, bootstrap_seed=seed)
+    return RetrievalMeasures(cutoff=cutoff, bootstrap_resamples=bootstrap_resamples, bootstrap_seed=bootstrap_seed)
 
 
 def _refuse(names: Iterable[str], belongs_to: str) -> None:

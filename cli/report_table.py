@@ -1,11 +1,13 @@
 """A report in the terminal."""
 
+from collections.abc import Mapping
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from cli.numbers_in_words import bounds, duration, number, percent, percent_bounds
-from schemas.values.failures import FailureCounts
+from cli.output import figure_table, spaced
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
@@ -17,14 +19,14 @@ def report_table(report: Report) -> RenderableType:
     if any(experiment.selective_prediction.by_confidence for experiment in report.experiments):
         parts.append(_confidences(report))
     if report.failures.total:
-        parts.append(failure_table(report.failures))
-    return Group(*(part for one in parts for part in (one, Text())))
+        parts.append(failure_table(report.failures.by_category, counted="count"))
+    return spaced(parts)
 
 
-def failure_table(counts: FailureCounts) -> Table:
-    """Failures by category."""
-    table = _table("failures", "count")
-    for category, count in counts.by_category.items():
+def failure_table(by_category: Mapping[str, int], *, counted: str) -> Table:
+    """Failures by category. `counted` is the heading of the numbers."""
+    table = figure_table("failures", counted)
+    for category, count in by_category.items():
         table.add_row(category, str(count))
     return table
 
@@ -54,7 +56,7 @@ def _model(report: Report) -> str:
 
 
 def _modes(report: Report) -> Table:
-    table = _table("mode", "N_eval", "Cov%", "MAE_w", "MAE_i", "MAE_s", "Cmax%", "AURC", "AUGRC", "time")
+    table = figure_table("mode", "N_eval", "Cov%", "MAE_w", "MAE_i", "MAE_s", "Cmax%", "AURC", "AUGRC", "time")
     for experiment in report.experiments:
         results, selective = experiment.results, experiment.selective_prediction
         intervals = results.intervals
@@ -92,7 +94,7 @@ def _exclusions(report: Report) -> list[Text]:
 
 def _items(report: Report) -> Table:
     modes = [experiment.results.mode for experiment in report.experiments]
-    table = _table("item", *(f"{mode} {column}" for mode in modes for column in ("MAE", "95 %", "n", "N/A")))
+    table = figure_table("item", *(f"{mode} {column}" for mode in modes for column in ("MAE", "95 %", "n", "N/A")))
     for item in PHQ8Item:
         table.add_row(item, *(cell for experiment in report.experiments for cell in _item(experiment, item)))
     return table
@@ -105,7 +107,7 @@ def _item(experiment: Experiment, item: PHQ8Item) -> tuple[str, ...]:
 
 def _confidences(report: Report) -> Table:
     modes = [experiment.results.mode for experiment in report.experiments]
-    table = _table("confidence", *(f"{mode} {column}" for mode in modes for column in ("AURC", "AUGRC")))
+    table = figure_table("confidence", *(f"{mode} {column}" for mode in modes for column in ("AURC", "AUGRC")))
     names = dict.fromkeys(
         name for experiment in report.experiments for name in experiment.selective_prediction.by_confidence
     )
@@ -115,14 +117,6 @@ def _confidences(report: Report) -> Table:
             found = experiment.selective_prediction.by_confidence.get(name)
             cells += ["", ""] if found is None else [_inline(found.aurc), _inline(found.augrc)]
         table.add_row(Text(name, style="bold" if name == report.measures.confidence else ""), *cells)
-    return table
-
-
-def _table(first: str, *columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(first)
-    for column in columns:
-        table.add_column(column, justify="right")
     return table
 
 

@@ -7,6 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.numbers_in_words import bounds, number
+from cli.output import figure_table, spaced
+from cli.report_table import failure_table
 from schemas.values.metrics import Interval
 from schemas.values.retrieval_reports import (
     QueryCounts,
@@ -27,8 +29,8 @@ def retrieval_table(report: RetrievalReport) -> RenderableType:
         parts.append(Text(validator_in_words(report.validator)))
     parts.append(_times(report))
     if report.failures:
-        parts.append(_failures(report))
-    return Group(*(part for one in parts for part in (one, Text())))
+        parts.append(failure_table(report.failures, counted="jobs"))
+    return spaced(parts)
 
 
 def retrieval_difference_table(found: RetrievalDifference) -> RenderableType:
@@ -38,17 +40,17 @@ def retrieval_difference_table(found: RetrievalDifference) -> RenderableType:
         _deltas(found),
     ]
     if found.settings:
-        settings = _table("setting", found.left, found.right)
+        settings = figure_table("setting", found.left, found.right)
         for name, setting in found.settings.items():
             settings.add_row(name, Text(str(setting.left)), Text(str(setting.right)))
         parts.append(settings)
     parts += [Text(line) for line in _differing_queries(found)]
     if found.changes:
-        changes = _table(f"query ({found.changes[0].stage})", found.left, found.right)
+        changes = figure_table(f"query ({found.changes[0].stage})", found.left, found.right)
         for change in found.changes[:_SHOWN]:
             changes.add_row(Text(change.query), number(change.left), number(change.right))
         parts.append(changes)
-    return Group(*(part for one in parts for part in (one, Text())))
+    return spaced(parts)
 
 
 def made_with(provenance: RetrievalProvenance) -> dict[str, str]:
@@ -109,7 +111,7 @@ def _head(report: RetrievalReport) -> RenderableType:
 def _stages(report: RetrievalReport) -> RenderableType:
     if not report.stages:
         return Text("No query is judged and has a ranking: there is nothing to measure.", style="yellow")
-    table = _table("ranking", "queries", "missing", "documents", *report.stages[0].measures)
+    table = figure_table("ranking", "queries", "missing", "documents", *report.stages[0].measures)
     for found in report.stages:
         table.add_row(
             found.stage,
@@ -125,22 +127,15 @@ def _stages(report: RetrievalReport) -> RenderableType:
 
 
 def _times(report: RetrievalReport) -> Table:
-    table = _table("stage", "attempts", "s per query", "s in all")
+    table = figure_table("stage", "attempts", "s per query", "s in all")
     for stage, found in report.timings.stages.items():
         mean = report.timings.seconds_per_query[stage]
         table.add_row(stage, str(found.attempts), number(mean), number(found.seconds, 1))
     return table
 
 
-def _failures(report: RetrievalReport) -> Table:
-    table = _table("failures", "jobs")
-    for category, count in report.failures.items():
-        table.add_row(category, str(count))
-    return table
-
-
 def _deltas(found: RetrievalDifference) -> Table:
-    table = _table("ranking", "measure", "queries", found.left, found.right, "delta", "95 %")
+    table = figure_table("ranking", "measure", "queries", found.left, found.right, "delta", "95 %", texts=("measure",))
     for stage, deltas in found.deltas.items():
         for name, delta in deltas.items():
             low, high = delta.delta.low, delta.delta.high
@@ -180,11 +175,3 @@ def _shortened(keys: Iterable[str]) -> str:
 
 def _inline(interval: Interval) -> str:
     return f"{number(interval.value)} {bounds(interval)}".rstrip()
-
-
-def _table(first: str, *columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(first)
-    for column in columns:
-        table.add_column(column, justify="left" if column == "measure" else "right")
-    return table

@@ -1,12 +1,10 @@
 """A run as a table in the terminal."""
 
-from datetime import timedelta
-
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
+from rich.console import Group, RenderableType
+from rich.table import Column, Table
 from rich.text import Text
 
-from cli.output import coloured
+from cli.output import coloured, plain_table
 from schemas.chains import in_order
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.run_words import is_chosen, notices
@@ -39,11 +37,6 @@ def run_table(view: RunView) -> RenderableType:
     return Group(_head(view), *_listed(view, unfinished[:LISTED_JOBS]), *rest)
 
 
-def print_run(console: Console, view: RunView) -> None:
-    """The run on a console."""
-    console.print(run_table(view))
-
-
 def _head(view: RunView) -> RenderableType:
     overview = view.overview
     states = ", ".join(f"{count} {status}" for status, count in overview.states.items())
@@ -74,12 +67,8 @@ def _listed(view: RunView, jobs: list[JobView]) -> list[RenderableType]:
 
 
 def _jobs(kind: str, jobs: list[JobView]) -> Table:
-    table = Table(pad_edge=False, box=None, header_style="bold")
     stages = in_order(kind, {stage.stage for job in jobs for stage in job.stages})
-    table.add_column("job")
-    table.add_column("subject", justify="right")
-    table.add_column("mode")
-    table.add_column("status")
+    table = plain_table("job", Column("subject", justify="right"), "mode", "status")
     for stage in stages:
         table.add_column(stage, justify="center")
     has_references = "validate" in stages
@@ -135,8 +124,3 @@ def _errors(run_id: int, jobs: list[JobView]) -> list[RenderableType]:
 
 def _legend() -> Text:
     return Text("  ".join(f"{mark} {status}" for status, (mark, _) in _MARKS.items()), style="dim")
-
-
-def spell(seconds: float) -> str:
-    """A duration in hours, minutes and seconds: `0:01:05`."""
-    return str(timedelta(seconds=round(seconds)))

@@ -1,11 +1,10 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
 import click
-from rich.table import Table
 
 from cli.ids import RUN
-from cli.output import console, notices, print_json
-from cli.run_table import print_run
+from cli.output import console, plain_table, print_json, print_list
+from cli.run_table import run_table
 from cli.session import with_database
 from cli.watch import read
 from stages.reports.run_words import asked_for
@@ -23,15 +22,7 @@ def runs(limit: int, as_json: bool) -> None:
         ragq runs --limit 5
     """
     found = with_database(lambda connection: overviews.overviews(connection, limit=limit))
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        notices().print("No run is stored yet. `ragq submit --split paper-test` makes one.")
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("run", "kind", "profile", "asked for", "jobs", "states", "submitted"):
-        table.add_column(column)
+    table = plain_table("run", "kind", "profile", "asked for", "jobs", "states", "submitted")
     for run in found:
         table.add_row(
             f"r{run.id}",
@@ -42,7 +33,8 @@ def runs(limit: int, as_json: bool) -> None:
             ", ".join(f"{count} {status}" for status, count in run.states.items()),
             f"{run.created_at:%Y-%m-%d %H:%M:%S}",
         )
-    console().print(table)
+    none = "No run is stored yet. `ragq submit --split paper-test` makes one."
+    print_list(found, table, none=none, as_json=as_json)
 
 
 @click.command()
@@ -59,4 +51,4 @@ def show(run_id: int, as_json: bool) -> None:
     if as_json:
         print_json(view)
     else:
-        print_run(console(), view)
+        console().print(run_table(view))

@@ -39,7 +39,7 @@ models that are installed with ragq; its verdicts are not meaningful.
 
 def settings_reference() -> str:
     """The text of docs/settings.md."""
-    runs = [_section(f"{_prefix(group)}* of a run", group) for group in RUN_GROUPS.values()]
+    runs = [_section(f"{group.model_config['env_prefix']}* of a run", group) for group in RUN_GROUPS.values()]
     presets = [_PRESETS, _settings_table(PRESET_SETTINGS.values())]
     process = _section("The process", ProcessSettings)
     return "\n".join([_HEAD, _PROFILES, _profiles_table(), *runs, *presets, process])
@@ -60,10 +60,7 @@ def _settings_table(settings: Iterable[Setting]) -> str:
 def _profiles_table() -> str:
     changed = {name for variables in PROFILES.values() for name in variables}
     rows = [
-        (
-            f"`{name}`",
-            *(variables.get(name, value_in_words(setting.default)) for variables in PROFILES.values()),
-        )
+        (f"`{name}`", *(variables.get(name, value_in_words(setting.default)) for variables in PROFILES.values()))
         for name, setting in RUN_SETTINGS.items()
         if name in changed
     ]
@@ -73,7 +70,3 @@ def _profiles_table() -> str:
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
-
-
-def _prefix(group: type[SettingsGroup]) -> str:
-    return group.model_config["env_prefix"]

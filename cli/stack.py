@@ -231,14 +231,12 @@ def _report(line: str) -> None:
 
 
 def _show(parts: "list[PartStatus]", *, as_json: bool) -> None:
-    from cli.output import console, print_json
+    from cli.output import console, plain_table, print_json
 
     if as_json:
         print_json(parts)
     elif parts:
-        from rich.table import Table
-
-        table = Table("part", "state", "health", "pid", "port", "uptime", "MB", "log", box=None, pad_edge=False)
+        table = plain_table("part", "state", "health", "pid", "port", "uptime", "MB", "log")
         for part in parts:
             table.add_row(
                 part.name,

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from cli.numbers_in_words import counted
-from cli.output import print_json
+from cli.output import print_result
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
 from cli.submit_participants import ParticipantIds, participants_request
@@ -16,6 +16,7 @@ from cli.submit_queries import queries_request, split_assignments
 from cli.submit_tags import tags_request
 from cli.tags import follow_tags, shape_options
 from cli.watch import follow
+from schemas.settings.resolve import EffectiveSettings
 from services.new_runs import Submitted
 from services.submit import Request
 from services.submit import submit as submit_request
@@ -41,16 +42,7 @@ KINDS: dict[str, Kind] = {
     ),
     "query": Kind(
         ("query", "queries"),
-        (
-            "corpus",
-            "qrels",
-            "preset",
-            "preset_values",
-            "no_expand",
-            "expansion",
-            "response",
-            "until",
-        ),
+        ("corpus", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "until"),
         queries_request,
     ),
     "tags": Kind(
@@ -72,9 +64,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--few-shot-only", is_flag=True, help="Only with references.")
 @click.option("--zero-shot-only", is_flag=True, help="Only without references.")
 @click.option(
-    "--evidence",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes.",
+    "--evidence", type=_FILE, help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes."
 )
 @click.option("--query", metavar="TEXT", help="Ask one question of a corpus.")
 @click.option("--queries", type=_FILE, help="Ask every question of a JSONL file: one object with id and text a line.")
@@ -142,20 +132,25 @@ def submit(
     submitted = with_servers(
         lambda app, database: submit_request(app, database, request, settings, always_new=always_new)
     )
-    report_submitted(submitted, profile=settings.profile, why=settings.profile_source)
+    report_submitted(submitted, settings)
     if wait:
         owner.follow(submitted.run_id, as_json=as_json, **shown)
-    elif as_json:
-        print_json(_as_json(submitted))
     else:
-        click.echo(f"r{submitted.run_id}")
+        print_submitted(submitted, as_json=as_json)
 
 
-def report_submitted(submitted: Submitted, *, profile: str, why: str) -> None:
+def print_submitted(submitted: Submitted, *, as_json: bool) -> None:
+    """Print the run of a submission that is not followed."""
+    run = f"r{submitted.run_id}"
+    print_result({"run": run, **submitted._asdict()}, run, as_json=as_json)
+
+
+def report_submitted(submitted: Submitted, settings: EffectiveSettings) -> None:
     """Print on stderr what a submission led to."""
     run = f"r{submitted.run_id}"
     if submitted.is_new:
-        click.echo(f"{run}: {counted(submitted.jobs, 'job')} submitted, profile {profile} ({why}).", err=True)
+        profile = f"profile {settings.profile} ({settings.profile_source})"
+        click.echo(f"{run}: {counted(submitted.jobs, 'job')} submitted, {profile}.", err=True)
     elif submitted.resumed:
         continued = f"{submitted.resumed} of {counted(submitted.jobs, 'job')} continue"
         click.echo(f"Already submitted as {run}; {continued}.", err=True)
@@ -190,7 +185,3 @@ def _kind(context: click.Context) -> str:
 
 def _option(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
-
-
-def _as_json(submitted: Submitted) -> dict[str, Any]:
-    return {"run": f"r{submitted.run_id}", **submitted._asdict()}

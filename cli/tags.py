@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
 from cli.ids import TARGET
-from cli.output import coloured, console, print_json
+from cli.output import coloured, console, figure_table, print_json
 from cli.session import with_database
 from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
@@ -88,20 +87,13 @@ def _shape(result: TagsResult, *, verbose: bool, phrase_ranks: bool) -> Any:
     """A result as JSON has it; None where the job has none."""
     if result.validated is None:
         return None
-    shape = shaped(
+    return shaped(
         result.validated.candidates,
         result.phrase_reports,
         result.validated.phrase_rank_by_tag,
         verbose=verbose,
         return_phrase_ranks=phrase_ranks,
     )
-    return _plain(shape)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _print(target: Target, found: list[TagsResult], *, verbose: bool, phrase_ranks: bool, as_json: bool) -> None:
@@ -134,9 +126,10 @@ def _print_set(screen: Console, result: TagsResult, *, verbose: bool, phrase_ran
 
 
 def _candidates(candidates: tuple[Candidate, ...], ranks: dict[str, int] | None) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("tag", "combined", "similarity", "context", "count", *(["rank"] if ranks else []), "phrases"):
-        table.add_column(column, justify="left" if column in ("tag", "phrases") else "right")
+    rank_column = ("rank",) if ranks else ()
+    table = figure_table(
+        "tag", "combined", "similarity", "context", "count", *rank_column, "phrases", texts=("phrases",)
+    )
     for one in candidates:
         rank = [str(ranks[one.tag])] if ranks else []
         scores = (one.score_combined, one.score_fasttext, one.score_context)
@@ -145,15 +138,9 @@ def _candidates(candidates: tuple[Candidate, ...], ranks: dict[str, int] | None)
 
 
 def _report(report: PhraseReport) -> Table:
-    table = Table(
-        title=f"{report.normalized} ({'in' if report.tfidf_vocab else 'not in'} the context model)",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-        header_style="bold",
-    )
-    for column in ("tag", "by token", "combined", "similarity", "context", "count"):
-        table.add_column(column, justify="left" if column in ("tag", "by token") else "right")
+    table = figure_table("tag", "by token", "combined", "similarity", "context", "count", texts=("by token",))
+    table.title = f"{report.normalized} ({'in' if report.tfidf_vocab else 'not in'} the context model)"
+    table.title_justify = "left"
     for one in report.candidates:
         context = _score(one.score_context) + (" (imputed)" if one.context_imputed else "")
         scores = (_score(one.score_combined), _score(one.score_fasttext), context)

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import click
-from rich.table import Table
 from rich.text import Text
 
-from cli.output import console, print_json
+from cli.output import console, plain_table, print_json, print_result
 from cli.session import with_database
 from schemas.errors import Refused
 from stages.queries.templates import TemplateTag
@@ -42,9 +41,7 @@ def list_command(as_json: bool) -> None:
     if as_json:
         print_json([_without_text(stored) for stored in found])
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("", "template", "version", "title", "characters", "added"):
-        table.add_column(column)
+    table = plain_table("", "template", "version", "title", "characters", "added")
     for stored in found:
         table.add_row(
             "*" if stored.is_active else "",
@@ -98,10 +95,11 @@ def new(tag: str, file: Path, title: str, as_json: bool) -> None:
     """
     text = _read(file)
     stored = with_database(lambda connection: templates.add(connection, TemplateTag(tag), text, title=title))
-    if as_json:
-        print_json(_without_text(stored))
-    else:
-        click.echo(f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it.")
+    print_result(
+        _without_text(stored),
+        f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it.",
+        as_json=as_json,
+    )
 
 
 @template.command()
@@ -116,10 +114,7 @@ def activate(tag: str, version: int, as_json: bool) -> None:
         ragq template activate query_expansion 1
     """
     stored = with_database(lambda connection: templates.activate(connection, TemplateTag(tag), version))
-    if as_json:
-        print_json(_without_text(stored))
-    else:
-        click.echo(f"Version {version} of {tag} is active.")
+    print_result(_without_text(stored), f"Version {version} of {tag} is active.", as_json=as_json)
 
 
 def _read(file: Path) -> str:

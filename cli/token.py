@@ -3,10 +3,9 @@
 from datetime import timedelta
 
 import click
-from rich.table import Table
 from rich.text import Text
 
-from cli.output import console, notices, print_json
+from cli.output import notices, plain_table, print_list
 from cli.session import with_database
 from store.access import api_tokens
 from store.access.api_tokens import Scope
@@ -60,21 +59,14 @@ def list_command(as_json: bool) -> None:
         ragq token list
     """
     found = with_database(api_tokens.list_all)
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        notices().print("There is no token. `ragq token create NAME` makes one.")
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("id", "name", "scope", "state", "made", "expires", "last used"):
-        table.add_column(column)
+    table = plain_table("id", "name", "scope", "state", "made", "expires", "last used")
     for stored in found:
         state = "live" if stored.is_live else "expired" if stored.revoked_at is None else "revoked"
         times = (stored.created_at, stored.expires_at, stored.used_at)
         shown = ["" if time is None else f"{time:%Y-%m-%d %H:%M}" for time in times]
         table.add_row(str(stored.id), Text(stored.name), stored.scope, state, *shown)
-    console().print(table)
+    none = "There is no token. `ragq token create NAME` makes one."
+    print_list(found, table, none=none, as_json=as_json)
 
 
 @token.command()

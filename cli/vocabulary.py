@@ -3,9 +3,8 @@
 from dataclasses import asdict
 
 import click
-from rich.table import Table
 
-from cli.output import console, notices, print_json
+from cli.output import console, plain_table, print_json, print_list
 from cli.session import with_database
 from services.tags import vocabulary_of_name
 from store.vocabularies import vocabularies
@@ -33,19 +32,12 @@ def list_command(as_json: bool) -> None:
         ragq vocabulary list
     """
     listed = with_database(vocabularies.current)
-    if as_json:
-        print_json(listed)
-        return
-    if not listed:
-        notices().print("There is no vocabulary yet. `ragq import tags DIR` makes one.")
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("name", "tags", "aliases", "documents", "model", "imported"):
-        table.add_column(column)
+    table = plain_table("name", "tags", "aliases", "documents", "model", "imported")
     for one in listed:
         counts = map(str, (one.tags, one.aliases, one.documents))
         table.add_row(one.name, *counts, one.model or "none yet", f"{one.imported_at:%Y-%m-%d %H:%M}")
-    console().print(table)
+    none = "There is no vocabulary yet. `ragq import tags DIR` makes one."
+    print_list(listed, table, none=none, as_json=as_json)
 
 
 @vocabulary.command("show")

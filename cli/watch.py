@@ -9,8 +9,9 @@ from rich.live import Live
 from rich.text import Text
 
 from cli.ids import RUN
+from cli.numbers_in_words import duration
 from cli.output import console, notices, print_json
-from cli.run_table import print_run, run_table, spell
+from cli.run_table import run_table
 from cli.session import with_database
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
@@ -56,7 +57,7 @@ def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     if as_json:
         print_json(view)
     else:
-        print_run(console(), view)
+        console().print(run_table(view))
     return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
 
 
@@ -100,5 +101,5 @@ async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:
 
 
 def _status(found: Progress, elapsed_s: float) -> Text:
-    remaining = "" if found.seconds_left is None else f", about {spell(found.seconds_left)} to go"
-    return Text(f"{found.done} of {found.stages} stages, {spell(elapsed_s)}{remaining}", style="bold")
+    remaining = "" if found.seconds_left is None else f", about {duration(found.seconds_left)} to go"
+    return Text(f"{found.done} of {found.stages} stages, {duration(elapsed_s)}{remaining}", style="bold")

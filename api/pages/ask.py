@@ -23,7 +23,6 @@ from services.questions.submission import QueryRequest
 from stages.queries.expand import pasted_expansion
 from stages.queries.query_file import MAX_CHARS
 from store.corpora import corpora
-from store.database import Connection
 from store.questions import presets
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -121,7 +120,7 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
         stored = await presets.list_all(connection)
         if form.expansion is ExpansionSource.PASTE:
             try:
-                prompt = await _prompt(connection, form)
+                prompt, _ = await preview_expansion_prompt(connection, form.question, preset=form.preset or None)
             except QueryValueError as error:
                 wrong.setdefault("question", f"The question {error.problem}.")
             except Refused as error:
@@ -137,7 +136,3 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
         wrong=wrong,
         longest=MAX_CHARS,
     )
-
-
-async def _prompt(connection: Connection, form: AskForm) -> str:
-    return (await preview_expansion_prompt(connection, form.question, preset=form.preset or None)).prompt

@@ -13,7 +13,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from starlette.responses import Response
 
-from api.context import ApiContext, Context
+from api.context import Context
 from api.rendering import page
 from api.security.authentication import LOGIN, LOGOUT, SESSION_COOKIE, CurrentPrincipal
 from api.security.csrf import CheckedForm
@@ -75,7 +75,8 @@ def make_router(limit: LoginLimit) -> APIRouter:
     @router.post(LOGOUT)
     async def logout(request: Request, ctx: Context, principal: CurrentPrincipal, _form: CheckedForm) -> Response:
         if principal.has_session:
-            await _forget(ctx, request.cookies[SESSION_COOKIE])
+            async with ctx.database.connection() as connection:
+                await end_session(connection, request.cookies[SESSION_COOKIE])
         reply = RedirectResponse(LOGIN, 303)
         _set_cookie(request, reply, "", 0)
         return reply
@@ -89,11 +90,6 @@ def _login_page(request: Request, next_path: str, *, status: int = 200, failed: 
 
 def _local(path: str) -> str:
     return path if _LOCAL_PATH.fullmatch(path) else START
-
-
-async def _forget(ctx: ApiContext, session: str) -> None:
-    async with ctx.database.connection() as connection:
-        await end_session(connection, session)
 
 
 def _set_cookie(request: Request, reply: Response, session: str, seconds: int) -> None:

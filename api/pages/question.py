@@ -29,7 +29,6 @@ from services.questions.lookup import get_query
 from services.questions.steps import MAX_SOURCES, Step, take_step
 from stages.queries.query_file import MAX_CHARS
 from stages.texts.size import text_size
-from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredResult
 from store.questions.query_view import QueryView, existing_view
@@ -140,25 +139,12 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
     ):
         view = await existing_view(connection, query_id)
         progress = await job_progress.progress(connection, [view.line.job_id])
-        return QuestionContent(
-            view=view,
-            progress=progress[view.line.job_id],
-            results=await queries.results(connection, query_id),
-            prompt=await _prompt(connection, view, top_n),
-            settings=await _settings(connection, view),
-        )
-
-
-async def _prompt(connection: Connection, view: QueryView, top_n: int | None) -> AugmentedPrompt | None:
-    if view.retrieved is None:
-        return None
-    return await preview(connection, await get_query(connection, view.line.id), top_n=top_n)
-
-
-async def _settings(connection: Connection, view: QueryView) -> RunSettings | None:
-    if view.retrieved is None:
-        return None
-    return thaw(await runs.settings(connection, view.line.run_id)).run
+        results = await queries.results(connection, query_id)
+        prompt = settings = None
+        if view.retrieved is not None:
+            prompt = await preview(connection, await get_query(connection, query_id), top_n=top_n)
+            settings = thaw(await runs.settings(connection, view.line.run_id)).run
+    return QuestionContent(view, progress[view.line.job_id], results, prompt, settings)
 
 
 def _page(

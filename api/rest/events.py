@@ -80,9 +80,7 @@ async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
     summary="Watch all runs",
     response_class=EventSourceResponse,
     responses=_streams(
-        CHANGED,
-        example='event: changed\r\ndata: {"runs": [12], "may_be_more": false}\r\n\r\n',
-        problems=(503,),
+        CHANGED, example='event: changed\r\ndata: {"runs": [12], "may_be_more": false}\r\n\r\n', problems=(503,)
     ),
 )
 async def watch_runs(ctx: Context) -> EventSourceResponse:

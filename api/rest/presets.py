@@ -1,5 +1,6 @@
 """Presets: named values for queries, one of them the default."""
 
+from dataclasses import asdict
 from urllib.parse import quote
 
 from fastapi import APIRouter, Response
@@ -82,11 +83,4 @@ async def delete_preset(name: PathName, ctx: Context) -> None:
 
 
 def _reply(stored: StoredPreset) -> PresetReply:
-    return PresetReply(
-        preset_name=stored.name,
-        is_default=stored.is_default,
-        description=stored.description,
-        config=stored.preset,
-        created_at=stored.created_at,
-        updated_at=stored.updated_at,
-    )
+    return PresetReply(preset_name=stored.name, config=stored.preset, **asdict(stored))

@@ -45,11 +45,7 @@ async def list_runs(ctx: Context, limit: Limit = 20, before: Place = None, kind:
 
 @router.get("/{run_id}", summary="Show a run", responses=problem_responses(404, 422))
 async def show_run(
-    run_id: PathId,
-    ctx: Context,
-    jobs_limit: Limit = 100,
-    after: Place = None,
-    status: JobStatus | None = None,
+    run_id: PathId, ctx: Context, jobs_limit: Limit = 100, after: Place = None, status: JobStatus | None = None
 ) -> RunReply:
     """A run and its jobs with their stages, in the order of submission; those after job `after`, or in one state."""
     async with ctx.database.connection() as connection:

@@ -1,6 +1,7 @@
 """Prompt templates: versions are added and never changed, one of each is active."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
@@ -105,14 +106,7 @@ async def _version(connection: Connection, stored: StoredTemplate) -> VersionAnd
 
 
 def _fields(stored: StoredTemplate) -> dict[str, Any]:
-    return {
-        "function_tag": stored.tag,
-        "version": stored.version,
-        "title": stored.title,
-        "template_content": stored.text,
-        "is_active": stored.is_active,
-        "created_at": stored.created_at,
-    }
+    return asdict(stored) | {"function_tag": stored.tag, "template_content": stored.text}
 
 
 def _variables(variables: Mapping[str, str]) -> list[Variable]:

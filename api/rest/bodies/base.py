@@ -5,6 +5,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, model_validator
 
 
+def with_example(**fields: Any) -> ConfigDict:
+    """The configuration of a body with an example in its OpenAPI description."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
 class Body(BaseModel):
     """The body of a request: unknown fields and values of another type are refused."""
 

@@ -4,16 +4,15 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BaseModel, Field, StringConstraints, create_model
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply
+from api.rest.bodies.base import Body, Reply, with_example
 from schemas.settings.preset import Preset
 
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9 _-]{1,100}$")]
 PathName = Annotated[
-    str,
-    Path(pattern="^[A-Za-z0-9 _-]{1,100}$", description="In any case of letters", examples=["Default"]),
+    str, Path(pattern="^[A-Za-z0-9 _-]{1,100}$", description="In any case of letters", examples=["Default"])
 ]
 Description = Annotated[Text, StringConstraints(max_length=1000)]
 
@@ -37,7 +36,7 @@ def _partial(model: type[BaseModel]) -> type[Body]:
 class PresetConfig(_partial(Preset)):  # type: ignore[misc]
     """Values of a preset by group and key; absent ones are not changed."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"augmentation": {"top_n_contexts": 3}}]})
+    model_config = with_example(augmentation={"top_n_contexts": 3})
 
     def values(self) -> dict[str, Any]:
         """The given values, as `group.key`."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 from pydantic import ConfigDict, Field, model_validator
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply
+from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.rag_queries import Question
 from api.rest.bodies.rag_steps import StepDone
 from schemas.values.queries import Intent
@@ -103,17 +103,8 @@ class PastedExpansion(Asked):
 class ExpansionPrompt(Reply):
     """The prompt for an external model."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "prompt": "Prepare a search for this question...",
-                    "query": _QUESTION,
-                    "original_query": _QUESTION,
-                    "n": 3,
-                }
-            ]
-        }
+    model_config = with_example(
+        prompt="Prepare a search for this question...", query=_QUESTION, original_query=_QUESTION, n=3
     )
 
     prompt: str = Field(repr=False)
@@ -126,26 +117,17 @@ class ExpansionPrompt(Reply):
 class Expanded(StepDone):
     """A stored question with its expansion."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "query_id": 1,
-                    "run_id": 12,
-                    "job_id": 34,
-                    "success": True,
-                    "message": "Query created successfully",
-                    "original_query": _QUESTION,
-                    "expanded_queries": [
-                        "What is the definition of working memory?",
-                        "How does working memory function?",
-                    ],
-                    "hyde_answer": "Working memory is a cognitive system...",
-                    "intent": "DEFINITION",
-                    "entities": ["working memory"],
-                }
-            ]
-        }
+    model_config = with_example(
+        query_id=1,
+        run_id=12,
+        job_id=34,
+        success=True,
+        message="Query created successfully",
+        original_query=_QUESTION,
+        expanded_queries=["What is the definition of working memory?", "How does working memory function?"],
+        hyde_answer="Working memory is a cognitive system...",
+        intent="DEFINITION",
+        entities=["working memory"],
     )
 
     original_query: str = Field(repr=False)

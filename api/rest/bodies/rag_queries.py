@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field, StringConstraints
 
 from api.parameters import MAX_ID, Text
-from api.rest.bodies.base import Body, Reply
+from api.rest.bodies.base import Body, Reply, with_example
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.failures import StageFailure
 from schemas.values.queries import ContextGroup, Intent
@@ -59,7 +59,7 @@ PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
 class QueryItem(Reply):
     """A question in one line."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [LINE_EXAMPLE]})
+    model_config = with_example(**LINE_EXAMPLE)
 
     id: int
     original_query: str = Field(repr=False)
@@ -81,7 +81,7 @@ class QueryItem(Reply):
 class QueryList(Reply):
     """Questions, newest first."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"queries": [LINE_EXAMPLE], "total": 10}]})
+    model_config = with_example(queries=[LINE_EXAMPLE], total=10)
 
     queries: list[QueryItem]
     total: int
@@ -123,33 +123,23 @@ class Passage(ContextGroup):
 class QueryDetail(QueryItem):
     """A question with its current outputs."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                LINE_EXAMPLE
-                | {
-                    "job_status": "failed",
-                    "expanded_queries": [
-                        "What is the definition of working memory?",
-                        "How does working memory function?",
-                    ],
-                    "hyde_answer": "Working memory is a cognitive system...",
-                    "entities": ["working memory", "cognitive system"],
-                    "retrieved_context": [],
-                    "clean_retrieval_context": [PASSAGE_EXAMPLE],
-                    "available_context_count": 1,
-                    "corpus": "default",
-                    "preset": "Default",
-                    "error": {
-                        "stage": "generate",
-                        "attempt": 1,
-                        "type": "schemas.errors.LLMTimeoutError",
-                        "message": "LLM request timed out after 600s",
-                        "category": "llm_timeout",
-                    },
-                }
-            ]
-        }
+    model_config = with_example(
+        **(LINE_EXAMPLE | {"job_status": "failed"}),
+        expanded_queries=["What is the definition of working memory?", "How does working memory function?"],
+        hyde_answer="Working memory is a cognitive system...",
+        entities=["working memory", "cognitive system"],
+        retrieved_context=[],
+        clean_retrieval_context=[PASSAGE_EXAMPLE],
+        available_context_count=1,
+        corpus="default",
+        preset="Default",
+        error={
+            "stage": "generate",
+            "attempt": 1,
+            "type": "schemas.errors.LLMTimeoutError",
+            "message": "LLM request timed out after 600s",
+            "category": "llm_timeout",
+        },
     )
 
     expanded_queries: list[str] | None = Field(repr=False)

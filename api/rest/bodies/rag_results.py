@@ -3,10 +3,19 @@
 from datetime import datetime
 from typing import Any, Final
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from api.rest.bodies.base import Reply
+from api.rest.bodies.base import Reply, with_example
 from schemas.values.queries import Origin, Source
+
+SOURCE_EXAMPLE: Final[dict[str, Any]] = {
+    "label": "S1",
+    "work_id": 2,
+    "title": "Memory",
+    "chunk_ids": [7, 9],
+    "start_line": 40,
+    "end_line": 42,
+}
 
 _RESULT: Final[dict[str, Any]] = {
     "id": 42,
@@ -18,9 +27,7 @@ _RESULT: Final[dict[str, Any]] = {
     "model": "llama3.1:8b",
     "preset": "Default",
     "prompt_hash": "5d8a995a6fa7cf7c",
-    "sources": [
-        {"label": "S1", "work_id": 2, "title": "Memory", "chunk_ids": [7, 9], "start_line": 40, "end_line": 42}
-    ],
+    "sources": [SOURCE_EXAMPLE],
     "unknown_citations": [],
 }
 
@@ -28,7 +35,7 @@ _RESULT: Final[dict[str, Any]] = {
 class ResultReply(Reply):
     """An answer."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_RESULT]})
+    model_config = with_example(**_RESULT)
 
     id: int
     query_id: int
@@ -49,7 +56,7 @@ class ResultReply(Reply):
 class ResultList(Reply):
     """The answers to a question, newest first."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"query_id": 1, "results": [_RESULT], "total": 1}]})
+    model_config = with_example(query_id=1, results=[_RESULT], total=1)
 
     query_id: int
     results: list[ResultReply]

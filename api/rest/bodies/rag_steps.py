@@ -5,7 +5,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply
+from api.rest.bodies.base import Body, Reply, with_example
+from api.rest.bodies.rag_results import SOURCE_EXAMPLE
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.queries import ContextSource, Source
 
@@ -17,31 +18,12 @@ ANSWER_CHARS: Final = 200_000
 
 _DONE: Final[dict[str, Any]] = {"query_id": 1, "run_id": 12, "job_id": 34, "success": True}
 
-_SOURCE: Final[dict[str, Any]] = {
-    "label": "S1",
-    "work_id": 2,
-    "title": "Memory",
-    "chunk_ids": [7, 9],
-    "start_line": 40,
-    "end_line": 42,
-}
-
 
 class Started(Reply):
     """A step that is running. `GET /jobs/{job_id}` shows when it is done; it needs no client to wait for it."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "query_id": 1,
-                    "run_id": 12,
-                    "job_id": 34,
-                    "status": "waiting",
-                    "message": "Running; /jobs/34 shows its progress.",
-                }
-            ]
-        }
+    model_config = with_example(
+        query_id=1, run_id=12, job_id=34, status="waiting", message="Running; /jobs/34 shows its progress."
     )
 
     query_id: int
@@ -64,20 +46,14 @@ class StepDone(Reply):
 class Embedded(StepDone):
     """The vectors of the question, its search phrases and its hypothetical answer (HyDE) are stored."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                _DONE
-                | {
-                    "message": "Query vectorized successfully",
-                    "vector_status": "vec",
-                    "total_embeddings": 4,
-                    "original_count": 1,
-                    "mqe_count": 2,
-                    "hyde_count": 1,
-                }
-            ]
-        }
+    model_config = with_example(
+        **_DONE,
+        message="Query vectorized successfully",
+        vector_status="vec",
+        total_embeddings=4,
+        original_count=1,
+        mqe_count=2,
+        hyde_count=1,
     )
 
     vector_status: Literal[VectorStatus.VEC] = VectorStatus.VEC
@@ -90,20 +66,14 @@ class Embedded(StepDone):
 class Retrieved(StepDone):
     """Chunks were retrieved, ranked and selected."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                _DONE
-                | {
-                    "message": "Retrieved 15 chunks",
-                    "chunks_retrieved": 15,
-                    "total_dense_candidates": 76,
-                    "total_lexical_candidates": 11,
-                    "rrf_candidates": 52,
-                    "final_count": 15,
-                }
-            ]
-        }
+    model_config = with_example(
+        **_DONE,
+        message="Retrieved 15 chunks",
+        chunks_retrieved=15,
+        total_dense_candidates=76,
+        total_lexical_candidates=11,
+        rrf_candidates=52,
+        final_count=15,
     )
 
     chunks_retrieved: int
@@ -120,17 +90,8 @@ class Retrieved(StepDone):
 class Consolidated(StepDone):
     """Adjacent chunks were merged into passages."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                _DONE
-                | {
-                    "message": "Consolidated 15 chunks into 8 groups",
-                    "original_count": 15,
-                    "consolidated_count": 8,
-                }
-            ]
-        }
+    model_config = with_example(
+        **_DONE, message="Consolidated 15 chunks into 8 groups", original_count=15, consolidated_count=8
     )
 
     original_count: int
@@ -155,20 +116,14 @@ class AnswerRequest(Body):
 class Answered(StepDone):
     """A new answer."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                _DONE
-                | {
-                    "message": "Response saved successfully",
-                    "result_id": 42,
-                    "response_text": "Working memory is a cognitive system... [S1]",
-                    "model": "llama3.1:8b",
-                    "sources": [_SOURCE],
-                    "unknown_citations": [],
-                }
-            ]
-        }
+    model_config = with_example(
+        **_DONE,
+        message="Response saved successfully",
+        result_id=42,
+        response_text="Working memory is a cognitive system... [S1]",
+        model="llama3.1:8b",
+        sources=[SOURCE_EXAMPLE],
+        unknown_citations=[],
     )
 
     result_id: int
@@ -184,9 +139,7 @@ class Answered(StepDone):
 class PastedAnswer(Body):
     """An answer of an external model."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"response_text": "Working memory is a cognitive system...", "top_n": 5}]}
-    )
+    model_config = with_example(response_text="Working memory is a cognitive system...", top_n=5)
 
     response_text: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARS)] = Field(repr=False)
     top_n: TopN | None = None
@@ -196,11 +149,7 @@ class PastedAnswer(Body):
 class AnswerSaved(Reply):
     """A pasted answer is stored."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"query_id": 1, "result_id": 42, "success": True, "message": "Response saved successfully"}]
-        }
-    )
+    model_config = with_example(query_id=1, result_id=42, success=True, message="Response saved successfully")
 
     query_id: int
     result_id: int
@@ -211,20 +160,14 @@ class AnswerSaved(Reply):
 class PromptReply(Reply):
     """The prompt that asks for the answer, with its sources."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "query_id": 1,
-                    "original_query": "What is working memory?",
-                    "prompt": "Answer the question from the sources...\n\n[S1] Source: Memory > Working memory | ...",
-                    "context_count": 5,
-                    "context_source": "consolidated",
-                    "available_context_count": 8,
-                    "sources": [_SOURCE],
-                }
-            ]
-        }
+    model_config = with_example(
+        query_id=1,
+        original_query="What is working memory?",
+        prompt="Answer the question from the sources...\n\n[S1] Source: Memory > Working memory | ...",
+        context_count=5,
+        context_source="consolidated",
+        available_context_count=8,
+        sources=[SOURCE_EXAMPLE],
     )
 
     query_id: int

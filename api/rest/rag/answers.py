@@ -59,10 +59,7 @@ async def show_prompt(
 
 
 @router.post(
-    "/augment/run",
-    summary="Ask for an answer",
-    response_model=Answered,
-    responses=step_responses(404, 409, 422, 500),
+    "/augment/run", summary="Ask for an answer", response_model=Answered, responses=step_responses(404, 409, 422, 500)
 )
 async def run_augmented_prompt(
     query_id: PathId,
@@ -91,10 +88,7 @@ async def run_augmented_prompt(
 
 
 @router.post(
-    "/run",
-    summary="Run the rest of the chain",
-    response_model=Answered,
-    responses=step_responses(404, 409, 422, 500),
+    "/run", summary="Run the rest of the chain", response_model=Answered, responses=step_responses(404, 409, 422, 500)
 )
 async def run_query(
     query_id: PathId,

@@ -35,9 +35,6 @@ def _place(number: int, choice: PassageChoice, passages: Sequence[dict[str, Any]
     (passage,) = fitting
     changed = [name for name, value in given.items() if passage[name] != value]
     if changed:
-        raise QueryValueError(
-            _FIELD,
-            f"entry {number} changes {', '.join(changed)}; the content of passages is fixed",
-        )
+        raise QueryValueError(_FIELD, f"entry {number} changes {', '.join(changed)}; the content of passages is fixed")
     place: int = passage["place"]
     return place

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from api.context import Context
 from api.parameters import MAX_ID, PathId
 from api.problems import problem_responses
-from api.rest.bodies.rag_queries import Need, PassageChoice, QueryDetail, QueryList, QueryPatch
+from api.rest.bodies.rag_queries import Need, QueryDetail, QueryList, QueryPatch
 from api.rest.rag.choices import places_of
 from api.rest.rag.shown import detail_of, item_of, passages
 from api.rest.strict import StrictRoute
@@ -17,7 +17,6 @@ from services.questions.edits import UNCHANGED, QueryEdit, edit, stored_context
 from services.questions.lookup import get_query, lock_query
 from store.database import Connection
 from store.questions import deletions, queries
-from store.questions.queries import StoredQuery
 from store.questions.query_view import existing_view
 
 router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)
@@ -37,8 +36,7 @@ async def list_queries(
     ctx: Context,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     before: Annotated[
-        int | None,
-        Query(ge=1, le=MAX_ID, description="The last id of the previous page.", examples=[17]),
+        int | None, Query(ge=1, le=MAX_ID, description="The last id of the previous page.", examples=[17])
     ] = None,
     status: Annotated[Need | None, Query(description="Only questions that need this next.")] = None,
 ) -> QueryList:
@@ -75,7 +73,7 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
         if body.original_query is None:
             changes.pop("original_query", None)
         choices = body.clean_retrieval_context
-        places = UNCHANGED if choices is None else await _places(connection, query, choices)
+        places = UNCHANGED if choices is None else places_of(choices, passages(await stored_context(connection, query)))
         is_due = await edit(connection, query, QueryEdit(**changes, context=places), run=run)
     if is_due:
         await enqueue(ctx.broker, ctx.database, [query.job_id])
@@ -95,10 +93,6 @@ async def delete_query(query_id: PathId, ctx: Context) -> None:
 
 async def _detail(connection: Connection, query_id: int) -> QueryDetail:
     return detail_of(await existing_view(connection, query_id))
-
-
-async def _places(connection: Connection, query: StoredQuery, choices: list[PassageChoice]) -> list[int]:
-    return places_of(choices, passages(await stored_context(connection, query)))
 
 
 def _stored(status: QueryStatus) -> list[QueryStatus]:

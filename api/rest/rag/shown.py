@@ -1,6 +1,8 @@
 """Replies about questions, built from stored values."""
 
-from api.rest.bodies.rag_queries import Need, Passage, QueryDetail, QueryItem, RetrievedChunk
+from dataclasses import asdict
+
+from api.rest.bodies.rag_queries import Passage, QueryDetail, QueryItem, RetrievedChunk
 from schemas.statuses import QueryStatus
 from schemas.values.queries import ConsolidatedContext, ValidatedChunks
 from store.questions.queries import QueryLine
@@ -9,22 +11,10 @@ from store.questions.query_view import QueryView
 
 def item_of(line: QueryLine) -> QueryItem:
     """A question in one line."""
-    return QueryItem(
-        id=line.id,
-        original_query=line.original_query,
-        intent=line.intent,
-        status=_needs(line),
-        vector_status=line.vector_status,
-        has_retrieved_context=line.has_retrieved_context,
-        has_clean_context=line.has_clean_context,
-        entities_count=line.entities,
-        results_count=line.results,
-        created_at=line.created_at,
-        updated_at=line.updated_at,
-        run_id=line.run_id,
-        job_id=line.job_id,
-        job_status=line.job_status,
-    )
+    values = asdict(line)
+    if line.status is QueryStatus.VEC_ERR:
+        values["status"] = QueryStatus.NEEDS_EMBEDDINGS
+    return QueryItem(**values, entities_count=line.entities, results_count=line.results)
 
 
 def detail_of(view: QueryView) -> QueryDetail:
@@ -56,7 +46,3 @@ def _chunks(retrieved: ValidatedChunks) -> list[RetrievedChunk]:
         )
         for chunk in retrieved.chunks
     ]
-
-
-def _needs(line: QueryLine) -> Need:
-    return QueryStatus.NEEDS_EMBEDDINGS if line.status is QueryStatus.VEC_ERR else line.status

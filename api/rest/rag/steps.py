@@ -56,10 +56,7 @@ async def embed_query(query_id: PathId, ctx: Context, wait: Wait, response: Resp
 
 
 @router.post(
-    "/retrieve",
-    summary="Search for a question",
-    response_model=Retrieved,
-    responses=step_responses(404, 409, 422, 500),
+    "/retrieve", summary="Search for a question", response_model=Retrieved, responses=step_responses(404, 409, 422, 500)
 )
 async def retrieve_chunks(
     query_id: PathId, ctx: Context, wait: Wait, response: Response, config_preset: ConfigPreset = None

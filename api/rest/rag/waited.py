@@ -43,9 +43,7 @@ async def pending_response(
     where = f"/jobs/{asked.job_id}"
     is_paused = status is JobStatus.PAUSED
     started = Started(
-        query_id=asked.query_id,
-        run_id=asked.run_id,
-        job_id=asked.job_id,
+        **asked._asdict(),
         status=status,
         message=f"Paused; POST {where}/resume continues it." if is_paused else f"Running; {where} shows its progress.",
     )
