@@ -293,6 +293,6 @@ async def test_looking_at_a_stage_tells_how_it_stands(database: Database, store_
         await claimed(connection, stored.job_ids[0], lease_s=0)
 
         assert await stages.look(connection, stored.job_ids[0], "extract") == stages.StageLook(
-            StageStatus.RUNNING, 1, 0, True, True
+            StageStatus.RUNNING, 1, 0, True
         )
         assert await stages.look(connection, 999, "extract") is None
