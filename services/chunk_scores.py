@@ -1,6 +1,5 @@
 """Chunk score runs: every chunk of a reference index, scored by itself, visible when all of them are done."""
 
-from importlib.metadata import version
 from typing import NamedTuple
 
 from celery import Celery
@@ -75,7 +74,6 @@ async def score_chunks(
             "limit": limit,
             "profile_source": settings.profile_source,
         },
-        version=version("ragq"),
         jobs=[
             NewJob(
                 mode="chunk_scores",

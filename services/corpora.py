@@ -1,7 +1,5 @@
 """Corpus runs: chunks that wait for a vector, embedded in batches of one job each."""
 
-from importlib.metadata import version
-
 from schemas.chains import stages_of
 from schemas.errors import CorpusUnknownError, Refused
 from schemas.settings.resolve import EffectiveSettings
@@ -102,7 +100,6 @@ async def plan_corpus(connection: Connection, corpus: StoredCorpus, settings: Ef
             [corpus.backend, corpus.model, corpus.dimension, corpus.embeds_headings, corpus.keeps_token_vectors]
         ),
         request={"corpus": corpus.name, "chunks": len(due), "profile_source": settings.profile_source},
-        version=version("ragq"),
         jobs=[
             NewJob(
                 mode="corpus",

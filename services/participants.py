@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 from schemas.chains import stages_of
@@ -73,7 +72,6 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             "profile_source": settings.profile_source,
         }
         | search.record,
-        version=version("ragq"),
         jobs=jobs,
     )
 

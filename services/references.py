@@ -1,6 +1,5 @@
 """Index runs: the transcripts of a training split, chunked and embedded, published when every job has succeeded."""
 
-from importlib.metadata import version
 from typing import NamedTuple
 
 from celery import Celery
@@ -123,7 +122,6 @@ async def _planned(
             "write_item_tags": write_item_tags,
             "profile_source": settings.profile_source,
         },
-        version=version("ragq"),
         jobs=jobs,
     )
     return PlannedRun(run, store_plan)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
@@ -50,7 +49,6 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
             "until": request.until,
             "profile_source": settings.profile_source,
         },
-        version=version("ragq"),
         jobs=[
             NewJob(
                 mode="candidates",

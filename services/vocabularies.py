@@ -1,6 +1,5 @@
 """Index runs of tags: the models of a vocabulary, built as one job."""
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,7 +77,6 @@ def _planned(
             "vectors": None if vectors is None else vectors.layout.value,
             "profile_source": settings.profile_source,
         },
-        version=version("ragq"),
         jobs=[
             NewJob(
                 mode="tags",

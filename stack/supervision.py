@@ -69,8 +69,7 @@ class Supervised:
     state: str
     #: None while no process runs.
     pid: int | None
-    #: Seconds since the epoch of the last start and of the last end; 0 when there was none.
-    started: int
+    #: Seconds since the epoch of the last end; 0 when there was none.
     ended: int
 
     @property
@@ -122,12 +121,7 @@ class Supervisor:
         """Every part that the supervisor knows."""
         with self._calls() as calls:
             return {
-                info["name"]: Supervised(
-                    state=info["statename"].lower(),
-                    pid=info["pid"] or None,
-                    started=info["start"],
-                    ended=info["stop"],
-                )
+                info["name"]: Supervised(state=info["statename"].lower(), pid=info["pid"] or None, ended=info["stop"])
                 for info in calls.getAllProcessInfo()
             }
 

@@ -36,11 +36,6 @@ def check(database_url: str) -> None:
     _run(database_url, command.check)
 
 
-def revise(database_url: str, revision: str, sentence: str) -> None:
-    """Write a new migration file from what differs; its text is then read and cleaned."""
-    _run(database_url, lambda config: command.revision(config, sentence, autogenerate=True, rev_id=revision))
-
-
 async def _seed(database_url: str) -> None:
     database = Database(database_url, pool_size=1)
     try:

@@ -193,7 +193,8 @@ class StageRunner:
 
         async def store(connection: Connection) -> None:
             if isinstance(error, ScoringRetriesExhausted):
-                await ledger.reject_all(connection, claim.attempt_id)
+                # No reply alone is at fault: together they could not be used.
+                await ledger.reject(connection, claim.attempt_id)
             elif isinstance(error, LLMResponseParseError):
                 await ledger.reject(connection, claim.attempt_id, error.raw_response)
             elif isinstance(error, EvidenceSchemaError | EvidenceGroundingError):

@@ -7,14 +7,7 @@ from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import ARRAY, Column, Index, Integer, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import (
-    id_column,
-    json_column,
-    now_column,
-    reference_column,
-    text_column,
-    time_column,
-)
+from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column, time_column
 
 
 class ReferenceIndexTable(SQLModel, table=True):

@@ -5,17 +5,17 @@ another preset gets its own run with it; what was stored before the first stage 
 """
 
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from schemas.errors import QuerySetPresetError
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import is_preset_name
 from schemas.statuses import JobStatus
+from services.questions.lookup import get_query
 from services.questions.submission import refuse_token_vectors
 from stages.queries.templates import TemplateTag
 from store.corpora import corpora
 from store.database import Connection
-from store.questions import presets, queries, query_jobs, templates
+from store.questions import presets, query_jobs, templates
 from store.questions.queries import StoredQuery
 from store.runs import attempts, edits, job_control, jobs, overviews, runs
 from store.runs.chain import content_hash
@@ -53,7 +53,6 @@ async def with_preset(
             settings=own | stored.preset.snapshot(stored.name),
             settings_hash=content_hash([frozen.run.values(), stored.preset.values()]),
             request=old.request | {"preset": stored.name},
-            version=version("ragq"),
             jobs=[await _job(connection, query, chain)],
         ),
         always_new=True,
@@ -70,9 +69,7 @@ async def with_preset(
         job_id=query.job_id,
     )
     await query_jobs.move(connection, query.id, job_id)
-    moved = await queries.by_id(connection, query.id)
-    assert moved is not None
-    return moved
+    return await get_query(connection, query.id)
 
 
 async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str]) -> NewJob:

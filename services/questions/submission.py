@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 from schemas.chains import stages_of
@@ -101,7 +100,6 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
             "response": None if request.response is None else "given",
             "profile_source": settings.profile_source,
         },
-        version=version("ragq"),
         jobs=jobs,
     )
     return PlannedRun(run, keep_queries)

@@ -151,10 +151,7 @@ class PostgresChunkSearch:
     async def lexical_scores(
         self, corpus_id: int, text: str, chunk_ids: Sequence[int], *, scorer: str
     ) -> dict[int, float]:
-        """What a full-text search for a text gives these chunks, however many are better; by chunk id.
-
-        A chunk that the text does not match is absent.
-        """
+        """See ChunkSearch."""
         (hits,) = await self._lexical(corpus_id, [text], len(chunk_ids), scorer, list(chunk_ids))
         return {hit.chunk_id: hit.score for hit in hits}
 

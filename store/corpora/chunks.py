@@ -1,17 +1,14 @@
-"""Chunks of works, by id, by work, and the sections around them."""
+"""Chunks of works, by id, and the sections around them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.statuses import VectorStatus
 from schemas.values.corpora import CorpusChunk
 from store.database import Connection
 
 COLUMNS = ", ".join(f"c.{name}" for name in CorpusChunk.model_fields)
 
 BY_ID = f"SELECT {COLUMNS} FROM chunks AS c WHERE c.id = ANY($1::bigint[])"
-
-OF_WORK = f"SELECT {COLUMNS}, c.vector_status FROM chunks AS c WHERE c.work_id = $1 ORDER BY c.id"
 
 # UNION leaves each section in once, whatever hangs on it.
 AROUND = f"""
@@ -34,14 +31,5 @@ async def around(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, 
     return _by_id(await connection.fetch(AROUND, list(chunk_ids)))
 
 
-async def of_work(connection: Connection, work_id: int) -> list[tuple[CorpusChunk, VectorStatus]]:
-    """The chunks of a work, each section before what is in it, with their status."""
-    return [(_chunk(row), VectorStatus(row["vector_status"])) for row in await connection.fetch(OF_WORK, work_id)]
-
-
 def _by_id(rows: Sequence[Mapping[str, Any]]) -> dict[int, CorpusChunk]:
-    return {row["id"]: _chunk(row) for row in rows}
-
-
-def _chunk(row: Mapping[str, Any]) -> CorpusChunk:
-    return CorpusChunk(**{name: row[name] for name in CorpusChunk.model_fields})
+    return {row["id"]: CorpusChunk(**row) for row in rows}

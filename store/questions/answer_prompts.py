@@ -1,14 +1,10 @@
 """The prompt that an answer was given to."""
 
 from store.database import Connection
+from store.questions.query_jobs import ANSWERING
 
-# A question that moved to another preset has been answered by several jobs.
-PROMPT = """
-WITH RECURSIVE answering AS (
-    SELECT id, inputs FROM job WHERE id = $1
-    UNION ALL
-    SELECT j.id, j.inputs FROM answering AS a JOIN job AS j ON j.id = (a.inputs ->> 'moved_from')::bigint
-)
+PROMPT = f"""
+{ANSWERING}
 SELECT a.output ->> 'prompt'
 FROM answering AS j JOIN stage_attempt AS a ON a.job_id = j.id
 WHERE a.stage = 'augment' AND a.outcome = 'succeeded'

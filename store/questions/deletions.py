@@ -7,15 +7,7 @@ from store.questions.queries import StoredQuery
 from store.runs import edits
 from store.runs.chain import content_hash
 
-# The job that answers a question now, and those that it moved away from.
-JOBS = """
-WITH RECURSIVE answering AS (
-    SELECT id, run_id, (inputs ->> 'moved_from')::bigint AS moved_from FROM job WHERE id = $1
-    UNION ALL
-    SELECT j.id, j.run_id, (j.inputs ->> 'moved_from')::bigint FROM job AS j JOIN answering AS a ON j.id = a.moved_from
-)
-SELECT id, run_id FROM answering ORDER BY id
-"""
+JOBS = f"{query_jobs.ANSWERING} SELECT id, run_id FROM answering ORDER BY id"
 
 CALLS = """
 SELECT DISTINCT u.call_id FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id

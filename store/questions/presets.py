@@ -9,7 +9,7 @@ from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingE
 from schemas.settings.preset import Preset, preset_name, preset_of
 from store.database import Connection
 
-COLUMNS = "preset_name, is_default, description, config, created_at, updated_at"
+COLUMNS = "preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
 
 LIST = f"SELECT {COLUMNS} FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
 
@@ -135,12 +135,5 @@ async def delete(connection: Connection, name: str) -> str:
 
 
 def _stored(row: Any) -> StoredPreset:
-    values = {f"{group}.{key}": value for group, keys in row["config"].items() for key, value in keys.items()}
-    return StoredPreset(
-        name=row["preset_name"],
-        is_default=row["is_default"],
-        description=row["description"],
-        preset=preset_of(values, origin=f"stored in preset {row['preset_name']}"),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
+    values = {f"{group}.{key}": value for group, keys in row["preset"].items() for key, value in keys.items()}
+    return StoredPreset(**{**row, "preset": preset_of(values, origin=f"stored in preset {row['name']}")})

@@ -4,6 +4,15 @@ from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
 
+# The job that answers a question now, and those that it moved away from.
+ANSWERING = """
+WITH RECURSIVE answering AS (
+    SELECT id, run_id, inputs FROM job WHERE id = $1
+    UNION ALL
+    SELECT j.id, j.run_id, j.inputs FROM answering AS a JOIN job AS j ON j.id = (a.inputs ->> 'moved_from')::bigint
+)
+"""
+
 HOLD = "SELECT FROM queries WHERE id = $1 FOR NO KEY UPDATE"
 
 MOVE = "UPDATE queries SET job_id = $2, updated_at = now() WHERE id = $1"

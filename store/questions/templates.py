@@ -8,7 +8,7 @@ from schemas.errors import TemplateMissingError
 from stages.queries.templates import TemplateTag, check_template
 from store.database import Connection
 
-COLUMNS = "function_tag, version, title, template_content, is_active, created_at"
+COLUMNS = "function_tag AS tag, version, title, template_content AS text, is_active, created_at"
 
 LIST = f"""
 SELECT {COLUMNS} FROM prompt_templates WHERE $1::text IS NULL OR function_tag = $1 ORDER BY function_tag, version
@@ -104,11 +104,4 @@ async def variables_by_tag(connection: Connection, tag: TemplateTag | None = Non
 
 
 def _stored(row: Any) -> StoredTemplate:
-    return StoredTemplate(
-        tag=row["function_tag"],
-        version=row["version"],
-        title=row["title"],
-        text=row["template_content"],
-        is_active=row["is_active"],
-        created_at=row["created_at"],
-    )
+    return StoredTemplate(**dict(row))

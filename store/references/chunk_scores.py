@@ -19,7 +19,7 @@ WHERE k.id = $1 AND k.index_id = $2 AND k.chunk_hash = $3
 # The row lock lets one job after the other look, so that exactly the last one stores the scores.
 LOCK_INDEX = "SELECT name, replaced_at FROM reference_index WHERE id = $1 FOR NO KEY UPDATE"
 
-UNFINISHED = "SELECT count(*) FROM job WHERE run_id = $1 AND status <> 'succeeded'"
+UNFINISHED = "SELECT EXISTS (SELECT FROM job WHERE run_id = $1 AND status <> 'succeeded')"
 
 SCORED = """
 SELECT j.subject::bigint AS chunk_id, a.output
@@ -61,14 +61,6 @@ class ChunkIdentity(NamedTuple):
     chunk_hash: str
 
 
-class ChunkScoring(NamedTuple):
-    """What `store_when_complete` did."""
-
-    is_stored: bool
-    unfinished_jobs: int
-    """Jobs of the run that have to succeed first; 0 when the scores were stored."""
-
-
 async def chunks(connection: Connection, index_id: int) -> list[ChunkIdentity]:
     """The chunks of an index, participants by id, chunks in order."""
     return [ChunkIdentity(row["id"], row["chunk_hash"]) for row in await connection.fetch(CHUNKS, index_id)]
@@ -89,21 +81,20 @@ async def text_to_score(connection: Connection, index_id: int, chunk: ChunkIdent
     return text
 
 
-async def store_when_complete(
-    connection: Connection, run_id: int, index_id: int, meta: ChunkScoresMeta
-) -> ChunkScoring:
+async def store_when_complete(connection: Connection, run_id: int, index_id: int, meta: ChunkScoresMeta) -> bool:
     """Give the chunks of an index their scores if every job of the run has succeeded; searches see all or none.
 
-    Called in the transaction that ends a job. `meta` names what scored; time, count and file name are filled in here.
+    Called in the transaction that ends a job; returns whether this call stored the scores. `meta` names what scored;
+    time, count and file name are filled in here.
+
     Raises ReferenceIndexReplacedError when there is a newer index of the name, and EmbeddingArtifactMismatchError
     when the jobs used different weights or prompts or left a chunk out.
     """
     index = await connection.fetchrow(LOCK_INDEX, index_id)
     if index is None:
         raise ReferenceIndexMissingError(index_id)
-    unfinished: int = await connection.fetchval(UNFINISHED, run_id)
-    if unfinished:
-        return ChunkScoring(False, unfinished)
+    if await connection.fetchval(UNFINISHED, run_id):
+        return False
     if index["replaced_at"] is not None:
         raise ReferenceIndexReplacedError(index_id, index["name"])
     scorers: int = await connection.fetchval(SCORERS, run_id)
@@ -120,7 +111,7 @@ async def store_when_complete(
         )
     whole = meta.model_copy(update={"source_embeddings": f"{index['name']}.npz", "total_chunks": counts["chunks"]})
     await connection.execute(DESCRIBE, index_id, json.dumps(whole.document()), _ISO_UTC)
-    return ChunkScoring(True, 0)
+    return True
 
 
 async def scored_by(connection: Connection, index_id: int) -> str:

@@ -6,12 +6,11 @@ is therefore a stage like any other: it is repeated when its worker dies, and it
 """
 
 import json
-from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from stages.participants.artifacts.partial import LeftOut, partial_build
 from store.database import Connection
-from store.references.references import COLUMNS, StoredIndex, make_current
+from store.references.references import COLUMNS, PLANNED_COLUMNS, StoredIndex, make_current
 
 BY_RUN = f"SELECT {COLUMNS} FROM reference_index WHERE run_id = $1 ORDER BY id DESC LIMIT 1"
 
@@ -44,14 +43,9 @@ ORDER BY participant_id
 """
 
 # An index that others may be searching is never changed: each publication is a new row.
-PLAN_AGAIN = """
-INSERT INTO reference_index
-    (name, run_id, split, split_csv_hash, split_ids_hash, backend, model, dimension, chunk_size, chunk_step,
-     min_evidence_chars)
-SELECT name, run_id, split, split_csv_hash, split_ids_hash, backend, model, dimension, chunk_size, chunk_step,
-       min_evidence_chars
-FROM reference_index WHERE id = $1
-RETURNING id
+PLAN_AGAIN = f"""
+INSERT INTO reference_index (run_id, {PLANNED_COLUMNS})
+SELECT run_id, {PLANNED_COLUMNS} FROM reference_index WHERE id = $1 RETURNING id
 """
 
 # The chunks and vectors of a run lie in its attempts: publishing copies them inside the database.
@@ -122,14 +116,6 @@ RETURNING job.id
 """
 
 
-class Published(NamedTuple):
-    """What `publish_when_complete` did."""
-
-    is_published: bool
-    unfinished_jobs: int
-    """Jobs of the run that have not succeeded: unfinished, or left out of what was published."""
-
-
 async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
     """The newest index that a run builds or built."""
     row = await connection.fetchrow(BY_RUN, run_id)
@@ -141,21 +127,23 @@ async def allow_partial(connection: Connection, run_id: int) -> None:
     await connection.execute(ALLOW_PARTIAL, run_id)
 
 
-async def publish_when_complete(connection: Connection, run_id: int) -> Published:
+async def publish_when_complete(connection: Connection, run_id: int) -> bool:
     """Publish the index of a run if every one of its jobs has succeeded, and replace the older one of its name.
 
     Where the run may leave participants out, it is enough that every job has succeeded or failed; the index then
     records what it lacks, and jobs that succeed after a retry publish a fuller one in its place. Called in the
-    transaction that ends a job. Raises EmbeddingArtifactMismatchError when the jobs used different weights.
+    transaction that ends a job; returns whether this call published.
+
+    Raises EmbeddingArtifactMismatchError when the jobs used different weights.
     """
     may_leave_out = await connection.fetchval(LOCK, run_id)
     states = await connection.fetchrow(STATES, run_id)
     index = await by_run(connection, run_id)
     unfinished: int = states["jobs"] - states["succeeded"]
     if index is None or index.participants == states["succeeded"]:
-        return Published(False, unfinished)
+        return False
     if unfinished > (states["failed"] if may_leave_out else 0):
-        return Published(False, unfinished)
+        return False
     digests = [row[0] for row in await connection.fetch(DIGESTS, run_id)]
     if len(digests) != 1:
         raise EmbeddingArtifactMismatchError(
@@ -174,7 +162,7 @@ async def publish_when_complete(connection: Connection, run_id: int) -> Publishe
         partial = partial_build(left_out, output_npz=f"{index.name}.npz")
         await connection.execute(DESCRIBE, index_id, json.dumps(partial.document()))
     await make_current(connection, index_id, index.name, digests[0], counts["chunks"])
-    return Published(True, unfinished)
+    return True
 
 
 async def is_publication_due(connection: Connection, run_id: int) -> bool:

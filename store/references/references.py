@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -11,10 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import (
-    EmbeddingDimensionMismatchError,
-    ReferenceIndexMissingError,
-)
+from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
 from schemas.values.artifacts import ParticipantChunks
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
@@ -25,22 +22,6 @@ from store.vectors import to_matrix, to_pgvector
 
 _BULK_SECONDS = 600.0
 """For the statements that carry a whole index."""
-
-PLAN = """
-INSERT INTO reference_index
-    (name, run_id, split, split_csv_hash, split_ids_hash, backend, model, dimension, chunk_size, chunk_step,
-     min_evidence_chars)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-RETURNING id
-"""
-
-COLUMNS = """
-id, name, run_id, split, split_csv_hash, split_ids_hash, backend, model, model_digest, dimension, chunk_size,
-chunk_step, min_evidence_chars, participants, chunks, created_at, published_at, replaced_at, artifact_meta,
-chunk_scores_meta, partial
-"""
-
-CURRENT = f"SELECT {COLUMNS} FROM reference_index WHERE published_at IS NOT NULL AND replaced_at IS NULL ORDER BY name"
 
 DESCRIBE = "UPDATE reference_index SET artifact_meta = $2, chunk_scores_meta = $3, partial = $4 WHERE id = $1"
 
@@ -142,6 +123,18 @@ class StoredIndex(IndexPlan):
     """What was left out; None for a complete index."""
 
 
+PLANNED_COLUMNS = ", ".join(field.name for field in fields(IndexPlan))
+
+PLAN = f"""
+INSERT INTO reference_index (run_id, {PLANNED_COLUMNS})
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id
+"""
+
+COLUMNS = ", ".join(field.name for field in fields(StoredIndex))
+
+CURRENT = f"SELECT {COLUMNS} FROM reference_index WHERE published_at IS NOT NULL AND replaced_at IS NULL ORDER BY name"
+
+
 class Sidecars(NamedTuple):
     """What the chunks of an index carry beside text and vector."""
 
@@ -151,20 +144,7 @@ class Sidecars(NamedTuple):
 
 async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
     """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
-    index_id: int = await connection.fetchval(
-        PLAN,
-        index.name,
-        run_id,
-        index.split,
-        index.split_csv_hash,
-        index.split_ids_hash,
-        index.backend,
-        index.model,
-        index.dimension,
-        index.chunk_size,
-        index.chunk_step,
-        index.min_evidence_chars,
-    )
+    index_id: int = await connection.fetchval(PLAN, run_id, *vars(index).values())
     return index_id
 
 
@@ -297,17 +277,8 @@ class PostgresReferenceSearch:
                 )
             found: list[list[Reference]] = [[] for _ in queries]
             for row in rows:
-                found[row["query"]].append(
-                    Reference(
-                        chunk_id=row["chunk_id"],
-                        participant_id=row["participant_id"],
-                        ordinal=row["ordinal"],
-                        similarity=row["similarity"],
-                        score=row["score"],
-                        chunk_hash=row["chunk_hash"],
-                        chunk_chars=row["chunk_chars"],
-                    )
-                )
+                values = dict(row)
+                found[values.pop("query")].append(Reference(**values))
             return [tuple(references) for references in found]
 
         return await self._database.with_retry(search)

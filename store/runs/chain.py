@@ -29,11 +29,11 @@ def attempt_hash(
     outcome: str,
     settings_hash: str,
     inputs: Mapping[str, Any] | None,
-    output_hash: str | None,
-    error_type: str | None,
-    error_message: str | None,
+    output_hash: str | None = None,
+    error_type: str | None = None,
+    error_message: str | None = None,
 ) -> str:
-    """The link that closes one attempt."""
+    """The link that closes one attempt: without an output, or without an error."""
     return content_hash(
         {
             "previous_hash": previous_hash,

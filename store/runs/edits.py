@@ -177,8 +177,6 @@ async def _put(
         settings_hash=job["settings_hash"],
         inputs=inputs,
         output_hash=output_hash,
-        error_type=None,
-        error_message=None,
     )
     attempt_id: int = await connection.fetchval(
         GIVEN,

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from schemas.values.chat import ChatCall, ChatReply, TokenSignals
+from schemas.values.chat import ChatCall, ChatReply
 from store.database import Connection
 from store.runs.chain import content_hash
 
 FIND = """
-SELECT id, reply, digest, stop_reason, prompt_tokens, reply_tokens, seconds, tokens FROM llm_call
+SELECT id, reply AS text, digest, stop_reason, prompt_tokens, reply_tokens, seconds, tokens FROM llm_call
 WHERE key = $1 AND rejected_at IS NULL
 """
 
@@ -34,18 +34,14 @@ SELECT $1, count(*), $2, $3, $4 FROM llm_call_use WHERE attempt_id = $1
 
 REJECT = """
 UPDATE llm_call SET rejected_at = now()
-WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1) AND reply = $2 AND rejected_at IS NULL
+WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1)
+  AND ($2::text IS NULL OR reply = $2) AND rejected_at IS NULL
 """
 
 REJECT_LAST = """
 UPDATE llm_call SET rejected_at = now()
 WHERE id = (SELECT call_id FROM llm_call_use WHERE attempt_id = $1 ORDER BY ordinal DESC LIMIT 1)
   AND rejected_at IS NULL
-"""
-
-REJECT_ALL = """
-UPDATE llm_call SET rejected_at = now()
-WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1) AND rejected_at IS NULL
 """
 
 USES = """
@@ -122,19 +118,8 @@ async def find(connection: Connection, key: str) -> KeptCall | None:
     row = await connection.fetchrow(FIND, key)
     if row is None:
         return None
-    return KeptCall(
-        row["id"],
-        ChatReply(
-            text=row["reply"],
-            model="",
-            digest=row["digest"],
-            stop_reason=row["stop_reason"],
-            prompt_tokens=row["prompt_tokens"],
-            reply_tokens=row["reply_tokens"],
-            seconds=row["seconds"],
-            tokens=None if row["tokens"] is None else TokenSignals(**row["tokens"]),
-        ),
-    )
+    values = dict(row)
+    return KeptCall(values.pop("id"), ChatReply(model="", **values))
 
 
 async def keep(connection: Connection, key: str, call: ChatCall, reply: ChatReply) -> KeptCall:
@@ -163,19 +148,14 @@ async def use(connection: Connection, attempt_id: int, call_id: int, purpose: st
     await connection.execute(USE, attempt_id, call_id, purpose, is_reused)
 
 
-async def reject(connection: Connection, attempt_id: int, reply_text: str) -> None:
-    """Never reuse this reply: the attempt that asked for it could not use it."""
+async def reject(connection: Connection, attempt_id: int, reply_text: str | None = None) -> None:
+    """Never reuse this reply, which the attempt could not use; without a text, none of the attempt's replies."""
     await connection.execute(REJECT, attempt_id, reply_text)
 
 
 async def reject_last(connection: Connection, attempt_id: int) -> None:
     """Never reuse the attempt's last reply; nothing happens when it made no call."""
     await connection.execute(REJECT_LAST, attempt_id)
-
-
-async def reject_all(connection: Connection, attempt_id: int) -> None:
-    """Never reuse any reply of the attempt: together they could not be used."""
-    await connection.execute(REJECT_ALL, attempt_id)
 
 
 async def uses(connection: Connection, attempt_ids: Sequence[int]) -> dict[int, list[CallUse]]:

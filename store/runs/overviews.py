@@ -65,17 +65,5 @@ async def overview(connection: Connection, run_id: int) -> RunOverview | None:
 
 
 def _overview(row: Mapping[str, Any]) -> RunOverview:
-    states = row["states"]
-    return RunOverview(
-        id=row["id"],
-        kind=row["kind"],
-        profile=row["profile"],
-        identity=row["identity"],
-        request=row["request"],
-        version=row["version"],
-        settings_hash=row["settings_hash"],
-        created_at=row["created_at"],
-        finished_at=row["finished_at"],
-        jobs=row["jobs"],
-        states={JobStatus(status): count for status, count in states.items()},
-    )
+    states = {JobStatus(status): count for status, count in row["states"].items()}
+    return RunOverview(**{**row, "states": states})

@@ -64,5 +64,5 @@ async def queue_figures(connection: Connection) -> QueueFigures:
         jobs={(row["kind"], row["status"]): row["jobs"] for row in await connection.fetch(JOBS)},
         leases_held=leases["held"],
         leases_expired=leases["expired"],
-        workers=len(await workers.seen(connection, within_s=_SEEN_WITHIN_SECONDS)),
+        workers=await workers.seen(connection, within_s=_SEEN_WITHIN_SECONDS),
     )

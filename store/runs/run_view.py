@@ -15,7 +15,7 @@ from store.runs.overviews import RunOverview
 from store.runs.stage_runs import StageRun
 
 JOBS = """
-SELECT id, mode, subject, status, note FROM job
+SELECT id AS job_id, mode, subject, status, note FROM job
 WHERE run_id = $1 AND ($2::bigint[] IS NULL OR id = ANY($2))
 ORDER BY ordinal
 """
@@ -106,13 +106,19 @@ async def job_view(connection: Connection, job_id: int) -> JobView | None:
 
 async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
     found = await connection.fetch(JOBS, run_id, job_ids)
-    stages = await stage_runs.of_jobs(connection, [row["id"] for row in found])
+    stages = await stage_runs.of_jobs(connection, [row["job_id"] for row in found])
     validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
     failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
     calls = await ledger.counts(connection, run_id, job_ids=job_ids)
     nothing = ledger.CallCounts(0, 0)
     return [
-        _job(row, stages[row["id"]], validated.get(row["id"]), failures.get(row["id"]), calls.get(row["id"], nothing))
+        _job(
+            row,
+            stages[row["job_id"]],
+            validated.get(row["job_id"]),
+            failures.get(row["job_id"]),
+            calls.get(row["job_id"], nothing),
+        )
         for row in found
     ]
 
@@ -127,11 +133,7 @@ def _job(
     items = {} if validated is None else validated["items"]
     verdicts = {} if validated is None else validated["verdicts"]
     return JobView(
-        job_id=row["id"],
-        mode=row["mode"],
-        subject=row["subject"],
-        status=JobStatus(row["status"]),
-        note=row["note"],
+        **{**row, "status": JobStatus(row["status"])},
         stages=stages,
         kept={item: len(references) for item, references in items.items() if references},
         rejected={item: refused for item, asked in verdicts.items() if (refused := _refused(asked))},

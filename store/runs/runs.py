@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from store.database import Connection
@@ -49,7 +51,8 @@ class NewRun:
     """The snapshot: every effective value and its source."""
     settings_hash: str
     request: Mapping[str, Any]
-    version: str
+    version: str = field(default_factory=partial(version, "ragq"))
+    """The release of ragq that it is submitted with."""
     jobs: Sequence[NewJob]
 
     @property

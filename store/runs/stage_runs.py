@@ -28,12 +28,6 @@ async def of_jobs(connection: Connection, job_ids: Sequence[int]) -> dict[int, l
     """The stages of each of these jobs, by its id, in the order of the chain."""
     found: dict[int, list[StageRun]] = {job_id: [] for job_id in job_ids}
     for row in await connection.fetch(OF_JOBS, list(job_ids)):
-        found[row["job_id"]].append(
-            StageRun(
-                stage=row["stage"],
-                status=StageStatus(row["status"]),
-                attempts=row["attempts"],
-                seconds=row["seconds"],
-            )
-        )
+        values = {**row, "status": StageStatus(row["status"])}
+        found[values.pop("job_id")].append(StageRun(**values))
     return found

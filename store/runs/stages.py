@@ -31,10 +31,11 @@ WITH claimed AS (
     WHERE s.job_id = $1 AND s.stage = $2 AND s.status = 'ready' AND (s.not_before IS NULL OR s.not_before <= now())
       AND ($5::integer IS NULL OR s.interruptions < $5)
       AND j.id = s.job_id AND j.status IN {OPEN_JOBS}
-    RETURNING s.job_id, s.stage, s.fence, s.attempts, s.retries, j.run_id, j.kind, j.mode, j.subject, j.inputs
+    RETURNING s.job_id, s.stage, s.fence, s.attempts AS attempt, s.retries,
+              j.run_id, j.kind, j.mode, j.subject, j.inputs
 ), attempt AS (
     INSERT INTO stage_attempt (job_id, stage, number, fence, worker_id, started_at, outcome)
-    SELECT job_id, stage, attempts, fence, $3, now(), 'running' FROM claimed
+    SELECT job_id, stage, attempt, fence, $3, now(), 'running' FROM claimed
     RETURNING id
 ), moved AS (
     UPDATE job SET status = 'running' FROM claimed WHERE job.id = claimed.job_id AND job.status <> 'running'
@@ -45,10 +46,9 @@ SELECT claimed.*, attempt.id AS attempt_id,
 FROM claimed, attempt
 """
 
-LOOK = f"""
-SELECT s.status, s.fence, s.interruptions, s.lease_until < now() AS is_expired, j.status IN {OPEN_JOBS} AS job_is_open
-FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
-WHERE s.job_id = $1 AND s.stage = $2
+LOOK = """
+SELECT status, fence, interruptions, coalesce(lease_until < now(), false) AS is_expired
+FROM stage_run WHERE job_id = $1 AND stage = $2
 """
 
 FORWARD = """
@@ -209,7 +209,6 @@ class StageLook(NamedTuple):
     fence: int
     interruptions: int
     is_expired: bool
-    job_is_open: bool
 
 
 class Committed(NamedTuple):
@@ -243,33 +242,13 @@ async def claim(
     With `interrupted_below` only a stage is taken that was interrupted less often than that.
     """
     row = await connection.fetchrow(CLAIM, job_id, stage, worker_id, lease_s, interrupted_below)
-    if row is None:
-        return None
-    return Claim(
-        job_id=row["job_id"],
-        run_id=row["run_id"],
-        kind=row["kind"],
-        mode=row["mode"],
-        subject=row["subject"],
-        inputs=row["inputs"],
-        stage=row["stage"],
-        attempt_id=row["attempt_id"],
-        attempt=row["attempts"],
-        fence=row["fence"],
-        retries=row["retries"],
-        settings_hash=row["settings_hash"],
-        previous_hash=row["previous_hash"],
-    )
+    return None if row is None else Claim(**dict(row))
 
 
 async def look(connection: Connection, job_id: int, stage: str) -> StageLook | None:
     """The state of a stage; None when there is no such stage."""
     row = await connection.fetchrow(LOOK, job_id, stage)
-    if row is None:
-        return None
-    return StageLook(
-        StageStatus(row["status"]), row["fence"], row["interruptions"], bool(row["is_expired"]), row["job_is_open"]
-    )
+    return None if row is None else StageLook(**{**row, "status": StageStatus(row["status"])})
 
 
 async def forward(connection: Connection, job_id: int, stage: str, *, redelivered: bool, grace_s: float) -> str | None:
@@ -306,8 +285,6 @@ async def commit(
         settings_hash=held.settings_hash,
         inputs=inputs,
         output_hash=output_hash,
-        error_type=None,
-        error_message=None,
     )
     arguments = (
         held.job_id,
@@ -356,7 +333,6 @@ async def fail(
         outcome=AttemptOutcome.FAILED,
         settings_hash=held.settings_hash,
         inputs=inputs,
-        output_hash=None,
         error_type=error.type,
         error_message=error.message,
     )
@@ -416,7 +392,6 @@ async def _expire_one(connection: Connection, max_interruptions: int, job_id: in
             outcome=AttemptOutcome.INTERRUPTED,
             settings_hash=row["settings_hash"],
             inputs=None,
-            output_hash=None,
             error_type=WORKER_LOST,
             error_message=message,
         )

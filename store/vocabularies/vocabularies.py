@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from schemas.errors import (
-    EmbeddingDimensionMismatchError,
-    Refused,
-    VocabularyMissingError,
-    VocabularyModelsError,
-)
+from schemas.errors import EmbeddingDimensionMismatchError, Refused, VocabularyMissingError, VocabularyModelsError
 from schemas.values.tags import Lexicon, Neighbour, Tag, TagDocument, Vocabulary
 from stages.tags.models import BuiltModels
 from stages.tags.ports import Vector
@@ -227,12 +222,7 @@ class PostgresVocabularies:
         if not rows:
             raise VocabularyMissingError(vocabulary_id)
         tags = {
-            row["name"]: Tag(
-                name=row["name"],
-                category=row["category"],
-                count=row["count"],
-                nsfw_probability=row["nsfw_probability"],
-            )
+            row["name"]: Tag(**{name: row[name] for name in Tag.model_fields})
             for row in rows
             if row["name"] is not None
         }

@@ -38,7 +38,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_launched_supervisor_starts_nothing_by_itself(supervisor: Supervisor) -> None:
-    assert supervisor.parts() == {"first": Supervised(state="stopped", pid=None, started=0, ended=0)}
+    assert supervisor.parts() == {"first": Supervised(state="stopped", pid=None, ended=0)}
 
 
 def test_a_killed_part_is_started_again(supervisor: Supervisor) -> None:

@@ -1,9 +1,10 @@
 """Works as an import stores them, without their files."""
 
-from schemas.values.corpora import Bibliography
+from schemas.statuses import VectorStatus
+from schemas.values.corpora import Bibliography, CorpusChunk
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
-from store.corpora import corpora
+from store.corpora import chunks, corpora
 from store.corpora.corpora import StoredCorpus
 from store.corpora.works import NewWork
 from store.database import Connection
@@ -26,3 +27,10 @@ def new_work(
 async def small_corpus(connection: Connection, name: str = "small") -> StoredCorpus:
     """A corpus of two dimensions."""
     return await corpora.make(connection, name, backend="huggingface", model="tiny", dimension=2, embeds_headings=True)
+
+
+async def chunks_of_work(connection: Connection, work_id: int) -> list[tuple[CorpusChunk, VectorStatus]]:
+    """The chunks of a work, each section before what is in it, with their status."""
+    rows = await connection.fetch("SELECT id, vector_status FROM chunks WHERE work_id = $1 ORDER BY id", work_id)
+    found = await chunks.by_ids(connection, [row["id"] for row in rows])
+    return [(found[row["id"]], VectorStatus(row["vector_status"])) for row in rows]

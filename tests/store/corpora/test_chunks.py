@@ -2,7 +2,7 @@
 
 from store.corpora import chunks, works
 from store.database import Database
-from tests.store.kept_works import new_work, small_corpus
+from tests.store.kept_works import chunks_of_work, new_work, small_corpus
 
 DEEP = "# A\n\nOne.\n\n## B\n\nTwo.\n\n### C\n\nThree.\n\n# D\n\nFour.\n"
 
@@ -11,7 +11,7 @@ async def test_the_sections_around_chunks_reach_up_to_the_outermost(database: Da
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         kept = await works.keep(connection, corpus.id, new_work(DEEP))
-        stored = [chunk for chunk, _ in await chunks.of_work(connection, kept.work_id)]
+        stored = [chunk for chunk, _ in await chunks_of_work(connection, kept.work_id)]
         three = next(chunk for chunk in stored if chunk.content == "Three.")
         found = await chunks.around(connection, [three.id])
 
@@ -26,7 +26,7 @@ async def test_deleted_chunks_are_absent(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         kept = await works.keep(connection, corpus.id, new_work(DEEP))
-        first, *_ = [chunk for chunk, _ in await chunks.of_work(connection, kept.work_id)]
+        first, *_ = [chunk for chunk, _ in await chunks_of_work(connection, kept.work_id)]
 
         assert await chunks.by_ids(connection, [first.id, 10**9]) == {first.id: first}
         assert await chunks.around(connection, [first.id]) == {}

@@ -8,11 +8,11 @@ import pytest
 
 from schemas.errors import DuplicateWorkError, WorkChangedError
 from schemas.statuses import VectorStatus
-from store.corpora import chunks, corpora, works
+from store.corpora import corpora, works
 from store.corpora.works import ImportOutcome
 from store.database import Connection, Database
 from tests.store.embedded import embed_and_publish
-from tests.store.kept_works import TEA, new_work, small_corpus
+from tests.store.kept_works import TEA, chunks_of_work, new_work, small_corpus
 
 OTHER = TEA.replace("Green", "Black")
 
@@ -33,7 +33,7 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents(database: Data
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         kept = await works.keep(connection, corpus.id, new_work())
-        stored = await chunks.of_work(connection, kept.work_id)
+        stored = await chunks_of_work(connection, kept.work_id)
 
     assert kept.outcome is ImportOutcome.NEW
     ids = [chunk.id for chunk, _ in stored]
@@ -67,10 +67,10 @@ async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         first = await works.keep(connection, corpus.id, new_work(source_path=source_path))
-        old = {chunk.id for chunk, _ in await chunks.of_work(connection, first.work_id)}
+        old = {chunk.id for chunk, _ in await chunks_of_work(connection, first.work_id)}
         await embed_all(connection, corpus.id)
         again = await works.keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
-        new = {chunk.id for chunk, _ in await chunks.of_work(connection, again.work_id)}
+        new = {chunk.id for chunk, _ in await chunks_of_work(connection, again.work_id)}
 
         assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.REPLACED)
         assert not old & new
@@ -150,4 +150,4 @@ async def test_a_book_of_many_megabytes_is_stored(database: Database) -> None:
         corpus = await small_corpus(connection)
         kept = await works.keep(connection, corpus.id, new_work(f"# Long\n\n{words}\n"))
 
-        assert len(await chunks.of_work(connection, kept.work_id)) > 800
+        assert len(await chunks_of_work(connection, kept.work_id)) > 800

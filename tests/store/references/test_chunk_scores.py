@@ -13,7 +13,7 @@ from schemas.values.scoring import ChunkScores
 from stages.texts.hashes import short_hash
 from store.database import Connection, Database
 from store.references import chunk_scores, references
-from store.references.chunk_scores import ChunkIdentity, ChunkScoring
+from store.references.chunk_scores import ChunkIdentity
 from store.runs import runs, stages
 from store.runs.runs import NewJob, NewRun
 from store.runs.stages import Claim
@@ -59,9 +59,9 @@ async def scored(connection: Connection, job_id: int, score: int, *, digest: str
     return await claimed(connection, job_id, "publish")
 
 
-async def publish(connection: Connection, run_id: int, claim: Claim) -> list[ChunkScoring]:
+async def publish(connection: Connection, run_id: int, claim: Claim) -> list[bool]:
     """Commit a `publish` as its stage does. Returns the result."""
-    done: list[ChunkScoring] = []
+    done: list[bool] = []
 
     async def effect(connection: Connection) -> None:
         done.append(await chunk_scores.store_when_complete(connection, run_id, INDEX, META))
@@ -80,9 +80,9 @@ async def test_scores_are_visible_once_the_last_chunk_has_its_own(database: Data
         run_id, jobs = await submitted(connection, 1, 2)
         first, second = [await scored(connection, job_id, score) for job_id, score in zip(jobs, (3, 0), strict=True)]
 
-        assert await publish(connection, run_id, first) == [ChunkScoring(False, 1)]
+        assert await publish(connection, run_id, first) == [False]
         assert await sleep_scores(connection) == [None, None]
-        assert await publish(connection, run_id, second) == [ChunkScoring(True, 0)]
+        assert await publish(connection, run_id, second) == [True]
 
         assert await sleep_scores(connection) == [3, 0]
         assert (await references.sidecars(connection, INDEX)).has_scores
@@ -112,13 +112,13 @@ async def test_jobs_that_end_at_the_same_moment_store_the_scores_once(database: 
         run_id, jobs = await submitted(connection, 1, 2)
         claims = [await scored(connection, job_id, 2) for job_id in jobs]
 
-    async def publish_alone(claim: Claim) -> list[ChunkScoring]:
+    async def publish_alone(claim: Claim) -> list[bool]:
         async with database.connection() as connection:
             return await publish(connection, run_id, claim)
 
     done = await asyncio.gather(*map(publish_alone, claims))
 
-    assert sorted(done) == [[ChunkScoring(False, 1)], [ChunkScoring(True, 0)]]
+    assert sorted(done) == [[False], [True]]
 
 
 async def test_a_run_that_left_a_chunk_out_stores_nothing(database: Database) -> None:

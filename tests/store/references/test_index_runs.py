@@ -10,7 +10,6 @@ from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection, Database
 from store.references import index_runs, references
-from store.references.index_runs import Published
 from store.references.references import StoredIndex
 from store.runs import job_control, overviews, runs, stages
 from store.runs.overviews import RunOverview
@@ -38,9 +37,9 @@ async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
     return claim
 
 
-async def publish(connection: Connection, run_id: int, job_id: int) -> Published:
+async def publish(connection: Connection, run_id: int, job_id: int) -> bool:
     """Complete a job's `publish` as its stage does."""
-    done: list[Published] = []
+    done: list[bool] = []
 
     async def effect(connection: Connection) -> None:
         done.append(await index_runs.publish_when_complete(connection, run_id))
@@ -49,14 +48,14 @@ async def publish(connection: Connection, run_id: int, job_id: int) -> Published
     return done[0]
 
 
-async def succeed(connection: Connection, run_id: int, job_id: int, *, digest: str = "w") -> Published:
+async def succeed(connection: Connection, run_id: int, job_id: int, *, digest: str = "w") -> bool:
     """Complete all stages of a job."""
     claim = await claimed(connection, job_id, "chunk")
     await stages.commit(connection, claim, inputs={}, output=CHUNKS)
     return await embed_and_publish(connection, run_id, job_id, digest=digest)
 
 
-async def embed_and_publish(connection: Connection, run_id: int, job_id: int, *, digest: str = "w") -> Published:
+async def embed_and_publish(connection: Connection, run_id: int, job_id: int, *, digest: str = "w") -> bool:
     output = {"model": "tiny", "model_digest": digest}
     claim = await claimed(connection, job_id, "embed")
     await stages.commit(connection, claim, inputs={}, output=output, vectors=VECTORS)
@@ -79,10 +78,10 @@ async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(data
     async with database.connection() as connection:
         run_id, (bad, good, other) = await planned(connection, 304, 313, 321)
         await fail(connection, bad)
-        assert await succeed(connection, run_id, good) == Published(False, 2)
+        assert not await succeed(connection, run_id, good)
         assert await references.current(connection) == []
 
-        assert await succeed(connection, run_id, other) == Published(True, 1)
+        assert await succeed(connection, run_id, other)
 
         index = await the_index(connection)
         assert (index.participants, index.chunks) == (2, 4)
@@ -110,7 +109,7 @@ async def test_when_the_last_job_fails_another_publishes_again(database: Databas
         assert await index_runs.publish_again(connection) == [good]
         assert await index_runs.publish_again(connection) == []
         assert await stages.overdue(connection, grace_s=60, empty_queues=[], covered_queues=[]) == [good]
-        assert await publish(connection, run_id, good) == Published(True, 1)
+        assert await publish(connection, run_id, good)
 
         index = await the_index(connection)
         assert (index.participants, (index.partial or {})["skipped_participants"]) == (1, [313])
@@ -121,7 +120,7 @@ async def test_without_permission_nothing_is_due(database: Database) -> None:
     async with database.connection() as connection:
         run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=False)
         await fail(connection, bad)
-        assert await succeed(connection, run_id, good) == Published(False, 1)
+        assert not await succeed(connection, run_id, good)
 
         assert not await index_runs.is_publication_due(connection, run_id)
         assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
@@ -150,7 +149,7 @@ async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_th
         fuller = await the_index(connection)
         assert (fuller.participants, (fuller.partial or {})["skipped_participants"]) == (2, [321])
         await job_control.retry(connection, run_id=run_id)
-        assert await embed_and_publish(connection, run_id, worse) == Published(True, 0)
+        assert await embed_and_publish(connection, run_id, worse)
         whole = await the_index(connection)
         assert (whole.participants, whole.partial, whole.run_id) == (3, None, run_id)
         kept = await references.content(connection, partial.id)

@@ -11,7 +11,6 @@ from schemas.values.failures import AttemptError
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection, Database
 from store.references import index_runs, references
-from store.references.index_runs import Published
 from store.references.references import PostgresReferenceSearch
 from store.runs import job_control, runs, stages
 from store.runs.stages import Claim
@@ -47,9 +46,9 @@ async def embedded(connection: Connection, job_id: int, *, digest: str = "w") ->
     return await claimed(connection, job_id, "publish")
 
 
-async def publish(connection: Connection, run_id: int, claim: Claim) -> list[Published]:
+async def publish(connection: Connection, run_id: int, claim: Claim) -> list[bool]:
     """Commit a `publish` as its stage does. Returns the result."""
-    done: list[Published] = []
+    done: list[bool] = []
 
     async def effect(connection: Connection) -> None:
         done.append(await index_runs.publish_when_complete(connection, run_id))
@@ -63,9 +62,9 @@ async def test_an_index_is_listed_when_its_last_participant_is_done_and_not_befo
         run_id, jobs = await planned(connection, 304, 313)
         first, second = [await embedded(connection, job_id) for job_id in jobs]
 
-        assert await publish(connection, run_id, first) == [Published(False, 1)]
+        assert await publish(connection, run_id, first) == [False]
         assert await references.current(connection) == []
-        assert await publish(connection, run_id, second) == [Published(True, 0)]
+        assert await publish(connection, run_id, second) == [True]
 
         (index,) = await references.current(connection)
         assert (index.run_id, index.participants, index.chunks, index.model_digest) == (run_id, 2, 4, "w")
@@ -76,13 +75,13 @@ async def test_jobs_that_end_at_the_same_moment_publish_exactly_once(database: D
         run_id, jobs = await planned(connection, 304, 313, 321, 330)
         claims = [await embedded(connection, job_id) for job_id in jobs]
 
-    async def publish_alone(claim: Claim) -> list[Published]:
+    async def publish_alone(claim: Claim) -> list[bool]:
         async with database.connection() as connection:
             return await publish(connection, run_id, claim)
 
     done = await asyncio.gather(*map(publish_alone, claims))
 
-    assert sorted(done) == [[Published(False, 1)], [Published(False, 2)], [Published(False, 3)], [Published(True, 0)]]
+    assert sorted(done) == [[False], [False], [False], [True]]
     async with database.connection() as connection:
         assert await connection.fetchval("SELECT count(*) FROM reference_chunk") == 8
         assert await connection.fetchval("SELECT count(*) FROM reference_vector") == 8

@@ -291,6 +291,6 @@ async def test_the_state_of_a_stage_is_read(database: Database, store_run: Store
         await claimed(connection, stored.job_ids[0], lease_s=0)
 
         assert await stages.look(connection, stored.job_ids[0], "extract") == stages.StageLook(
-            StageStatus.RUNNING, 1, 0, True, True
+            StageStatus.RUNNING, 1, 0, True
         )
         assert await stages.look(connection, 999, "extract") is None
