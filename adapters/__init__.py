@@ -1,1 +1,1 @@
-"""Who is asked: embedders, rerankers and language models. Each satisfies one port of stages/ports.py."""
+"""Embedders, rerankers and language models. Each implements one port of stages/ports.py."""

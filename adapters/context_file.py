@@ -21,7 +21,7 @@ def context_file(terms: Sequence[str], idf: NDArray[Any], components: NDArray[An
 
 
 def read_context_model(data: bytes) -> ContextModel:
-    """The model in the bytes that `context_file` made. Raises VocabularyModelsError for others."""
+    """The model in the bytes that `context_file` made. Raises VocabularyModelsError for any other."""
     arrays, description = unpacked(data)
     return ContextModel(
         digest=hashlib.sha256(data).hexdigest(),

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 _TRAINED_TO_SCORE = ("ForSequenceClassification", "ForCausalLM")
-"""How architectures end whose weights hold what turns a pair into a score."""
+"""Suffixes of architectures whose weights include the head that turns a pair into a score."""
 
 
 class CrossEncoderScorer:
-    """The port PairScorer over one model, which loads once, at the first call that needs it.
+    """The port PairScorer over one model, which is loaded once, at the first call that needs it.
 
-    `name` is a folder or the id of a model hub. Only an id may reach the network, and only for what is not in the
-    local cache. `threads` bounds torch for the whole process; None leaves torch's own choice. Loading and scoring
+    `name` is a folder or the id of a model hub. Only an id may use the network, and only for files that are not
+    in the local cache. `threads` limits torch for the whole process; None keeps torch's default. Loading and scoring
     take turns on one thread, so that the caller's event loop is not blocked.
     """
 
@@ -37,13 +37,13 @@ class CrossEncoderScorer:
         return self._name
 
     async def digest(self) -> str:
-        """See PairScorer: the SHA-256 of the weights; several weight files give one over their names and sums."""
+        """See PairScorer: the SHA-256 of the weights; for several weight files, over their names and hashes."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: self._digest)
 
     async def score_pairs(
         self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int, max_tokens: int
     ) -> list[float]:
-        """See PairScorer. Passages of like length share a batch, since all in it are padded to the longest."""
+        """See PairScorer. Passages of similar length share a batch, since all in it are padded to the longest."""
         loop = asyncio.get_running_loop()
         by_length = sorted(range(len(passages)), key=lambda position: len(passages[position]))
         logits = [0.0] * len(passages)
@@ -59,13 +59,13 @@ class CrossEncoderScorer:
             raise LLMTimeoutError(timeout_s) from None
         if unusable := sum(not isfinite(logit) for logit in logits):
             raise RerankError(
-                f"Cross-encoder '{self._name}' gave {unusable} of {len(logits)} scores that are no finite numbers; "
-                "its weights are broken, or it does not run on this machine's number format. Choose another model."
+                f"Cross-encoder '{self._name}' gave {unusable} of {len(logits)} scores that are not finite numbers; "
+                "its weights are invalid, or this machine does not support its number format. Choose another model."
             )
         return logits
 
     async def close(self) -> None:
-        """End the thread; a batch that is under way is not waited for."""
+        """End the thread without waiting for a running batch."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _score(self, pairs: list[tuple[str, str]], max_tokens: int) -> list[float]:
@@ -96,14 +96,14 @@ class CrossEncoderScorer:
             model: CrossEncoder = CrossEncoder(str(folder or self._name), local_files_only=folder is not None)
         except (OSError, ValueError) as error:
             raise RerankError(
-                f"Cross-encoder '{self._name}' cannot be loaded ({type(error).__name__}); name a folder that holds "
+                f"Cross-encoder '{self._name}' cannot be loaded ({type(error).__name__}); name the folder of "
                 "one, or its id on the model hub."
             ) from error
         # Loading fills a missing head with random weights, without an error.
         architectures = model.model.config.architectures or () if model.model is not None else ()
         if model.num_labels != 1 or (len(model) == 1 and not any(map(_is_trained_to_score, architectures))):
             raise RerankError(
-                f"'{self._name}' is no cross-encoder: it does not give one score per pair "
+                f"'{self._name}' is not a cross-encoder: it does not return one score per pair "
                 f"({', '.join(architectures) or 'unknown architecture'}, {model.num_labels} labels)."
             )
         return model
@@ -112,7 +112,7 @@ class CrossEncoderScorer:
     def _digest(self) -> str:
         if (folder := local_folder(self._name)) is not None:
             return weights_digest(folder)
-        _ = self._model  # Loading fetches what the hub's cache does not hold yet.
+        _ = self._model  # Loading downloads files that are not in the hub's cache yet.
         return weights_digest(cached_folder(self._name))
 
 

@@ -1,4 +1,4 @@
-"""A FastText model of tokens: it places words it never saw by the pieces that it knows."""
+"""A FastText model of tokens, which embeds unknown words by their character n-grams."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ from stages.tags.ports import Vector
 class FastTextTokens:
     """The port TokenVectors over the bytes of a file that `tokens_file` made.
 
-    A word outside of the vocabulary lies at the mean of its known character n-grams. One without any, or of a model
-    without n-grams, has no vector.
+    The vector of a word that is not in the vocabulary is the mean of its known character n-grams. Without any, or in a
+    model without n-grams, it has no vector.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -54,7 +54,7 @@ class FastTextTokens:
 
 
 def buckets_of(token: str, shortest: int, longest: int, buckets: int) -> list[int]:
-    """Where the character n-grams of a token are kept, as FastText hashes them."""
+    """The buckets of the character n-grams of a token, by FastText's hash."""
     from gensim.models.fasttext import ft_ngram_hashes  # type: ignore[import-untyped]
 
     return [int(bucket) for bucket in ft_ngram_hashes(token, shortest, longest, buckets)]

@@ -1,4 +1,4 @@
-"""Vectors of tokens that were trained elsewhere, as far as a vocabulary has the tokens."""
+"""Imported vectors of tokens, reduced to the tokens of a vocabulary."""
 
 import struct
 from pathlib import Path
@@ -13,17 +13,15 @@ from stages.tags.models import TokenModel
 
 
 def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -> TokenModel:
-    """The vectors of the vocabulary's tags and aliases, at length 1, and the n-grams that these are made of.
+    """The vectors of the vocabulary's tags and aliases, at length 1, and their n-grams.
 
-    Tokens that the file does not have, or has as zeros, get none. Raises Refused when the file cannot be read in this
-    layout, or has none of the tokens.
+    Tokens that are not in the file, or are zeros there, have no vector. Raises Refused when the file cannot be read in
+    this layout, or has none of the tokens.
     """
     try:
         model = _read(path, layout)
     except (OSError, ValueError, EOFError, NotImplementedError, AssertionError, struct.error) as error:
-        raise Refused(
-            f"{path} cannot be read as {layout.value} ({type(error).__name__}); name the layout that it has."
-        ) from error
+        raise Refused(f"{path} cannot be read as {layout.value} ({type(error).__name__}); name its layout.") from error
     wanted = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
     rows = {token: np.asarray(model.get_vector(token), dtype=np.float64) for token in wanted if token in model}
     vectors = {

@@ -1,4 +1,4 @@
-"""Arrays and a description as one file that is safe to read: no pickle in, none out."""
+"""Arrays and a description in one file that is read and written without pickle."""
 
 import io
 import json

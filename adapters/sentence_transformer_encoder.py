@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 PADDED_TO = 16
-"""Tokens; more would compute more padding, fewer would find fewer texts to share a pass with."""
+"""Tokens; a larger value computes more padding, a smaller one leaves fewer texts to share a pass."""
 
 
 class SentenceTransformerEncoder:
-    """The port TextEncoder over one model, which loads once, at the first call that needs it.
+    """The port TextEncoder over one model, which is loaded once, at the first call that needs it.
 
-    `name` is `all-minilm-l6-v2` for the packaged model, a folder, or the id of a model hub. Only an id may reach the
-    network, and only for what is not in the local cache. `threads` bounds torch for the whole process; None leaves
-    torch's own choice. May be called from any thread: calls take turns, because a tokenizer is not thread-safe.
+    `name` is `all-minilm-l6-v2` for the packaged model, a folder, or the id of a model hub. Only an id may use the
+    network, and only for files that are not in the local cache. `threads` limits torch for the whole process; None
+    keeps torch's default. May be called from any thread: calls take turns, because a tokenizer is not thread-safe.
     """
 
     def __init__(self, name: str, *, threads: int | None = None, batch_size: int = 32) -> None:
@@ -44,7 +44,7 @@ class SentenceTransformerEncoder:
 
     @property
     def digest(self) -> str:
-        """See TextEncoder. Several weight files give the SHA-256 over their names and sums."""
+        """See TextEncoder. For several weight files, the SHA-256 over their names and hashes."""
         with self._turn:
             return self._digest
 
@@ -81,7 +81,7 @@ class SentenceTransformerEncoder:
         return self._forward_passes
 
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens per text before the model's cut: a text above `max_tokens` is seen only in part."""
+        """Tokens per text before truncation: of a text above `max_tokens` the model sees only a part."""
         with self._turn:
             if not texts:
                 return []
@@ -91,7 +91,7 @@ class SentenceTransformerEncoder:
 
     @property
     def max_tokens(self) -> int | None:
-        """The tokens of a text that the model sees; None where it has no limit of its own."""
+        """The maximum tokens of a text that the model sees; None if it has no limit."""
         with self._turn:
             return self._model.max_seq_length
 
@@ -103,7 +103,7 @@ class SentenceTransformerEncoder:
         yield from alike.values()
 
     def _pass(self, texts: list[str], output: Literal["sentence_embedding", "token_embeddings"]) -> Any:
-        """What sentence-transformers gives for texts of one padded length."""
+        """The output of sentence-transformers for texts of one padded length."""
         self._forward_passes += -(-len(texts) // self._batch_size)
         return self._model.encode(
             texts,
@@ -137,5 +137,5 @@ class SentenceTransformerEncoder:
     def _digest(self) -> str:
         if (folder := self._local_folder) is not None:
             return weights_digest(folder)
-        _ = self._model  # Loading fetches what the hub's cache does not hold yet.
+        _ = self._model  # Loading downloads files that are not in the hub's cache yet.
         return weights_digest(cached_folder(self._name))

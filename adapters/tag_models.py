@@ -20,23 +20,23 @@ FASTTEXT = "fasttext"
 
 @dataclass(frozen=True, kw_only=True)
 class TagModelBuilder:
-    """The port ModelBuilder. The defaults are those of `python -m benchmarks tags`, which says how good they are."""
+    """The port ModelBuilder. `python -m benchmarks tags` measures the quality of the defaults."""
 
     dimension: int = 100
     """Numbers per token vector."""
     shortest_ngram: int = 2
     longest_ngram: int = 4
     buckets: int = 50_000
-    """Places for character n-grams; two n-grams may share one."""
+    """Hash buckets of character n-grams; two n-grams may share one."""
     epochs: int = 10
     learning_rate: float = 0.05
     components: int = 100
-    """Numbers per context row, at most."""
+    """Maximum numbers per context row."""
 
     def build(self, vocabulary: Vocabulary, *, seed: int, tokens: TokenModel | None = None) -> BuiltModels:
         """See ModelBuilder."""
         if not vocabulary.tags:
-            raise VocabularyModelsError("A vocabulary without tags has nothing to learn from; import one with tags.")
+            raise VocabularyModelsError("A vocabulary without tags has no training data; import one with tags.")
         placed = self._tokens(vocabulary, seed) if tokens is None else tokens
         rows, context = self._context(vocabulary, seed)
         return BuiltModels(
@@ -49,11 +49,11 @@ class TagModelBuilder:
         )
 
     def _tokens(self, vocabulary: Vocabulary, seed: int) -> TokenModel:
-        """FastText over the training lists, on one thread: several would not give the same bytes again.
+        """FastText over the training lists, on one thread, because several would not reproduce the same bytes.
 
-        The mean of all vectors is taken off: it is what every tag shares, and hides what they differ in. Character
-        n-grams are weighed by the square of their idf over the tokens: a query and a document each bring one in TF-IDF.
-        A token lies halfway between FastText's own vector and that of its n-grams, where a new word would be put.
+        The mean of all vectors is subtracted, because all tags share it. Character n-grams are weighted by the square
+        of their idf over the tokens, as query and document each contribute one in TF-IDF. The vector of a token is the
+        mean of FastText's own vector and that of its n-grams, which a new word would have.
         """
         from gensim.models import FastText  # type: ignore[import-untyped]
 
@@ -87,7 +87,7 @@ class TagModelBuilder:
         return TokenModel(FASTTEXT, self.dimension, dict(zip(tokens, vectors, strict=True)), data)
 
     def _context(self, vocabulary: Vocabulary, seed: int) -> tuple[Mapping[str, Vector], bytes]:
-        """TF-IDF over what each tag occurs with, itself among it, cut to its largest singular values."""
+        """TF-IDF over the tags that each tag occurs with, including itself, reduced to the largest singular values."""
         from scipy.sparse import csr_array, diags_array  # type: ignore[import-untyped]
         from sklearn.decomposition import TruncatedSVD  # type: ignore[import-untyped]
         from sklearn.feature_extraction.text import TfidfTransformer  # type: ignore[import-untyped]
@@ -111,6 +111,6 @@ class TagModelBuilder:
 
 
 def _unit_rows(matrix: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The rows at length 1; a row of zeros stays one."""
+    """The rows at length 1; a row of zeros is unchanged."""
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     return np.asarray(matrix / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)

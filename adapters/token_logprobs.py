@@ -1,4 +1,4 @@
-"""The log-probabilities that servers report with a reply. OpenAI's and Ollama's APIs word them alike."""
+"""The log-probabilities that servers report with a reply, in the common form of OpenAI's and Ollama's APIs."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,7 +10,7 @@ from stages.replies.token_signals import TokenLogprobs, token_signals
 
 
 class LikelyToken(Protocol):
-    """One of the likeliest tokens at a place of the reply."""
+    """One of the likeliest tokens at a position of the reply."""
 
     @property
     def logprob(self) -> float:
@@ -19,30 +19,30 @@ class LikelyToken(Protocol):
 
 
 class ChosenToken(LikelyToken, Protocol):
-    """The token at a place of the reply, and what else could have stood there."""
+    """The token at a position of the reply, and its alternatives."""
 
     @property
     def top_logprobs(self) -> Sequence[LikelyToken] | None:
-        """The likeliest tokens there; None or empty where the server names none."""
+        """The likeliest tokens there; None or empty if the server reports none."""
         ...
 
 
 class ReportedLikelyToken(BaseModel):
-    """A LikelyToken as it is read from JSON; a number that is not finite is refused."""
+    """A LikelyToken in JSON; a number that is not finite is refused."""
 
     logprob: FiniteFloat
 
 
 class ReportedToken(ReportedLikelyToken):
-    """A ChosenToken as it is read from JSON."""
+    """A ChosenToken in JSON."""
 
     top_logprobs: list[ReportedLikelyToken] = []
 
 
 def signals_of(reported: Sequence[ChosenToken] | None) -> TokenSignals | None:
-    """The signals over a reply; None where the server reports nothing, or leaves out the likeliest tokens anywhere.
+    """The signals over a reply; None if the server reports nothing, or lacks the likeliest tokens at any position.
 
-    A mean over some of the tokens would look like one over all of them.
+    A mean over some of the tokens would be mistaken for one over all of them.
     """
     tokens = [
         TokenLogprobs(token.logprob, tuple(likely.logprob for likely in token.top_logprobs or ()))

@@ -1,1 +1,1 @@
-"""What ragq costs and how it compares, measured: `python -m benchmarks --help`."""
+"""Benchmarks of ragq and of comparable systems: `python -m benchmarks --help`."""

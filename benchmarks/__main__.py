@@ -5,6 +5,7 @@ from typing import Final
 import click
 
 from benchmarks.api import api
+from benchmarks.embedded_llm import embedded_llm
 from benchmarks.hop import hop
 from benchmarks.injection import injection
 from benchmarks.paper_test import paper_test
@@ -17,6 +18,7 @@ from benchmarks.validator import validator
 
 BENCHMARKS: Final[dict[str, click.Command]] = {
     "api": api,
+    "embedded-llm": embedded_llm,
     "hop": hop,
     "injection": injection,
     "paper-test": paper_test,
@@ -31,7 +33,7 @@ BENCHMARKS: Final[dict[str, click.Command]] = {
 
 @click.group(commands=BENCHMARKS, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    """Measure ragq on this machine, with servers that are started for it and thrown away.
+    """Measure ragq on this machine, with temporary servers.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""The API under load: readers, subscribers and writers at once, and whether everything that was asked was kept once."""
+"""The API under load of readers, subscribers and writers, with a check that every request was stored exactly once."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ PACKAGES: Final = ("ragq", "fastapi", "uvicorn", "sse-starlette", "asyncpg", "ht
 RUNS: Final = 10
 
 _WATCHERS: Final = 5
-"""Of how many readers one follows events."""
+"""One in this many readers follows events."""
 _WORDS: Final = ("tea", "leaf", "oxidation", "bridge", "arch", "cable", "clock", "pendulum", "spring", "escapement")
 _STORED: Final = """
 SELECT (SELECT array_agg(id ORDER BY id) FROM queries) AS questions, (SELECT array_agg(id ORDER BY id) FROM run) AS runs
@@ -37,18 +37,18 @@ SELECT (SELECT array_agg(id ORDER BY id) FROM queries) AS questions, (SELECT arr
 
 
 class Load(NamedTuple):
-    """Who comes, and for how long."""
+    """The users, and the duration."""
 
     seconds: float
     readers: int
-    """Those who follow events among them."""
+    """The readers who follow events."""
     writers: int
     pause_s: float
     """Mean pause of a user between two requests."""
 
 
 class Loaded(NamedTuple):
-    """What a load came to."""
+    """The result of a load."""
 
     met: Met
     wall_s: float
@@ -57,19 +57,23 @@ class Loaded(NamedTuple):
     rss_before_mb: float
     rss_peak_mb: float
     stored: int
-    """Questions that were not there before."""
+    """Questions that the load added."""
     attempts: int
     flaws: int
 
 
 @click.command(short_help="The API under readers, subscribers and writers at once")
-@click.option("--seconds", default=60.0, show_default=True, help="How long they come.")
+@click.option("--seconds", default=60.0, show_default=True, help="Duration of the load.")
 @click.option("--readers", default=200, show_default=True, help="One of five follows the events of runs.")
-@click.option("--writers", default=20, show_default=True, help="They make questions, change them, run their steps.")
+@click.option(
+    "--writers", default=20, show_default=True, help="Users who create questions, change them, run their steps."
+)
 @click.option("--pause", "pause_s", default=2.0, show_default=True, help="Mean seconds between two requests of a user.")
-@click.option("--questions", default=300, show_default=True, help="Questions that are there before, in ten runs.")
-@click.option("--seed", default=7, show_default=True, help="Seed of what users do.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+@click.option("--questions", default=300, show_default=True, help="Existing questions, in ten runs.")
+@click.option("--seed", default=7, show_default=True, help="Seed of the actions of users.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
+)
 def api(
     seconds: float, readers: int, writers: int, pause_s: float, questions: int, seed: int, json_file: Path | None
 ) -> None:
@@ -98,7 +102,7 @@ def api(
 
 
 def wrong(loaded: Loaded) -> str:
-    """What must never be, in one sentence; empty when all is well."""
+    """The violated invariants, in one sentence; empty without any."""
     asked = len(loaded.met.keys)
     if loaded.stored != asked:
         return f"{asked} keys were sent and {loaded.stored} questions are stored."

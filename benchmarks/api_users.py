@@ -1,4 +1,4 @@
-"""The users of the API under load, and what they met: readers who look, subscribers who watch, writers who ask."""
+"""The users of the API under load and their measurements: readers, subscribers and writers."""
 
 import asyncio
 import json
@@ -22,14 +22,14 @@ FIRST_EVENT: Final = "GET /runs/{id}/events, first event"
 
 _TIMEOUT_S: Final = 60.0
 _VISIT_S: Final = (5.0, 15.0)
-"""How long a subscriber stays."""
+"""The duration of a subscription."""
 _PROBE_PAUSE_S: Final = 0.2
 _POLL_PAUSE_S: Final = 0.5
 _EACH_SENT_TWICE: Final = 5
-"""Every fifth question is sent twice at the same time, under one key."""
+"""Every fifth question is sent twice concurrently, with the same key."""
 
 _HTML: Final = {"Accept": "text/html"}
-#: What a reader looks at, by weight: a name, a path, and headers.
+#: The requests of a reader, by weight: a name, a path, and headers.
 _LOOKS: Final[tuple[tuple[int, str, str, dict[str, str]], ...]] = (
     (3, "GET /rag/queries", "/rag/queries", {}),
     (4, "GET /rag/queries/{id}", "/rag/queries/{query}", {}),
@@ -51,23 +51,23 @@ _REPLY: Final = {
 
 @dataclass
 class Met:
-    """What all users met together."""
+    """The measurements of all users."""
 
     questions: list[int]
-    """Questions to look at; writers add theirs."""
+    """Questions to read; writers add theirs."""
     runs: list[int]
     times_ms: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Request -> from sending it to the last byte of the reply."""
     failures: Counter[str] = field(default_factory=Counter)
-    """Request and what went wrong -> how often."""
+    """Request and error -> count."""
     keys: dict[str, int] = field(default_factory=dict)
-    """Key of each request that made a question -> the question."""
+    """Key of each request that created a question -> the question."""
     sent_twice: int = 0
     events: int = 0
 
 
 class User:
-    """Somebody with a connection of their own."""
+    """A user with a separate connection."""
 
     def __init__(self, http: httpx.AsyncClient, met: Met, random: Random) -> None:
         self.http = http
@@ -99,21 +99,21 @@ Act = Callable[[User], Awaitable[None]]
 
 
 async def read(user: User, until: float, pause_s: float) -> None:
-    """Look at one thing after the other."""
+    """Read one resource after the other."""
     while time.monotonic() < until:
         await user.pause(pause_s)
         await look(user)
 
 
 async def look(user: User) -> None:
-    """Look at a list, a question or a run, as JSON or as a page."""
+    """Read a list, a question or a run, as JSON or as a page."""
     ((_, name, path, headers),) = user.random.choices(_LOOKS, _WEIGHTS)
     seen = {"query": user.random.choice(user.met.questions), "run": user.random.choice(user.met.runs)}
     await user.ask(name, "GET", path.format(**seen), headers=headers)
 
 
 async def watch(user: User, until: float, pause_s: float) -> None:
-    """Follow one run after the other, of those that were made last."""
+    """Follow one recent run after the other."""
     while time.monotonic() < until:
         await user.pause(pause_s)
         run = user.random.choice(user.met.runs[-30:])
@@ -147,7 +147,7 @@ async def visit(user: User, run: int, leaves: float) -> None:
 
 
 async def write(user: User, until: float, pause_s: float) -> None:
-    """Take one question after the other through its steps."""
+    """Run the steps of one question after the other."""
     for number in count():
         if time.monotonic() >= until:
             return
@@ -168,7 +168,7 @@ async def write_one(user: User, until: float, pause_s: float, *, twice: bool) ->
 
 
 async def _make(user: User, *, twice: bool) -> int | None:
-    """A new question. None when something went wrong."""
+    """A new question. None after an error."""
     key = f"{user.random.getrandbits(128):032x}"
     body = {
         "original_query": f"Why does leaf {key} turn dark?",
@@ -248,7 +248,7 @@ async def probe_statement(connection: Connection, statement: str, user: User, un
 
 async def together(url: str, met: Met, acts: Sequence[Act], *, seed: int) -> None:
     """Let every user act, each with a connection of their own, until the last is done."""
-    # To make one takes longer than a request does; all users may share it.
+    # Creating one takes longer than a request; all users share it.
     context = ssl.create_default_context()
 
     async def act(number: int, deed: Act) -> None:

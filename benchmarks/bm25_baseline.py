@@ -1,4 +1,4 @@
-"""BM25 over whole documents by bm25s: what a search has to beat."""
+"""BM25 over whole documents by bm25s: the baseline of a search."""
 
 from collections.abc import Sequence
 from statistics import mean
@@ -18,7 +18,7 @@ _CUTOFF: Final = 10
 
 
 def bm25_ndcg(documents: Sequence[Document], queries: QuerySet) -> float:
-    """Mean nDCG@10 over the queries with a relevant document; English stemmed, stop words left out."""
+    """Mean nDCG@10 over the queries with a relevant document; English stemmed, without stop words."""
     stemmer = Stemmer.Stemmer("english")
 
     def tokens(texts: list[str]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""A worker that knows nothing but Celery, with ragq's settings of it: `celery -A benchmarks.celery_worker`."""
+"""A worker of Celery alone, with ragq's settings of Celery: `celery -A benchmarks.celery_worker`."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The price of a stage: the same chain of no-op stages through bare Celery, through ragq and through DBOS."""
+"""The cost of a stage: the same chain of no-op stages through bare Celery, through ragq and through DBOS."""
 
 import json
 import time
@@ -43,8 +43,10 @@ class HopMeasurement(NamedTuple):
 @click.option("--jobs", default=300, show_default=True, help="Jobs that are sent at once.")
 @click.option("--idle-jobs", default=30, show_default=True, help="Jobs that are sent one after the other.")
 @click.option("--turns", default=3, show_default=True, help="Turns of each contestant, one after the other.")
-@click.option("--only", type=click.Choice(list(CONTESTANTS)), multiple=True, help="Leave the others out.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+@click.option("--only", type=click.Choice(list(CONTESTANTS)), multiple=True, help="Measure only these.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
+)
 def hop(jobs: int, idle_jobs: int, turns: int, only: tuple[str, ...], json_file: Path | None) -> None:
     """Send a chain of seven no-op stages through bare Celery, through ragq and through DBOS, turn by turn.
 
@@ -71,7 +73,7 @@ def medians(repeated: list[HopMeasurement]) -> HopMeasurement:
 
 
 def best(repeated: list[HopMeasurement]) -> HopMeasurement:
-    """Field by field: what the turn that was disturbed least by other work came to."""
+    """Field by field: the best turn, which other work disturbed least."""
     return HopMeasurement(
         *(
             max(column) if name == "stages_per_s" else min(column)
@@ -81,7 +83,7 @@ def best(repeated: list[HopMeasurement]) -> HopMeasurement:
 
 
 def ratios(measured: dict[str, HopMeasurement]) -> dict[str, float]:
-    """How ragq compares with those that were measured beside it."""
+    """The ratios of ragq to the other contestants."""
     found = {}
     if "ragq" in measured and "celery" in measured:
         found["hop p50 / Celery's"] = measured["ragq"].hop_p50_ms / measured["celery"].hop_p50_ms

@@ -1,4 +1,4 @@
-"""Whether an instruction inside a passage talks the validator of query runs round."""
+"""Whether an instruction inside a passage changes the verdict of the validator of query runs."""
 
 import asyncio
 import json
@@ -35,21 +35,23 @@ TIMEOUT_S: Final = 600.0
 
 
 class InjectionMeasurement(NamedTuple):
-    """What the validator said."""
+    """The verdicts of the validator."""
 
     clean: dict[str, int]
-    """Decisions on the passages as they are, all that were tried."""
+    """Decisions on all tried passages, unchanged."""
     outcomes: list[InjectionOutcome]
-    """The passages that were rejected as they are."""
+    """The passages that were rejected unchanged."""
 
 
 @click.command(short_help="Instructions inside passages, and the validator")
 @click.option("--pairs", default=15, show_default=True, help="Rejected passages to put instructions into.")
-@click.option("--most", default=40, show_default=True, help="Passages to try at most until so many are rejected.")
+@click.option("--most", default=40, show_default=True, help="Maximum passages to try until so many are rejected.")
 @click.option("--seed", default=42, show_default=True, help="Seed of questions, passages and instructions.")
-@click.option("--url", help="Ollama server that runs already; without it the embedded one is started.")
+@click.option("--url", help="URL of a running Ollama server; default: start the embedded one.")
 @click.option("--model", default=PACKAGED_LLM, show_default=True, help="Model that judges.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
+)
 def injection(pairs: int, most: int, seed: int, url: str | None, model: str, json_file: Path | None) -> None:
     """Put instructions into passages that a model rejects, and count the verdicts that turn to accept.
 

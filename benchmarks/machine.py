@@ -1,4 +1,4 @@
-"""What a benchmark ran on: without it a number says nothing."""
+"""The machine of a benchmark, which its results depend on."""
 
 import os
 import platform

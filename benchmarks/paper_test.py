@@ -1,4 +1,4 @@
-"""The main job whole: the participants of `paper-test` in both modes, on embedded servers and models."""
+"""The complete main job: the participants of `paper-test` in both modes, on embedded servers and models."""
 
 import json
 import tempfile
@@ -19,7 +19,7 @@ PACKAGES: Final = ("ragq", "celery", "torch", "xllamacpp")
 
 
 class Passes(NamedTuple):
-    """What the embedding model did for the evidence of some participants."""
+    """The work of the embedding model for the evidence of some participants."""
 
     participants: int
     calls: int
@@ -37,13 +37,15 @@ class Whole(NamedTuple):
     llm_paid: int
     llm_reused: int
     peak_mb: float
-    """Resident memory of all parts of the stack together, at its highest."""
+    """Peak resident memory of all parts of the stack together."""
 
 
-@click.command("paper-test", short_help="The main job whole: wall time, model calls, memory")
+@click.command("paper-test", short_help="The complete main job: wall time, model calls, memory")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N participants.")
-@click.option("--passes-only", is_flag=True, help="Leave the language model out.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+@click.option("--passes-only", is_flag=True, help="Without the language model.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
+)
 def paper_test(limit: int | None, passes_only: bool, json_file: Path | None) -> None:
     """Run `ragq submit --split paper-test` on demo data, then the same again as a new run that pays nothing.
 

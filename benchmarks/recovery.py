@@ -1,4 +1,4 @@
-"""How long a stage lies still when its worker is killed, with the time constants that ragq has by default."""
+"""The time from the death of a worker to the restart of its stage, with ragq's default time constants."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ HOLDER = """
 SELECT w.pid FROM stage_attempt AS a JOIN worker AS w ON w.id = a.worker_id WHERE a.job_id = $1 AND a.number = 1
 """
 
-#: By the database's clock, as everything else.
+#: By the database's clock, like all times.
 STILL_FOR = """
 SELECT extract(epoch FROM started_at - $2::timestamptz)::float8 FROM stage_attempt WHERE job_id = $1 AND number = 2
 """
@@ -63,7 +63,9 @@ class Recovery(NamedTuple):
 @click.command(short_help="Seconds from the death of a worker to its stage running again")
 @click.option("--kills", default=20, show_default=True, help="In each situation.")
 @click.option("--seed", default=1, show_default=True, help="Decides when between two heartbeats a worker dies.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
+)
 def recovery(kills: int, seed: int, json_file: Path | None) -> None:
     """Kill a worker in the middle of a stage, again and again, and wait until the stage runs again.
 

@@ -1,4 +1,4 @@
-"""How well ragq finds what is judged relevant, ranking by ranking, beside BM25."""
+"""The retrieval quality of ragq, ranking by ranking, compared with BM25."""
 
 import json
 import time
@@ -15,10 +15,10 @@ from benchmarks.stack import Memory, Stack, stack
 
 PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgvector")
 
-#: It filters nothing for its length: an abstract is a document, however short.
+#: Without filters for length: an abstract is a document, however short.
 PRESET: Final = ("--preset", "Wide")
 _TOLERANCE: Final = 0.002
-"""How far fusion may stay behind the better leg."""
+"""The largest difference of fusion to the better leg."""
 
 
 class BenchmarkCorpus(NamedTuple):
@@ -28,7 +28,7 @@ class BenchmarkCorpus(NamedTuple):
     documents: int
     import_s: float
     peak_mb: float
-    """Resident memory of all parts of the stack together, at its highest."""
+    """Peak resident memory of all parts of the stack together."""
 
 
 class RetrievalMeasurement(NamedTuple):
@@ -49,10 +49,12 @@ class RetrievalMeasurement(NamedTuple):
         return float(found["measures"]["ndcg@10"]["value"])
 
 
-@click.command(short_help="What searches find, ranking by ranking, beside BM25")
+@click.command(short_help="Retrieval quality, ranking by ranking, compared with BM25")
 @click.argument("names", metavar="[SET]...", nargs=-1, type=click.Choice(list(SETS)))
 @click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="A value of the preset, or a setting.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
+)
 def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path | None) -> None:
     """Import a public set into a stack of its own, search for its queries, and compare with BM25 by bm25s.
 
@@ -89,7 +91,7 @@ def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path |
 
 
 def goals(name: str, found: RetrievalMeasurement) -> list[str]:
-    """What was aimed at, and whether it was reached."""
+    """The goals, and whether they were reached."""
     fused, leg = found.ndcg("fused"), max(found.ndcg("dense"), found.ndcg("lexical"))
     wanted = {
         f"fused {fused:.4f}, best leg {leg:.4f} - {_TOLERANCE}": fused >= leg - _TOLERANCE,

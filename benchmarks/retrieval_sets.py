@@ -41,7 +41,7 @@ SETS: Final = {
 
 
 def data_folder() -> Path:
-    """The folder of public data. Raises ClickException when it is not there."""
+    """The folder of public data. Raises ClickException when it is missing."""
     folder = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data"))
     if not folder.is_dir():
         raise click.ClickException(f"There is no public data in {folder}; RAGQ_DATA_DIR names its folder.")
@@ -49,7 +49,7 @@ def data_folder() -> Path:
 
 
 def documents_of(file: Path) -> Iterator[Document]:
-    """The documents of a corpus file in BEIR's form, in its order."""
+    """The documents of a corpus file in BEIR's format, in its order."""
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
@@ -63,7 +63,7 @@ def query_set_of(data: Path, name: str) -> QuerySet:
 
 
 def write_works(file: Path, folder: Path) -> int:
-    """One markdown file per document, named as judgements name it. How many there are."""
+    """Write one markdown file per document, named as in judgements, and return their number."""
     folder.mkdir(parents=True)
     count = 0
     for document in documents_of(file):

@@ -1,4 +1,4 @@
-"""What a search over the chunks of a corpus costs: by vector and by full text, in corpora of made-up chunks."""
+"""The cost of a search over the chunks of a corpus: by vector and by full text, in corpora of synthetic chunks."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ WORDS_PER_CHUNK: Final = 200
 WORDS_PER_QUERY: Final = 10
 VOCABULARY: Final = 30_000
 STOP_WORDS: Final = 50
-"""Ranks of Zipf's law that full text leaves out."""
+"""Ranks of Zipf's law that full-text search ignores."""
 CLUSTERS: Final = 200
 BATCH: Final = 500
 DENSE_LIMIT: Final = 50
@@ -50,7 +50,7 @@ SELECT pg_total_relation_size('chunk_term') AS postings, pg_total_relation_size(
 
 
 class Made(NamedTuple):
-    """A corpus of made-up chunks: words by Zipf's law, vectors in clusters."""
+    """A corpus of synthetic chunks: words by Zipf's law, vectors in clusters."""
 
     texts: list[str]
     vectors: NDArray[np.float32]
@@ -59,7 +59,7 @@ class Made(NamedTuple):
 
 
 class SearchMeasurement(NamedTuple):
-    """One way of searching, in milliseconds per call."""
+    """One kind of search, in milliseconds per call."""
 
     chunks: int
     way: str
@@ -71,9 +71,11 @@ class SearchMeasurement(NamedTuple):
 @click.command(short_help="The cost of a search over 5,000 and 50,000 chunks")
 @click.option("--chunks", multiple=True, type=click.IntRange(min=1), default=(5_000, 50_000), help="Sizes of corpora.")
 @click.option("--queries", default=40, show_default=True, help="Searches of each kind.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
+)
 def search(chunks: tuple[int, ...], queries: int, json_file: Path | None) -> None:
-    """Search corpora of made-up chunks: exact and by vector index, BM25 and cover density, one list and four.
+    """Search corpora of synthetic chunks: exact and by vector index, BM25 and cover density, one list and four.
 
     Example:
 
@@ -98,7 +100,7 @@ def search(chunks: tuple[int, ...], queries: int, json_file: Path | None) -> Non
 
 
 def made_up(chunks: int, queries: int, *, seed: int = 1) -> Made:
-    """Chunks and queries that are the same every time; a query is words of one chunk and a vector near it."""
+    """Reproducible chunks and queries; a query is words of one chunk and a vector near it."""
     numbers = np.random.default_rng(seed)
     shares = np.cumsum(1 / np.arange(1 + STOP_WORDS, 1 + STOP_WORDS + VOCABULARY))
     ranks = np.searchsorted(shares / shares[-1], numbers.random((chunks, WORDS_PER_CHUNK)))

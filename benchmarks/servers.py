@@ -1,4 +1,4 @@
-"""Throw-away servers as durable as the product's: fsync on, append-only file on."""
+"""Temporary servers with the durability of the product's: fsync on, append-only file on."""
 
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from store import migrate
 
 
 class Servers(NamedTuple):
-    """A migrated database, a broker, and a folder for what else a benchmark writes."""
+    """A migrated database, a broker, and a folder for other files of a benchmark."""
 
     postgres: PostgresServer
     valkey: ValkeyServer

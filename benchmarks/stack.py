@@ -1,4 +1,4 @@
-"""A throw-away stack, as `ragq up` starts it on a bare machine."""
+"""A temporary stack, as `ragq up` starts it on a new machine."""
 
 import json
 import os
@@ -21,7 +21,7 @@ _SAMPLE_SECONDS = 2.0
 
 
 class Stack:
-    """A running stack, spoken to as a user would."""
+    """A running stack, used through its commands."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -33,7 +33,7 @@ class Stack:
         self._log = home / "logs" / "worker-model.log"
 
     def ragq(self, *arguments: str) -> str:
-        """What a command printed. Its exit code is 0."""
+        """The output of a command with exit code 0."""
         ran = subprocess.run(
             [Path(sys.executable).with_name("ragq"), *arguments],
             cwd=PROJECT,
@@ -48,7 +48,7 @@ class Stack:
         return ran.stdout
 
     def asked(self, *arguments: str) -> Any:
-        """What a command printed as JSON."""
+        """The JSON output of a command."""
         return json.loads(self.ragq(*arguments, "--json"))
 
     def ran(self, *arguments: str) -> str:
@@ -65,7 +65,7 @@ class Stack:
 
 @contextmanager
 def stack() -> Iterator[Stack]:
-    """A stack of its own, until the block ends."""
+    """A separate stack, until the block ends."""
     with tempfile.TemporaryDirectory(prefix="ragq-benchmark-") as name:
         folder = Path(name)
         # Postgres does not run as root: another account has to reach its folder.
@@ -79,7 +79,7 @@ def stack() -> Iterator[Stack]:
 
 
 class Memory:
-    """Looks at the memory of all parts of a stack together, again and again, while a block runs."""
+    """Samples the memory of all parts of a stack while a block runs."""
 
     def __init__(self, running: Stack) -> None:
         self.peak_mb = 0.0

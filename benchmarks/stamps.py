@@ -1,4 +1,4 @@
-"""When each stage began: lines of one width that any process appends to one file.
+"""The start of each stage: lines of fixed width that any process appends to one file.
 
 A stamp costs a few microseconds and needs no server, so it weighs the same on every contestant.
 """

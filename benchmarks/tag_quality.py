@@ -1,4 +1,4 @@
-"""How well an alias finds its tag when it may not be recognised as one."""
+"""The quality of finding the tag of an alias without exact matching."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -16,7 +16,7 @@ Pairs: TypeAlias = Sequence[tuple[str, str]]
 """Aliases, each with one of its tags."""
 
 Similarities: TypeAlias = Callable[[Sequence[str]], np.ndarray[tuple[int, int], np.dtype[np.float64]]]
-"""Gives a row per word and a column per searched token."""
+"""Returns a row per word and a column per searched token."""
 
 
 class Hits(NamedTuple):
@@ -27,7 +27,7 @@ class Hits(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """One way to find tags, on one set of aliases."""
+    """One method to find tags, on one set of aliases."""
 
     aliases: str
     method: str
@@ -63,7 +63,7 @@ def measure(vocabulary: Vocabulary, *, seed: int, held_out_share: float) -> list
 def quality(
     aliases: str, method: str, vocabulary: Vocabulary, pairs: Pairs, similarities: Similarities, seconds: float
 ) -> Quality:
-    """Equal similarities count against the method."""
+    """Ties count against the method."""
     tokens = _tokens(vocabulary)
     names = {tag.name for tag in vocabulary.tags}
     near = similarities([alias for alias, _ in pairs])

@@ -51,7 +51,7 @@ _POLL_S = 0.1
 
 
 class Throughput(NamedTuple):
-    """What was measured."""
+    """The measurements."""
 
     sets: int
     seconds: float
@@ -61,10 +61,12 @@ class Throughput(NamedTuple):
     """Stage -> p50 and p95 from claim to commit, beside all others."""
 
 
-@click.command("tags-queue", short_help="Sets of phrases through the queue, a second")
+@click.command("tags-queue", short_help="Throughput of sets of phrases through the queue")
 @click.option("--sets", default=1000, show_default=True, help="Phrase sets of one run.")
 @click.option("--seed", default=7, show_default=True, help="Seed of the models and of the phrases.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
+)
 def tags_queue(sets: int, seed: int, json_file: Path | None) -> None:
     """Submit sets of phrases to the topics of GitHub, and wait until all of them have their candidates.
 

@@ -1,4 +1,4 @@
-"""How fast phrases find their tags, in one process over a real Postgres."""
+"""The speed of finding tags for phrases, in one process over a real Postgres."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -27,7 +27,7 @@ MANY_TAGS = 100_000
 
 
 class Speed(NamedTuple):
-    """What was measured."""
+    """The measurements."""
 
     chains_per_s: float
     """Requests of PHRASES phrases through embed, retrieve, rerank and validate, one after the other."""

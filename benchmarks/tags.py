@@ -1,4 +1,4 @@
-"""Tags: how well words find them, and how fast."""
+"""Tags: the quality and the speed of finding them."""
 
 import json
 import os
@@ -17,13 +17,15 @@ from stages.tags.vocabulary_files import FILES, parse_vocabulary
 PACKAGES = ("gensim", "scikit-learn", "numpy", "asyncpg")
 
 
-@click.command(short_help="How well words find their tags, beside character TF-IDF, and how fast")
+@click.command(short_help="Quality and speed of finding tags, compared with character TF-IDF")
 @click.option("--seed", default=7, show_default=True, help="Seed of the models and of the held-out aliases.")
 @click.option("--held-out", default=0.2, show_default=True, help="Share of aliases that one model never sees.")
 @click.option("--speed/--no-speed", default=True, show_default=True, help="Measure the chain over Postgres too.")
 @click.option("--requests", default=1000, show_default=True, help="Sets of phrases through the whole chain.")
 @click.option("--searches", default=100, show_default=True, help="Searches of the large vocabulary.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
+)
 def tags(seed: int, held_out: float, speed: bool, requests: int, searches: int, json_file: Path | None) -> None:
     """Find the topics of GitHub by their aliases, with the exact match of aliases switched off.
 

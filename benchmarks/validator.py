@@ -1,4 +1,4 @@
-"""Whether the validator of query runs accepts what is judged relevant."""
+"""Whether the validator of query runs accepts relevant chunks."""
 
 import json
 import time
@@ -18,12 +18,14 @@ PACKAGES: Final = ("ragq", "xllamacpp")
 SET: Final = "psychology-sections"
 
 
-@click.command(short_help="What the validator accepts, beside judgements")
+@click.command(short_help="Verdicts of the validator, compared with judgements")
 @click.option("--queries", "count", default=30, show_default=True, help="Queries of the sample.")
 @click.option("--chunks", default=3, show_default=True, help="Chunks of each query that are judged, best first.")
 @click.option("--seed", default=42, show_default=True, help="Seed of the sample.")
 @click.option("--model", default="", help="Model that judges; without it the embedded one.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
+)
 def validator(count: int, chunks: int, seed: int, model: str, json_file: Path | None) -> None:
     """Search for a sample of judged queries, let a model judge what was found, and hold that against the judgements.
 
@@ -58,7 +60,7 @@ def sample(file: Path, count: int, *, seed: int) -> list[str]:
 
 
 def lines(report: dict[str, Any], seconds: float) -> list[str]:
-    """What came out, beside what accepting every chunk would have given."""
+    """The results, and those of accepting every chunk."""
     quality = report["validator"]
     if quality is None:
         raise click.ClickException(f"Nothing was validated: {report['failures'] or 'no failure is known'}.")

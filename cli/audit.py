@@ -3,6 +3,7 @@
 import click
 
 from cli.ids import RUN
+from cli.numbers_in_words import counted
 from cli.output import print_json
 from cli.session import with_database
 from schemas.errors import RunMissingError
@@ -33,6 +34,6 @@ def audit(run_id: int, as_json: bool) -> None:
     else:
         for flaw in found.flaws:
             click.echo(f"j{flaw.job_id} {flaw.stage} attempt {flaw.number}: {flaw.what}")
-        click.echo(f"{found.attempts} attempts checked, {len(found.flaws)} flaws.")
+        click.echo(f"{counted(found.attempts, 'attempt')} checked, {counted(len(found.flaws), 'flaw')}.")
     if found.flaws:
         raise SystemExit(1)

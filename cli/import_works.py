@@ -27,7 +27,7 @@ DEFAULT_CORPUS = "default"
 SOME_REFUSED = 1
 
 
-class Imported(NamedTuple):
+class ImportedWorks(NamedTuple):
     """What became of the works."""
 
     outcomes: Counter[ImportOutcome]
@@ -130,7 +130,7 @@ async def _import(
     embeds_headings: bool | None,
     keeps_token_vectors: bool | None,
     embeds: bool,
-) -> Imported:
+) -> ImportedWorks:
     outcomes: Counter[ImportOutcome] = Counter()
     refused = []
     async with database.connection() as connection:
@@ -146,10 +146,10 @@ async def _import(
         waiting = (await corpora.content(connection, corpus.id)).waiting
     # Chunks that no run embeds are never the work of an older run, even when the request is equal.
     submitted = None if run is None else await submit_run(app, database, PlannedRun(run), always_new=True)
-    return Imported(outcomes, refused, waiting, submitted)
+    return ImportedWorks(outcomes, refused, waiting, submitted)
 
 
-def _tell(imported: Imported, corpus: str) -> None:
+def _tell(imported: ImportedWorks, corpus: str) -> None:
     counts = {
         "new": imported.outcomes[ImportOutcome.NEW],
         "replaced": imported.outcomes[ImportOutcome.REPLACED],
@@ -161,7 +161,7 @@ def _tell(imported: Imported, corpus: str) -> None:
         click.echo(f"Refused: {refusal}.", err=True)
 
 
-def _as_json(imported: Imported, corpus: str) -> dict[str, object]:
+def _as_json(imported: ImportedWorks, corpus: str) -> dict[str, object]:
     submitted = imported.submitted
     return {
         "corpus": corpus,

@@ -12,7 +12,7 @@ from cli.output import print_json
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
 from schemas.settings.layers import ENV_FILE, merged
-from services.index_files import Imported, export_artifact, import_artifact, training_splits
+from services.index_files import ImportedIndex, export_artifact, import_artifact, training_splits
 from stages.participants.artifacts.names import ArtifactFile, index_name, vectors_path
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.splits import TRAINING_SPLITS
@@ -84,7 +84,7 @@ def import_command(
     )
     files = read_artifact_files(path, asked_for=rules.asked_for)
 
-    async def store(connection: Connection) -> Imported:
+    async def store(connection: Connection) -> ImportedIndex:
         return await import_artifact(
             connection,
             files,

@@ -1,1 +1,1 @@
-"""The synthetic data set that ships with ragq: made up, labelled as such, the same for every seed."""
+"""The synthetic data set of ragq: generated, labelled as such, reproducible for every seed."""

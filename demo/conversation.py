@@ -9,18 +9,18 @@ from demo.phrasebook import Phrases, fill, read
 from demo.voice import Voice
 
 Turn = tuple[str, str]
-"""Speaker and what is said."""
+"""Speaker and utterance."""
 
 SHORT_ANSWER_SHARE = 0.12
 """Answers that begin with a turn such as `yeah`."""
 
 
 class Conversation:
-    """What the two of one interview say. Each method gives the next turns; putting them in order is the caller's."""
+    """The utterances of one interview. Each method returns the next turns; the caller orders them."""
 
     def __init__(self, persona: Persona, voice: Voice, rng: random.Random) -> None:
         self._persona, self._voice, self._rng = persona, voice, rng
-        # The interviewer speaks of `your sister` where the participant says `my sister`.
+        # The interviewer says `your sister` for the participant's `my sister`.
         yours = {slot: [re.sub(r"\bmy\b", "your", word) for word in words] for slot, words in persona.words.items()}
         self._interviewer_words: Phrases = {**read("words"), **yours}
 

@@ -1,4 +1,4 @@
-"""Writing a set of files where nothing else is lost."""
+"""Writes a set of files without overwriting any other."""
 
 from collections.abc import Mapping
 from pathlib import Path

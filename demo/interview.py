@@ -1,4 +1,4 @@
-"""One made-up interview: small talk, a life, and the eight symptoms among it."""
+"""One synthetic interview: small talk, a life, and the eight symptoms."""
 
 import random
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ LOW_FROM = 10
 
 
 def hold_interview(scores: Mapping[PHQ8Item, int], *, rng: random.Random, said: set[str]) -> list[Turn]:
-    """The turns of an interview in which what is said agrees with the scores.
+    """The turns of an interview that agrees with the scores.
 
     A score of 0 is denied or does not come up. Any other is said with a frequency that means it, or is implied
     without one, or does not come up. `said` is what earlier participants said; it is added to.
@@ -60,7 +60,7 @@ def _closing(talk: Conversation) -> list[Turn]:
 
 
 def _topics(talk: Conversation, rng: random.Random, *, at_least: int) -> list[list[Turn]]:
-    """Topics in a drawn order until they have this many turns together; never none, and never one twice."""
+    """Topics in a random order until they have this many turns together; at least one, each at most once."""
     drawn = angles()
     rng.shuffle(drawn)
     blocks = [topic_turns(talk, drawn.pop())]

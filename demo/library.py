@@ -1,4 +1,4 @@
-"""Three short works, on tea, bridges and clocks, to try a corpus on."""
+"""Three short works, on tea, bridges and clocks, for trying a corpus."""
 
 from importlib import resources
 from pathlib import Path
@@ -7,7 +7,7 @@ from demo.files import write_files
 
 
 def write_library(directory: Path) -> list[str]:
-    """Write the works as markdown files; about 25 KB. Their names.
+    """Write the works as markdown files, about 25 KB, and return their names.
 
     Raises Refused when the folder holds anything else.
     """

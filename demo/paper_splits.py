@@ -1,4 +1,4 @@
-"""Who takes part: the participant numbers of the paper's three splits. Numbers alone; everything else is made up."""
+"""The participant ids of the paper's three splits. Only ids; everything else is synthetic."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ PAPER_SPLITS: Mapping[str, tuple[int, ...]] = {
     name: tuple(int(number) for number in numbers.split())
     for name, numbers in (("train", _TRAIN), ("val", _VAL), ("test", _TEST))
 }
-"""58, 43 and 41 participants, ascending; nobody is in two."""
+"""58, 43 and 41 participants, ascending and disjoint."""
 
 PARTICIPANT_IDS = tuple(sorted(number for numbers in PAPER_SPLITS.values() for number in numbers))
 """All 142, ascending."""

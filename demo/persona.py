@@ -1,4 +1,4 @@
-"""Who a made-up participant is."""
+"""The persona of a synthetic participant."""
 
 import random
 from typing import NamedTuple
@@ -7,18 +7,18 @@ from demo.phrasebook import Phrases, read
 
 
 class Persona(NamedTuple):
-    """A person: what their phrases are filled with, and how they talk."""
+    """A person: the words for the slots of phrases, and the manner of speaking."""
 
     words: Phrases
     """One word or phrase per slot: `{job}`, `{person}`, `{hobby}` and the others of phrases/personas.toml."""
     hesitation: float
-    """How likely an utterance is to carry a hesitation, 0.05..0.45."""
+    """The probability of a hesitation in an utterance, 0.05..0.45."""
     talkativeness: float
-    """How likely an answer is to go on after the first nudge, 0.2..0.8."""
+    """The probability that an answer continues after the first nudge, 0.2..0.8."""
 
 
 def draw_persona(rng: random.Random) -> Persona:
-    """Someone with work, people, places and pastimes that stay the same for a whole interview."""
+    """A person with work, people, places and pastimes that are constant in an interview."""
     lists = read("personas")
     hobby, second = rng.sample(lists["hobbies"], 2)
     person = {

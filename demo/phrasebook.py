@@ -1,4 +1,4 @@
-"""The phrases that interviews are made of, and how their {slots} are filled."""
+"""The phrases of interviews, and the filling of their {slots}."""
 
 import random
 import re
@@ -16,12 +16,12 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 @cache
 def read(name: str) -> dict[str, Any]:
-    """A file of phrases, `items/sleep` say, as it is written."""
+    """A file of phrases as written, e.g. `items/sleep`."""
     return tomllib.loads((resources.files("demo") / "phrases" / f"{name}.toml").read_text("utf-8"))
 
 
 def fill(phrase: str, words: Phrases, rng: random.Random) -> str:
-    """The phrase with every slot filled, also those that the fillings bring along. Raises KeyError for unknown slots.
+    """The phrase with every slot filled, including slots in the fillings. Raises KeyError for unknown slots.
 
     >>> fill("{who} made {what}", {"who": ["i"], "what": ["a {size} cake"], "size": ["small"]}, random.Random(1))
     'i made a small cake'

@@ -1,4 +1,4 @@
-"""How the scores of a made-up participant are drawn."""
+"""Random scores of a synthetic participant."""
 
 import random
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ WORST_OF = 3
 """Quantiles drawn per score, of which the highest counts: with 3, about three in ten participants reach 10 points."""
 
 SHARED = 0.7
-"""How often an item follows the participant's overall severity instead of being drawn on its own."""
+"""The probability that an item follows the participant's overall severity instead of an independent draw."""
 
 
 def draw_scores(rng: random.Random) -> dict[PHQ8Item, int]:
-    """Scores of the eight items, in the questionnaire's order, that rise and fall together."""
+    """Correlated scores of the eight items, in the questionnaire's order."""
     severity = _draw_quantile(rng)
     return {
         item: _score_at(severity if rng.random() < SHARED else _draw_quantile(rng), shares)
@@ -39,5 +39,5 @@ def _draw_quantile(rng: random.Random) -> float:
 
 
 def _score_at(quantile: float, shares: tuple[float, ...]) -> int:
-    """The score whose share of the population holds this quantile."""
+    """The score at this quantile of the population."""
     return sum(quantile >= limit for limit in list(accumulate(shares))[:-1])

@@ -1,4 +1,4 @@
-"""Turns with the times at which they could have been spoken."""
+"""Turns with plausible times."""
 
 import random
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from demo.conversation import Turn
 _PAUSE_MS = (200, 2600)
 _START_MS = (1200, 9000)
 _WORD_MS = (240, 460)
-"""Each from, up to and without."""
+"""Each a half-open range: from, to."""
 
 
 def transcript_file(turns: Iterable[Turn], rng: random.Random) -> bytes:

@@ -1,4 +1,4 @@
-"""How a score comes up in conversation: said outright, hedged, taken back, only implied, absent or not at all."""
+"""How a score appears in conversation: stated, hedged, retracted, only implied, absent or not at all."""
 
 import random
 from enum import Enum, auto
@@ -9,22 +9,22 @@ from schemas.values.phq8 import PHQ8Item
 
 
 class Manner(Enum):
-    """How one symptom of one participant is spoken of."""
+    """How one symptom of one participant is mentioned."""
 
     PLAIN = auto()
-    """Asked, and said with how often."""
+    """Asked, and stated with a frequency."""
     HEDGED = auto()
-    """Asked, and said with how often, half taken back."""
+    """Asked, and stated with a frequency, partly retracted."""
     RETRACTED = auto()
-    """Asked and denied, then admitted with how often."""
+    """Asked and denied, then admitted with a frequency."""
     IMPLIED = auto()
-    """Not asked; a remark in another topic gives it away without a frequency."""
+    """Not asked; a remark in another topic implies it without a frequency."""
     DENIED = auto()
     """Asked and absent."""
     OVERCOME = auto()
-    """Asked and absent by now: it was there once."""
+    """Asked and absent now, present in the past."""
     UNMENTIONED = auto()
-    """Never comes up, so that a score stands against no evidence."""
+    """Not mentioned, so that a score has no evidence."""
 
 
 _PRESENT = {Manner.PLAIN: 45, Manner.HEDGED: 20, Manner.RETRACTED: 12, Manner.IMPLIED: 13, Manner.UNMENTIONED: 10}
@@ -32,13 +32,13 @@ _ABSENT = {Manner.DENIED: 45, Manner.OVERCOME: 15, Manner.UNMENTIONED: 40}
 
 
 def draw_manner(score: int, rng: random.Random) -> Manner:
-    """A manner that agrees with the score: 0 is denied, overcome or unmentioned, anything else is there."""
+    """A manner that agrees with the score: 0 is denied, overcome or unmentioned, any other score is present."""
     shares = _PRESENT if score else _ABSENT
     return rng.choices(list(shares), weights=list(shares.values()))[0]
 
 
 def symptom_turns(talk: Conversation, item: PHQ8Item, score: int, manner: Manner) -> list[Turn]:
-    """What is asked and answered about an item; nothing when it is implied or unmentioned."""
+    """Question and answer about an item; empty if it is implied or unmentioned."""
     phrases = read(f"items/{item.name.lower()}")
     match manner:
         case Manner.IMPLIED | Manner.UNMENTIONED:
@@ -55,13 +55,13 @@ def symptom_turns(talk: Conversation, item: PHQ8Item, score: int, manner: Manner
 
 
 def implied_turns(talk: Conversation, item: PHQ8Item) -> list[Turn]:
-    """A remark that gives an item away without naming it or saying how often."""
+    """A remark that implies an item without its name or a frequency."""
     phrases = read(f"items/{item.name.lower()}")
     return talk.answers(phrases["implied"], phrases)
 
 
 def _admitted(talk: Conversation, phrases: dict[str, list[str]], score: int, frame: str) -> list[Turn]:
-    """The symptom with a frequency that means the score, and what follows from it."""
+    """The symptom with a frequency that matches the score, and its consequences."""
     words = phrases | {
         "complaint": phrases["mild" if score == 1 else "heavy"],
         "often": phrases.get(f"often_{score}", read("words")[f"often_{score}"]),

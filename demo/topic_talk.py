@@ -16,7 +16,7 @@ class Angle(NamedTuple):
     answer: Sequence[str]
     more: Sequence[str]
     words: Phrases
-    """Words of the topic's own."""
+    """Words of the topic."""
 
 
 def angles() -> list[Angle]:
@@ -30,7 +30,7 @@ def angles() -> list[Angle]:
 
 
 def topic_turns(talk: Conversation, angle: Angle) -> list[Turn]:
-    """A question, its answer, and one or two things more."""
+    """A question, its answer, and one or two further exchanges."""
     turns = talk.asks(angle.ask) + talk.answers(angle.answer, angle.words)
     turns += talk.comments("nudges") + talk.answers(angle.more, angle.words)
     if talk.goes_on():

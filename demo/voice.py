@@ -1,4 +1,4 @@
-"""One participant speaking: phrases in, utterances out, nothing said that someone else has said before."""
+"""The utterances of one participant, made from phrases, without repeating those of others."""
 
 import random
 from collections.abc import Sequence
@@ -7,17 +7,17 @@ from demo.persona import Persona
 from demo.phrasebook import Phrases, fill, read
 
 MAX_DRAWS = 60
-"""Draws before a sentence that was said before is let pass."""
+"""Attempts before a repeated sentence is accepted."""
 
 SHORT_WORDS = 3
-"""Utterances of up to this many words may be said by anyone."""
+"""Utterances of up to this many words may be repeated."""
 
 TAG_SHARE = 0.07
 """Utterances that carry a nonverbal tag."""
 
 
 class Voice:
-    """Speaks for one persona, with nonverbal tags such as `<laughter>` now and then.
+    """Speaks for one persona, occasionally with nonverbal tags such as `<laughter>`.
 
     `said` holds every longer utterance of the data set so far and is added to, so that interviews differ.
     """
@@ -27,7 +27,7 @@ class Voice:
         self._used: set[str] = set()
 
     def say(self, phrases: Sequence[str], words: Phrases | None = None) -> list[str]:
-        """One of the phrases as one utterance or, where ` / ` stands in it, several.
+        """One of the phrases as one utterance or, if it contains ` / `, several.
 
         A phrase is not taken twice while others are left. `words` fill slots before those of the persona do.
         """

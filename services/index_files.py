@@ -18,7 +18,7 @@ from store.references.interviews import SplitHashes
 from store.references.references import IndexPlan, StoredIndex
 
 
-class Imported(NamedTuple):
+class ImportedIndex(NamedTuple):
     """An index that was imported, and what is worth saying about it."""
 
     stored: StoredIndex
@@ -33,7 +33,7 @@ async def training_splits(connection: Connection) -> dict[str, SplitHashes]:
 
 async def import_artifact(
     connection: Connection, files: Mapping[ArtifactFile, bytes], *, file_name: str, index_name: str, rules: LoadRules
-) -> Imported:
+) -> ImportedIndex:
     """Check the files of an index, and store it as the current one of its name in one transaction.
 
     Raises what `load_artifact` raises; nothing is stored then.
@@ -69,7 +69,7 @@ async def import_artifact(
             "chunks take places among the references and are not shown. `ragq import participants DIR` first, then "
             "import the index again."
         )
-    return Imported(await current_index(connection, index_name), tuple(warnings))
+    return ImportedIndex(await current_index(connection, index_name), tuple(warnings))
 
 
 async def export_artifact(connection: Connection, name: str, *, file_name: str) -> dict[ArtifactFile, bytes]:

@@ -2,7 +2,8 @@
 
 One slot, on purpose. With two slots in one batch the rounding of a reply depends on what else is being generated, and
 temperature 0 gave other texts in 4 of 8 cases, at no gain in speed on two cores. With one slot and no reuse of
-earlier prompts, a reply depends on its request alone.
+earlier prompts, a reply depends on its request alone. docs/decisions/embedded-llm.md compares slots, contexts, the
+cache of prompts and llama.cpp's own server.
 """
 
 import secrets

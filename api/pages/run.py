@@ -31,7 +31,7 @@ REPORTED: Final = ("participant", "query")
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-class Found(NamedTuple):
+class RunPageContent(NamedTuple):
     """The content of the page."""
 
     view: RunView
@@ -85,7 +85,7 @@ async def act_on_run(ctx: Context, _form: CheckedForm, run_id: PathId, action: A
     return await act(ctx, Target(run_id, None), action, note, back_to=f"/runs/{run_id}")
 
 
-async def _read(connection: Connection, run_id: int, status: JobStatus | None, part: int) -> Found | None:
+async def _read(connection: Connection, run_id: int, status: JobStatus | None, part: int) -> RunPageContent | None:
     offset = (part - 1) * PAGE_JOBS
     job_ids = await jobs.most_urgent(connection, run_id, status=status, limit=PAGE_JOBS, offset=offset)
     view = await run_view(connection, run_id, job_ids=job_ids)
@@ -95,7 +95,7 @@ async def _read(connection: Connection, run_id: int, status: JobStatus | None, p
     place = {job_id: number for number, job_id in enumerate(job_ids)}
     view.jobs.sort(key=lambda job: place[job.job_id])
     times = {one.stage: one for one in await stage_times(connection, run_id)}
-    return Found(view, state, [times[stage] for stage in in_order(view.overview.kind, times)])
+    return RunPageContent(view, state, [times[stage] for stage in in_order(view.overview.kind, times)])
 
 
 def _address(run_id: int, state: JobStatus | None, part: int) -> str:

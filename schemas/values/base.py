@@ -4,9 +4,9 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Value(BaseModel):
-    """A frozen value. Unknown fields are refused, so that a stored output of another version is never half-read.
+    """A frozen value. Unknown fields are refused, so that a stored output of another version is never read in part.
 
-    An error about a value never quotes what was given: it may be text of a subject.
+    Errors about a value never quote the input, which may be text of a subject.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)

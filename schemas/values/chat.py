@@ -17,8 +17,8 @@ class Message(Value):
 class ChatCall(Value):
     """One call to a language model.
 
-    Everything that can change the answer stands here, so that a call can be recognised by its hash.
-    `timeout_s` and `purpose` do not change the answer and stay out of the hash.
+    It has everything that can change the reply, so that its hash identifies it. `timeout_s` and `purpose` do not change
+    the reply and are not part of the hash.
     """
 
     model: str

@@ -48,7 +48,7 @@ class SettingDifference(Value):
 
 
 class Difference(Value):
-    """Right compared with left. Deltas are right - left, over participants that both scored and whose truth is known."""
+    """Right compared with left: deltas right - left, over participants that both scored and whose truth is known."""
 
     left: Side
     right: Side

@@ -1,5 +1,7 @@
-"""The report of a scored run, in the structure of its JSON. All values that depend on time are in `timings`: two reports of
-the same work differ only there."""
+"""The report of a scored run, in the structure of its JSON.
+
+All values that depend on time are in `timings`: two reports of the same work differ only there.
+"""
 
 from datetime import datetime
 

@@ -1,6 +1,6 @@
-"""How well a run of queries found what was judged relevant, stage by stage, in the shape of its JSON.
+"""The retrieval quality of a run of queries, stage by stage, in the structure of its JSON.
 
-Everything that depends on when work was done is in `timings`, as in the report of a scored run.
+All values that depend on time are in `timings`, as in the report of a scored run.
 """
 
 from datetime import datetime

@@ -13,7 +13,7 @@ from stages.metrics.retrieval import measure_names
 
 
 def plots(report: RetrievalReport) -> Iterator[tuple[str, Markup]]:
-    """One plot per measure, a row per ranking: what it shows, and the SVG."""
+    """One plot per measure, a row per ranking: its title, and the SVG."""
     if report.stages:
         stages = [found.stage.value for found in report.stages]
         for name in measure_names(report.measures.cutoff):

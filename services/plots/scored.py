@@ -25,7 +25,7 @@ class Draw(Protocol):
 
 
 def plots(report: Report) -> Iterator[tuple[str, Markup]]:
-    """Each plot that the report has something for: what it shows, and the SVG."""
+    """Each plot that the report has data for: its title, and the SVG."""
     for title, draw in _plots(report).items():
         yield title, svg(title, partial(draw, report=report))
 
@@ -85,7 +85,7 @@ def _error_per_item(axes: Axes, report: Report) -> None:
         )
     _name_items(axes)
     axes.set(xlabel="mean absolute error, with 95 % interval")
-    # A little below 0, so that a point at 0 is seen whole.
+    # Slightly below 0, so that a point at 0 is fully visible.
     axes.set_xlim(left=-0.02 * axes.get_xlim()[1])
     _name_modes(axes)
 
@@ -145,7 +145,7 @@ def _failures(axes: Axes, report: Report) -> None:
 
 
 def _side_by_side(report: Report) -> Iterator[tuple[float, Experiment]]:
-    """How far from its row each mode is drawn that evaluated anybody, so that none hides another."""
+    """The offset from its row of each mode with evaluated participants, so that none hides another."""
     drawn = [experiment for experiment in report.experiments if experiment.results.evaluated_subjects]
     count = len(drawn)
     for number, experiment in enumerate(drawn):
@@ -163,7 +163,7 @@ def _name_items(axes: Axes) -> None:
 
 
 def _name_modes(axes: Axes) -> None:
-    """Above the plot, where nothing is hidden."""
+    """Above the plot, where it hides nothing."""
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.4, columnspacing=1.2)
 
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from schemas.values.metrics import Interval
 
-# Placeholders for the colours of the page until the SVG is written.
+# Placeholders for the colours of the page, replaced when the SVG is written.
 INK, GRID, FIRST, SECOND, MUTED = "#010101", "#020202", "#030303", "#040404", "#050505"
 _VARIABLES: Final = {
     INK: "var(--ink)",
@@ -34,7 +34,7 @@ svg { --ink: #1d2330; --line: #d5dae2; --first: #2364aa; --second: #bf5413; --mu
 text { font-family: system-ui, sans-serif; }
 """
 
-# Narrow enough that the words can be read on a phone, where a plot is as wide as the screen.
+# Narrow enough for legible text on a phone, where a plot is as wide as the screen.
 _INCHES = (4.6, 3.1)
 
 _STYLE: Final[Mapping[str, Any]] = {
@@ -59,8 +59,8 @@ _STYLE: Final[Mapping[str, Any]] = {
 
 
 def svg(title: str, draw: Callable[[Axes], None]) -> Markup:
-    """What `draw` draws, as an element that is named by the title."""
-    # Ids are hashes of what they name: without its own salt, one plot would take another's clipping.
+    """The drawing of `draw`, as an element labelled by the title."""
+    # Ids are hashes of their content: without its own salt, one plot would use another's clipping.
     with style.context(["default", {**_STYLE, "svg.hashsalt": title}]):
         figure = Figure(figsize=_INCHES, layout="constrained")
         draw(figure.add_subplot())
@@ -76,7 +76,7 @@ def as_file(inline: Markup) -> str:
 
 
 def whiskers(intervals: Sequence[Interval]) -> list[list[float]]:
-    """How far the ends are below and above the values; a percentile interval need not hold its value."""
+    """The distances of the ends below and above the values; a percentile interval need not contain its value."""
     values = [interval.value or 0.0 for interval in intervals]
     lows = [max(0.0, value - (found.low or 0.0)) for value, found in zip(values, intervals, strict=True)]
     highs = [max(0.0, (found.high or 0.0) - value) for value, found in zip(values, intervals, strict=True)]
@@ -84,7 +84,7 @@ def whiskers(intervals: Sequence[Interval]) -> list[list[float]]:
 
 
 def _inline(svg: str, title: str) -> Markup:
-    """The root element without what a page does not need: namespaces, description, sizes, ids that nobody refers to."""
+    """The root element without parts that a page does not need: namespaces, description, sizes, unused ids."""
     root = ElementTree.fromstring(svg)
     used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", svg))
     for parent in root.iter():
@@ -102,5 +102,5 @@ def _inline(svg: str, title: str) -> Markup:
     text = ElementTree.tostring(root, encoding="unicode")
     for colour, variable in _VARIABLES.items():
         text = text.replace(colour, variable)
-    # Matplotlib wrote it and escaped what is in it.
+    # Matplotlib wrote it and escaped its content.
     return Markup(text)

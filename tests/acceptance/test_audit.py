@@ -27,5 +27,5 @@ def test_a_run_with_failures_and_retries_audits_clean_until_a_byte_changes(
     assert (clean.exit_code, clean.json) == (0, {"attempts": 7, "flaws": []})
     assert (changed.exit_code, changed.stdout.splitlines()) == (
         1,
-        [f"j{job_id} validate attempt 2: its output or its vectors changed", "7 attempts checked, 1 flaws."],
+        [f"j{job_id} validate attempt 2: its output or its vectors changed", "7 attempts checked, 1 flaw."],
     )

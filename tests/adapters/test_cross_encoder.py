@@ -95,13 +95,13 @@ async def test_a_score_that_is_no_number_is_an_error_that_quotes_nothing(scoring
     tensors = load_file(weights)
     save_file({**tensors, "classifier.bias": torch.tensor([math.nan])}, weights, metadata={"format": "pt"})
 
-    with pytest.raises(RerankError, match="gave 10 of 10 scores that are no finite numbers") as caught:
+    with pytest.raises(RerankError, match="gave 10 of 10 scores that are not finite numbers") as caught:
         await scoring(tmp_path).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
     assert "fishing" not in repr(caught.value)
 
 
 async def test_a_model_without_a_ranking_head_is_refused(scoring: Scoring) -> None:
-    with pytest.raises(RerankError, match=r"is no cross-encoder: .*BertModel"):
+    with pytest.raises(RerankError, match=r"is not a cross-encoder: .*BertModel"):
         await scoring(embedder_folder()).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
 
 
@@ -113,7 +113,7 @@ async def test_a_classifier_of_several_labels_is_refused(scoring: Scoring, tmp_p
 
 
 async def test_a_folder_without_a_model_is_named(scoring: Scoring, tmp_path: Path) -> None:
-    with pytest.raises(RerankError, match=r"cannot be loaded \(.*\); name a folder"):
+    with pytest.raises(RerankError, match=r"cannot be loaded \(.*\); name the folder"):
         await scoring(tmp_path).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
 
 

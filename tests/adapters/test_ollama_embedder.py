@@ -68,6 +68,6 @@ async def test_a_reply_that_breaks_off_is_a_transport_error(embedder: Embedding)
 async def test_a_reply_that_is_not_json_is_an_error_that_quotes_nothing(embedder: Embedding) -> None:
     for body in ("my secret", '{"embeddings": "my secret"}'):
         async with canned(http(200, body)) as url:
-            with pytest.raises(LLMError, match="something else than Ollama's JSON") as caught:
+            with pytest.raises(LLMError, match="something other than Ollama's JSON") as caught:
                 await embedder("m", url).embed_batch(["a"], timeout_s=9)
         assert "secret" not in repr(caught.value)

@@ -52,5 +52,5 @@ def test_several_weight_files_have_one_digest_over_names_and_sums(tmp_path: Path
 
 
 def test_a_folder_without_weights_has_no_digest(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"holds no \*\.safetensors"):
+    with pytest.raises(FileNotFoundError, match=r"has no \*\.safetensors"):
         _ = SentenceTransformerEncoder(str(tmp_path)).digest

@@ -100,7 +100,7 @@ def test_without_documents_there_is_no_context(models: BuiltModels) -> None:
 
 
 def test_without_tags_nothing_can_be_trained() -> None:
-    with pytest.raises(VocabularyModelsError, match="has nothing to learn from"):
+    with pytest.raises(VocabularyModelsError, match="has no training data"):
         BUILDER.build(Vocabulary(tags=(), aliases={}), seed=7)
 
 

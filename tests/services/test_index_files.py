@@ -9,7 +9,7 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.values.phq8 import PHQ8Item
-from services.index_files import Imported, export_artifact, import_artifact, training_splits
+from services.index_files import ImportedIndex, export_artifact, import_artifact, training_splits
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.rules import LoadRules
 from store.database import Connection, Database
@@ -28,7 +28,7 @@ async def imported(
     *,
     name: str = "small",
     loaded_by: LoadRules = EVERYTHING,
-) -> Imported:
+) -> ImportedIndex:
     return await import_artifact(connection, files, file_name="small", index_name=name, rules=loaded_by)
 
 

@@ -241,6 +241,21 @@ async def test_replies_at_the_same_time_are_those_given_alone(client: ollama.Asy
     assert await asyncio.gather(*(ask(number) for number in (1, 7, 30, 3))) == alone
 
 
+async def test_a_reply_is_the_same_to_the_last_bit_after_others_that_begin_alike(client: ollama.AsyncClient) -> None:
+    async def ask(question: str) -> ollama.ChatResponse:
+        messages = [
+            {"role": "system", "content": "You keep a lighthouse. " * 40},
+            {"role": "user", "content": question},
+        ]
+        return await client.chat(PACKAGED_LLM, messages, options=STEADY, logprobs=True, top_logprobs=3)
+
+    first = await ask("Who are you?")
+    await ask("Who is the boatman?")
+    again = await ask("Who are you?")
+    assert first.logprobs
+    assert (again.message.content, again.logprobs) == (first.message.content, first.logprobs)
+
+
 async def test_other_requests_are_answered_while_a_chat_runs(
     client: ollama.AsyncClient, web: httpx.AsyncClient
 ) -> None:

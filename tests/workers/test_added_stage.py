@@ -33,7 +33,7 @@ VALUE, FUNCTION, BINDING, LIST, TEST = ADDED = (
 
 def section(heading: str) -> str:
     text = (REPOSITORY / "docs/architecture.md").read_text()
-    return text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.split(r"\n##+ ", text.split(f"\n### {heading}\n")[1])[0]
 
 
 def add_module(monkeypatch: pytest.MonkeyPatch, path: str, code: str) -> ModuleType:

@@ -357,7 +357,7 @@ async def test_a_move_that_is_refused_changes_nothing(database: Database) -> Non
             await take_step(connection, query, Step.RETRIEVE, preset="Late")
 
         assert await chain(connection, query.job_id) == before
-        assert await connection.fetchval("SELECT count(*) FROM run") == 1
+        assert await connection.fetchval("SELECT count(*) FROM run WHERE kind = 'query'") == 1
 
 
 async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Database) -> None:

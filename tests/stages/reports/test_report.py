@@ -57,7 +57,7 @@ def test_errors_are_those_of_scored_items_with_ground_truth() -> None:
 
     # 316: scores 1 0 2 3 - 1 - -, truth 1 0 3 2 0 1 0 2: errors 0 0 1 1 . 0 . . ; 319: score 2, truth 0: error 2
     assert results.item_mae_weighted == pytest.approx((0 + 0 + 1 + 1 + 0 + 2) / 6)
-    # NoInterest (0 + 2) / 2, Depressed 0, Sleep 1, Tired 1, AttemptError 0; the other three have no score
+    # NoInterest (0 + 2) / 2, Depressed 0, Sleep 1, Tired 1, Failure 0; the other three have no score
     assert results.item_mae_by_item == pytest.approx((1 + 0 + 1 + 1 + 0) / 5)
     # 316: 2 / 5, 319: 2; 330 has no score
     assert results.item_mae_by_subject == pytest.approx((2 / 5 + 2) / 2)

@@ -62,7 +62,7 @@ async def test_a_key_belongs_to_one_request(database: Database) -> None:
     async with database.connection() as connection:
         await once(connection, KEY, corpora())
 
-        with pytest.raises(IdempotencyKeyReusedError, match="another request"):
+        with pytest.raises(IdempotencyKeyReusedError, match="an earlier request that differs"):
             await once(connection, another(request_hash="b" * 64), corpora())
 
 

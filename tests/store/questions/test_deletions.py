@@ -49,8 +49,21 @@ async def marked(connection: Connection) -> list[str]:
     ]
 
 
+#: The rows of the run that embedded the corpus, by table.
+OF_CORPUS = {
+    "run": "kind = 'index'",
+    "job": "kind = 'index'",
+    "stage_run": "job_id IN (SELECT id FROM job WHERE kind = 'index')",
+    "stage_attempt": "job_id IN (SELECT id FROM job WHERE kind = 'index')",
+    "stage_vector": "attempt_id IN (SELECT a.id FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id "
+    "WHERE j.kind = 'index')",
+}
+
+
 async def counted(connection: Connection, *tables: str) -> list[int]:
-    return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in tables]
+    """The rows of each table, without those of the run that embedded the corpus."""
+    statements = [f"SELECT count(*) FROM {table} WHERE NOT ({OF_CORPUS.get(table, 'false')})" for table in tables]
+    return [await connection.fetchval(statement) for statement in statements]
 
 
 async def call_a_model(connection: Connection, job_id: int, stage: str, text: str) -> None:

@@ -59,7 +59,7 @@ async def test_an_older_version_can_be_made_active_again(database: Database) -> 
     [
         ("{query} {chunk} {nobody}", "{nobody} is unknown"),
         ("{query}", "{chunk} is missing"),
-        ('{query} {chunk} {"decision": 1}', "no placeholder"),
+        ('{query} {chunk} {"decision": 1}', "not a placeholder"),
         ("{query} {chunk} {", "braces"),
     ],
 )
