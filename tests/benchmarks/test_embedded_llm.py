@@ -1,4 +1,4 @@
-"""The comparison of servers: what is asked, and how replies that depend on others are counted."""
+"""The comparison of servers: its calls, and how replies that depend on others are counted."""
 
 import itertools
 import time
@@ -7,7 +7,7 @@ from benchmarks.embedded_llm import INSTRUCTIONS, PASSAGE_CHARS, measure, passag
 from tests.fakes.chat import ScriptedChat
 
 
-def test_calls_begin_alike_and_go_on_with_a_passage_each() -> None:
+def test_calls_share_a_beginning_and_differ_in_the_passage() -> None:
     calls = list(passage_calls(4))
     passages = [call.messages[1].content for call in calls]
     assert {call.messages[0].content for call in calls} == {INSTRUCTIONS}
@@ -15,7 +15,7 @@ def test_calls_begin_alike_and_go_on_with_a_passage_each() -> None:
     assert all(len(passage.strip("-")) == PASSAGE_CHARS + 2 for passage in passages)
 
 
-async def test_a_model_that_always_says_the_same_has_changed_nothing() -> None:
+async def test_replies_that_depend_on_the_passage_alone_count_as_unchanged() -> None:
     measured = await measure(
         ScriptedChat(lambda call: call.messages[1].content, delay_s=0.01), list(passage_calls(3)), time.process_time
     )

@@ -157,7 +157,7 @@ async def test_a_value_that_cannot_be_taken_changes_nothing_at_all(
         assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
 
 
-async def test_an_edit_of_what_runs_or_is_not_there_is_refused(database: Database) -> None:
+async def test_an_edit_of_a_running_or_deleted_question_is_refused(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand")
         with pytest.raises(StepNotReadyError, match="step 'consolidate' comes first"):

@@ -61,7 +61,7 @@ def test_a_text_that_is_not_the_retrieved_one_raises_and_is_not_shown(texts: dic
         st.lists(st.tuples(st.integers(0, 99), st.text(), st.none() | st.integers(0, 3)), max_size=4),
     )
 )
-def test_any_bundle_reads_as_the_format_says(bundle: dict[PHQ8Item, list[tuple[int, str, int | None]]]) -> None:
+def test_any_bundle_follows_the_format(bundle: dict[PHQ8Item, list[tuple[int, str, int | None]]]) -> None:
     texts = {10_000 * at + number: text for at, item in enumerate(bundle) for number, text, _ in bundle[item]}
     items = {
         item: tuple(

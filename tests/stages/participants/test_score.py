@@ -90,7 +90,7 @@ async def test_every_item_has_the_token_signals_of_the_reply_when_asked_for() ->
     assert [item.tokens for item in scores.items.values()] == [chat.tokens] * 8
 
 
-async def test_token_signals_that_are_asked_for_and_not_there_are_absent() -> None:
+async def test_requested_token_signals_that_the_reply_lacks_are_absent() -> None:
     scores = await score(replying(reply_of({})), replace(PLAN, token_signals=True))
 
     assert {item.tokens for item in scores.items.values()} == {None}

@@ -66,7 +66,7 @@ def test_any_other_confidence_is_refused(confidence: object) -> None:
     assert [*violations(confidence=confidence)] == ["confidence"]
 
 
-def test_a_score_that_is_not_there_is_not_a_score_of_none() -> None:
+def test_a_missing_score_is_not_a_score_of_none() -> None:
     assert violations(score=...) == {"score": 'missing; expected a whole number from 0 to 3, or "N/A"'}
 
 

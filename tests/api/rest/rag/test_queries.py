@@ -109,7 +109,7 @@ async def test_a_question_has_the_fields_of_the_seed_and_of_the_code(client: htt
     assert (passage["place"], passage["chunk_ids"], passage["content"]) == (2, [2], "passage 2")
 
 
-async def test_what_is_not_there_yet_is_null(client: httpx.AsyncClient, ask: Ask) -> None:
+async def test_values_that_are_not_stored_yet_are_null(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask()
 
     found = await read(client, query.id)
@@ -301,7 +301,7 @@ async def test_passages_and_the_question_are_not_changed_at_once(client: httpx.A
     assert (await read(client, query.id))["original_query"] == "Why is tea dark?"
 
 
-async def test_passages_that_are_not_there_yet_cannot_be_chosen(client: httpx.AsyncClient, ask: Ask) -> None:
+async def test_passages_that_are_not_stored_yet_cannot_be_chosen(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*WHOLE[:5])
     reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": [{"place": 1}]})
     assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
