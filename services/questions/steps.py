@@ -104,8 +104,7 @@ async def run_stages(
             raise StepNotReadyError(query.id, _named(first), _step_of(missing))
         if preset is not None:
             query = await with_preset(connection, query, preset, chain=chain, first=first)
-        await query_jobs.ask_for_sources(connection, query.job_id, top_n)
-        await query_jobs.ask_for_light_model(connection, query.job_id, use_light_model)
+        await query_jobs.ask_for(connection, query.job_id, top_n=top_n, light_model=use_light_model)
         await edits.append_stages(connection, query.job_id, chain)
         await edits.truncate_after(connection, query.job_id, chain[-1])
         await edits.redo(connection, query.job_id, first)

@@ -1,4 +1,4 @@
-"""Works: stored with their chunks, replaced with their chunks, and read by the line."""
+"""Works: stored with their chunks, replaced with their chunks, and read while they are what they were."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from schemas.errors import DuplicateWorkError, WorkChangedError
 from schemas.statuses import VectorStatus
 from schemas.values.corpora import Bibliography, CutChunk
-from stages.corpora.lines import lines_of, passage
+from stages.corpora.lines import lines_of
 from stages.queries.works import WorkText, refuse_changed
 from store.corpora.searchable import withdraw
 from store.database import Connection
@@ -154,22 +154,10 @@ async def unchanged_texts(connection: Connection, hashes: Mapping[int, str]) -> 
     return found
 
 
-async def lines(connection: Connection, work_id: int, start_line: int, end_line: int, *, expected_hash: str) -> str:
-    """Lines of a work, 1-based and inclusive. Raises WorkChangedError when it is gone or has another hash."""
-    found = await unchanged_texts(connection, {work_id: expected_hash})
-    return passage(found[work_id].lines, start_line, end_line)
-
-
 async def titles(connection: Connection, work_ids: Sequence[int]) -> dict[int, str]:
     """The titles of works, by id; those that are gone are absent."""
     rows = await connection.fetch("SELECT id, title FROM works WHERE id = ANY($1::bigint[])", list(work_ids))
     return {row["id"]: row["title"] for row in rows}
-
-
-async def hashes(connection: Connection, work_ids: Sequence[int]) -> dict[int, str]:
-    """The hashes of works, by id; those that are gone are absent."""
-    rows = await connection.fetch("SELECT id, content_hash FROM works WHERE id = ANY($1::bigint[])", list(work_ids))
-    return {row["id"]: row["content_hash"] for row in rows}
 
 
 async def listed(connection: Connection, corpus_id: int) -> list[ListedWork]:

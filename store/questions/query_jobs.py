@@ -17,14 +17,11 @@ HOLD = "SELECT FROM queries WHERE id = $1 FOR NO KEY UPDATE"
 
 MOVE = "UPDATE queries SET job_id = $2, updated_at = now() WHERE id = $1"
 
-ASK_FOR_SOURCES = """
-UPDATE job SET inputs = CASE WHEN $2::integer IS NULL THEN inputs - 'top_n'
-                             ELSE inputs || jsonb_build_object('top_n', $2::integer) END
-WHERE id = $1
-"""
-
-ASK_FOR_LIGHT_MODEL = """
-UPDATE job SET inputs = CASE WHEN $2 THEN inputs || '{"light_model": true}'::jsonb ELSE inputs - 'light_model' END
+# What is not asked for is not among the inputs.
+ASK_FOR = """
+UPDATE job SET inputs = (inputs - '{top_n,light_model}'::text[]) || jsonb_strip_nulls(
+    jsonb_build_object('top_n', $2::integer, 'light_model', nullif($3::boolean, false))
+)
 WHERE id = $1
 """
 
@@ -41,14 +38,12 @@ async def sources(connection: Connection, job_id: int) -> int | None:
     return asked
 
 
-async def ask_for_sources(connection: Connection, job_id: int, top_n: int | None) -> None:
-    """Set how many sources the next prompt shows; None leaves it to the preset."""
-    await connection.execute(ASK_FOR_SOURCES, job_id, top_n)
+async def ask_for(connection: Connection, job_id: int, *, top_n: int | None, light_model: bool) -> None:
+    """Set how many sources the next prompt shows, where None leaves it to the preset, and which model is asked.
 
-
-async def ask_for_light_model(connection: Connection, job_id: int, light: bool) -> None:
-    """Expand and answer with the light model from now on, or with the model of all questions."""
-    await connection.execute(ASK_FOR_LIGHT_MODEL, job_id, light)
+    That is the light model, which expands and answers from now on, or the model of all questions.
+    """
+    await connection.execute(ASK_FOR, job_id, top_n, light_model)
 
 
 async def move(connection: Connection, query_id: int, job_id: int) -> None:

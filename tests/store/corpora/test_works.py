@@ -8,6 +8,7 @@ import pytest
 
 from schemas.errors import DuplicateWorkError, WorkChangedError
 from schemas.statuses import VectorStatus
+from stages.corpora.lines import passage
 from store.corpora import corpora, works
 from store.corpora.works import ImportOutcome
 from store.database import Connection, Database
@@ -118,10 +119,9 @@ async def test_lines_are_read_while_the_work_is_what_it_was(database: Database) 
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         kept = await works.keep(connection, corpus.id, new_work())
-        expected = (await works.hashes(connection, [kept.work_id]))[kept.work_id]
+        found = await works.unchanged_texts(connection, {kept.work_id: sha256(TEA.encode()).hexdigest()})
 
-        assert expected == sha256(TEA.encode()).hexdigest()
-        assert await works.lines(connection, kept.work_id, 5, 7, expected_hash=expected) == "## Leaves\n\nGreen leaves."
+    assert passage(found[kept.work_id].lines, 5, 7) == "## Leaves\n\nGreen leaves."
 
 
 async def test_a_changed_work_gives_no_lines(database: Database) -> None:
@@ -129,17 +129,17 @@ async def test_a_changed_work_gives_no_lines(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
         kept = await works.keep(connection, corpus.id, new_work())
-        expected = (await works.hashes(connection, [kept.work_id]))[kept.work_id]
+        expected = {kept.work_id: new_work().content_hash}
 
         await connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", kept.work_id)
         with pytest.raises(WorkChangedError):
-            await works.lines(connection, kept.work_id, 1, 1, expected_hash=expected)
+            await works.unchanged_texts(connection, expected)
         await works.keep(connection, corpus.id, new_work(OTHER))
         with pytest.raises(WorkChangedError) as changed:
-            await works.lines(connection, kept.work_id, 1, 1, expected_hash=expected)
+            await works.unchanged_texts(connection, expected)
         await connection.execute("DELETE FROM works")
         with pytest.raises(WorkChangedError):
-            await works.lines(connection, kept.work_id, 1, 1, expected_hash=expected)
+            await works.unchanged_texts(connection, expected)
 
     assert str(kept.work_id) in str(changed.value)
 
