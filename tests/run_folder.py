@@ -54,7 +54,8 @@ def once(name: str, make: Callable[[], str]) -> str:
 
 
 def end_all() -> None:
-    """End the processes that the tests left running, and remove the folder."""
+    """End every process that the tests left running, and remove the folder. A second Ctrl-C does not stop this."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     while left := list(_started_by_tests()):
         for process in left:
             if _is_postgres(process):
