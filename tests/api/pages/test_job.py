@@ -34,8 +34,8 @@ async def test_the_lineage_of_scores_leads_back_to_quotes(client: httpx.AsyncCli
     assert places == sorted(places)
     text = words(page)
     assert "no mention" in text or "N/A" in text
-    for text in (*CHUNK_TEXTS, *QUOTES):
-        assert text in text
+    for passage in (*CHUNK_TEXTS, *QUOTES):
+        assert passage in text
     assert "accept" in text and "reject" in text
     assert "(1 quote rejected: not in the transcript)" in text
     assert set(re.findall(r'href="#references-(\w+)"', page.text)) == {"Sleep"}
