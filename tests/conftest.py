@@ -10,6 +10,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
@@ -36,6 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
         # As many threads as cores in each of several processes would wait for each other.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         run_folder.make()
+    # How long an example takes says more of the other processes than of the code.
+    settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("tests")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
