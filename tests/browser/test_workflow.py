@@ -95,6 +95,8 @@ async def test_a_question_is_asked_edited_and_answered_on_the_pages(
         expected = [titles[1], titles[0], *titles[3:]]
         assert await page.locator(".passage h3").all_inner_texts() == expected
         await page.get_by_role("link", name="Prompt and answer").click()
+        # The script that submits a changed selection is loaded by then.
+        await page.wait_for_load_state()
         shown = await labels_of(page)
         assert [re.sub(r"^\[S\d+\] Source: | \| .*$", "", label) for label in shown] == [
             title.replace(" › ", " > ") for title in expected[:5]
