@@ -4,9 +4,11 @@ import os
 
 import click
 
+from cli.session import unreachable
 from schemas.settings.layers import ENV_FILE, merged
 from stack.connections import database_server
 from store import migrate as migrations
+from store.database import CONNECTION_ERRORS
 
 
 @click.command()
@@ -19,5 +21,8 @@ def migrate() -> None:
     Example:
         DATABASE_URL=postgresql://me:secret@db.example.org/ragq ragq migrate
     """
-    migrations.upgrade(database_server(merged(os.environ, ENV_FILE)))
+    try:
+        migrations.upgrade(database_server(merged(os.environ, ENV_FILE)))
+    except CONNECTION_ERRORS as error:
+        raise unreachable(error) from error
     click.echo("The database is up to date.", err=True)

@@ -41,6 +41,14 @@ def with_servers(work: Callable[[Celery, Database], Awaitable[Result]]) -> Resul
     return _run(lambda database: work(app, database))
 
 
+def unreachable(error: BaseException) -> StackError:
+    """What a command reports when the database does not answer, with the next step."""
+    return StackError(
+        f"The database cannot be reached ({type(error).__name__}). "
+        "`ragq ps` shows the state of the stack; `ragq up` starts it."
+    )
+
+
 def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
     async def connected() -> Result:
         database = Database(servers().database_url, pool_size=1)
@@ -53,10 +61,7 @@ def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
                 raise
             raise StackError("The database has no pgvector yet. `ragq migrate` prepares it.") from None
         except CONNECTION_ERRORS as error:
-            raise StackError(
-                f"The database cannot be reached ({type(error).__name__}). "
-                "`ragq ps` shows the state of the stack; `ragq up` starts it."
-            ) from error
+            raise unreachable(error) from error
         finally:
             await database.close()
 

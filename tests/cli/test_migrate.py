@@ -7,7 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import cli
+from schemas.errors import StackError
 from schemas.settings.process import KNOWN_NAMES
+from stack.ports import LOOPBACK, free_port
 from store import migrate
 from store.database import Database
 from store.revision import is_newest
@@ -24,6 +26,19 @@ def test_a_database_is_migrated_without_a_broker(
 
     assert (result.exit_code, result.stderr) == (0, "The database is up to date.\n")
     assert asyncio.run(newest(database_url))
+
+
+def test_an_unreachable_database_is_reported_with_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = f"postgresql://ragq:secret@{LOOPBACK}:{free_port()}/ragq"
+    named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": url, "RAGQ_HOME": str(tmp_path)}
+
+    result = CliRunner(env=named).invoke(cli, ["migrate"])
+
+    assert isinstance(result.exception, StackError)
+    assert str(result.exception).startswith("The database cannot be reached (ConnectionRefusedError). `ragq ps` shows")
 
 
 async def newest(database_url: str) -> bool:
