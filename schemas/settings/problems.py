@@ -33,8 +33,17 @@ def unusable_value(setting: Setting, value: object, origin: str) -> str:
 def unknown_name(name: str, origin: str, known: Iterable[str]) -> str:
     """A name that no setting has. Its value is omitted: it may be a secret under a misspelt name."""
     nearest = get_close_matches(name.upper(), list(known), n=1)
-    advice = f"did you mean {nearest[0]}?" if nearest else "remove it."
-    return f"{name} ({origin}) is not a setting; {advice}"
+    return misspelt_name(name, origin, nearest[0]) if nearest else f"{name} ({origin}) is not a setting; remove it."
+
+
+def misspelt_name(name: str, origin: str, meant: str) -> str:
+    """A name that is near the name of a setting."""
+    return f"{name} ({origin}) is not a setting; did you mean {meant}?"
+
+
+def without_effect(name: str, origin: str, instead: str) -> str:
+    """A name that ragq knows and has no use for. Its value is omitted: it may be a secret."""
+    return f"{name} ({origin}) has no effect: {instead}."
 
 
 def checked(

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
 from schemas.settings.layers import SettingSource, given_in, outside_layers, unknown_names
+from schemas.settings.original_names import ORIGINAL_NAMES
 from schemas.settings.problems import checked, refused
 from schemas.settings.run import RUN_SETTINGS
 
@@ -122,8 +123,8 @@ class ProcessSettings(SettingsGroup):
 PROCESS_SETTINGS: dict[str, Setting] = {setting.name: setting for setting in settings_of(ProcessSettings)}
 """Every setting of a process under its environment name."""
 
-KNOWN_NAMES = frozenset({*RUN_SETTINGS, *PROCESS_SETTINGS, "RAGQ_DATA_DIR"})
-"""Every name that ragq reads; RAGQ_DATA_DIR is the folder of public data for the tests."""
+KNOWN_NAMES = frozenset({*RUN_SETTINGS, *PROCESS_SETTINGS, *ORIGINAL_NAMES, "RAGQ_DATA_DIR"})
+"""Every name that ragq reads or warns about; RAGQ_DATA_DIR is the folder of public data for the tests."""
 
 
 class EffectiveProcess(NamedTuple):

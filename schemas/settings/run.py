@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
 from schemas.settings.consistency import ConsistencySettings
 from schemas.settings.embedding import EmbeddingSettings
+from schemas.settings.evaluation import EvaluationSettings
 from schemas.settings.llm import LLMSettings
 from schemas.settings.model import ModelSettings
 from schemas.settings.ollama import OllamaSettings
@@ -33,6 +34,7 @@ class RunSettings(BaseModel):
     quantitative: QuantitativeSettings = QuantitativeSettings()
     consistency: ConsistencySettings = ConsistencySettings()
     pydantic_ai: PydanticAISettings = PydanticAISettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
     psq: PsqSettings = PsqSettings()
     ragq: RagqSettings = RagqSettings()
 
@@ -62,6 +64,11 @@ class RunSettings(BaseModel):
     def query_light_model(self) -> str:
         """The model for questions that request the light one: RAGQ_QUERY_LIGHT_MODEL, or `query_model`."""
         return self.ragq.query_light_model or self.query_model
+
+    @property
+    def score_timeout_s(self) -> float:
+        """Seconds that a scoring call may take: PYDANTIC_AI_TIMEOUT_SECONDS, or OLLAMA_TIMEOUT_SECONDS for 0."""
+        return self.pydantic_ai.timeout_seconds or self.ollama.timeout_seconds
 
     def values(self) -> dict[str, bool | int | float | str]:
         """Every value under its environment name, in the order of RUN_SETTINGS."""
