@@ -37,8 +37,9 @@ def check_names(layers: Sequence[Layer]) -> CheckedNames:
     of_original = {name: found for name, found in given.items() if name in ORIGINAL_NAMES}
     refused = {name: found for name, found in of_original.items() if is_refused(name, found.text)}
     problems = [
-        f"{name} is {found.text!r} ({found.layer.origin}), which ragq refuses: {ORIGINAL_NAMES[name].note}."
+        f"{name} is {found.text!r} ({found.layer.origin}); allowed is {original.accepted_in_words}: {original.note}."
         for name, found in refused.items()
+        for original in (ORIGINAL_NAMES[name],)
     ]
     warnings = [
         without_effect(name, found.layer.origin, ORIGINAL_NAMES[name].note)
@@ -68,7 +69,7 @@ def misspelt_names(layers: Sequence[Layer], *, known: Collection[str]) -> list[s
 def is_refused(name: str, text: str) -> bool:
     """Whether a name of the original has a value that ragq refuses."""
     original = ORIGINAL_NAMES[name]
-    return original.treatment is Treatment.PARTLY_REFUSED and text.lower() not in original.accepted
+    return original.treatment is Treatment.REFUSED and text.lower() not in original.accepted
 
 
 def near_name(name: str, known: Collection[str]) -> str | None:

@@ -15,8 +15,8 @@ class Treatment(StrEnum):
 
     #: It has its effect.
     HONOURED = "honoured"
-    #: Only some of its values have their effect; the others are refused.
-    PARTLY_REFUSED = "honoured or refused"
+    #: Refused, but for some of its values.
+    REFUSED = "refused"
     #: It has no effect, and a warning names what to use instead.
     WARNED = "warned about"
 
@@ -28,8 +28,18 @@ class OriginalName(NamedTuple):
     note: str
     """The effect, the reason of the refusal, or what to use instead: the end of a sentence, without a full stop."""
     accepted: tuple[str, ...] = ()
-    """Of PARTLY_REFUSED: the values that have their effect, in small letters."""
+    """Of REFUSED: the values that are not refused, in small letters."""
     another_name_of: str | None = None
+
+    @property
+    def accepted_in_words(self) -> str:
+        """The accepted values; the first two ways to write true or false are enough."""
+        return " or ".join(self.accepted[:2])
+
+    @property
+    def in_words(self) -> str:
+        """Its treatment, with the values that are not refused."""
+        return f"{self.treatment}, except {self.accepted_in_words}" if self.accepted else self.treatment
 
 
 def _same(*names: str) -> dict[str, OriginalName]:
@@ -74,14 +84,14 @@ ORIGINAL_NAMES: Final[dict[str, OriginalName]] = {
         Treatment.HONOURED, "the setting of this name; if unset, the value of `PYDANTIC_AI_TIMEOUT_SECONDS`"
     ),
     "PYDANTIC_AI_ENABLED": OriginalName(
-        Treatment.PARTLY_REFUSED, "replies are always checked and asked for again; remove it", _TRUE
+        Treatment.REFUSED, "replies are always checked, and asked for again when they cannot be used", _TRUE
     ),
     **_same("PYDANTIC_AI_RETRIES"),
     "PYDANTIC_AI_TIMEOUT_SECONDS": OriginalName(
         Treatment.HONOURED, "the setting of this name; if unset, the value of `OLLAMA_TIMEOUT_SECONDS`"
     ),
     "LLM_BACKEND": OriginalName(
-        Treatment.PARTLY_REFUSED,
+        Treatment.REFUSED,
         "ragq asks a server for replies: serve the model with one that has OpenAI's API, and set LLM_BACKEND=openai "
         "and RAGQ_OPENAI_BASE_URL",
         ("ollama", "openai"),
@@ -113,13 +123,11 @@ ORIGINAL_NAMES: Final[dict[str, OriginalName]] = {
         "QUANTITATIVE_EVIDENCE_QUOTE_LOG_REJECTIONS",
     ),
     "QUANTITATIVE_ENABLE_KEYWORD_BACKFILL": OriginalName(
-        Treatment.PARTLY_REFUSED, "ragq has no keyword backfill, which the original removed; remove it", _FALSE
+        Treatment.REFUSED, "ragq has no keyword backfill, which the original removed", _FALSE
     ),
     **_warned("ragq has no keyword backfill, which the original removed", "QUANTITATIVE_KEYWORD_BACKFILL_CAP"),
     **_same("PREDICTION_MODE", "TOTAL_SCORE_MIN_COVERAGE", "BINARY_THRESHOLD"),
-    "BINARY_STRATEGY": OriginalName(
-        Treatment.PARTLY_REFUSED, "the original defines the strategy `threshold` alone; remove it", ("threshold",)
-    ),
+    "BINARY_STRATEGY": OriginalName(Treatment.REFUSED, "the original defines no other strategy", ("threshold",)),
     **_same("ENABLE_FEW_SHOT", "CONSISTENCY_ENABLED", "CONSISTENCY_N_SAMPLES", "CONSISTENCY_TEMPERATURE"),
     **_warned(
         _NO_FEEDBACK,

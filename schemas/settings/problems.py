@@ -1,6 +1,6 @@
 """Messages for problems with settings: all at once, each with its name, its origin and the allowed values."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from reprlib import Repr
 from typing import Any, TypeVar
@@ -8,20 +8,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from schemas.errors import Refused
 from schemas.settings.base import Setting
 
 Model = TypeVar("Model", bound=BaseModel)
 
 _SHORT = Repr()
 _SHORT.maxstring = 80
-
-
-def refused(problems: Sequence[str]) -> Refused:
-    """One error for all problems, one line each."""
-    heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
-    lines = [heading, *(f"- {problem}" for problem in problems)]
-    return Refused("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
 
 
 def unusable_value(setting: Setting, value: object, origin: str) -> str:

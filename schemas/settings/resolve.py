@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from schemas.errors import SettingsError
 from schemas.settings.changes import ChangedSetting, changed_settings
 from schemas.settings.layers import (
     Given,
@@ -18,7 +19,7 @@ from schemas.settings.layers import (
 )
 from schemas.settings.name_checks import check_names, misspelt_names
 from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
-from schemas.settings.problems import refused, unknown_name, without_effect
+from schemas.settings.problems import unknown_name, without_effect
 from schemas.settings.process import KNOWN_NAMES, PROCESS_SETTINGS
 from schemas.settings.profiles import PROFILES, choose_profile
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings, run_settings
@@ -79,7 +80,7 @@ def resolve(
         origins={name: given[name].layer.origin if name in given else "default" for name in RUN_SETTINGS},
     )
     if run is None or problems:
-        raise refused([*problems, *unusable])
+        raise SettingsError([*problems, *unusable])
     return EffectiveSettings(
         run=run,
         profile=chosen.profile,

@@ -7,6 +7,7 @@ from typing import Any, Self
 import rfc8785
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from schemas.errors import SettingsError
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
 from schemas.settings.consistency import ConsistencySettings
 from schemas.settings.embedding import EmbeddingSettings
@@ -15,7 +16,7 @@ from schemas.settings.llm import LLMSettings
 from schemas.settings.model import ModelSettings
 from schemas.settings.ollama import OllamaSettings
 from schemas.settings.preset import is_preset_name
-from schemas.settings.problems import checked, refused, unknown_name
+from schemas.settings.problems import checked, unknown_name
 from schemas.settings.psq import PsqSettings
 from schemas.settings.pydantic_ai import PydanticAISettings
 from schemas.settings.quantitative import QuantitativeSettings
@@ -91,7 +92,7 @@ class RunSettings(BaseModel):
         settings, problems = run_settings(values, origins=dict.fromkeys(RUN_SETTINGS, origin))
         unknown = [unknown_name(name, origin, RUN_SETTINGS) for name in values if name not in RUN_SETTINGS]
         if settings is None or unknown:
-            raise refused([*unknown, *problems])
+            raise SettingsError([*unknown, *problems])
         return settings
 
 

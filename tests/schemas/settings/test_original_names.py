@@ -112,7 +112,9 @@ def test_a_value_that_ragq_does_not_have_is_refused_once(
         given(name, refused, how, tmp_path)
 
     assert f"- {name} is {refused!r} (" in str(refusal.value)
-    assert f", which ragq refuses: {ORIGINAL_NAMES[name].note}.\n" in str(refusal.value)
+    assert f"; allowed is {ORIGINAL_NAMES[name].accepted_in_words}: {ORIGINAL_NAMES[name].note}.\n" in str(
+        refusal.value
+    )
     assert given(name, accepted, how, tmp_path).warnings == ()
 
 
