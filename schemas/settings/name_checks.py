@@ -94,8 +94,8 @@ def near_name(name: str, known: Collection[str]) -> str | None:
 def _disagreements(given: Mapping[str, Given]) -> Iterator[str]:
     for name, original in ORIGINAL_NAMES.items():
         setting = original.another_name_of
-        if setting in given and name in given and given[name].text != given[setting].text:
-            here, there = given[name], given[setting]
+        here, there = given.get(name), given.get(setting or "")
+        if here is not None and there is not None and here.text != there.text:
             yield (
                 f"{name}={here.text} ({here.layer.origin}) and {setting}={there.text} ({there.layer.origin}) are two "
                 f"names of one setting; remove {name}."
