@@ -14,6 +14,9 @@ from stages.participants.deduplicate import Repeats
 TAGS = "tags"
 """The name of the tag filter in counts of dropped references."""
 
+FILTERS = ("threshold", "duplicate", "top_k", "budget")
+"""The names of the filters here, in order."""
+
 Keep = Callable[[Sequence[Reference]], Iterable[Reference]]
 """Returns those of the references of one item that stay, in the same order."""
 
