@@ -36,6 +36,14 @@ WHERE m.split = $1 ORDER BY m.ordinal
 """
 
 
+SIZES = """
+SELECT s.name, count(m.participant_id) AS participants,
+       count(m.participant_id) FILTER (WHERE p.id IS NULL) AS without_transcript
+FROM split AS s LEFT JOIN split_member AS m ON m.split = s.name LEFT JOIN participant AS p ON p.id = m.participant_id
+GROUP BY s.name ORDER BY s.name
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NewParticipant:
     """A participant to store."""
@@ -83,6 +91,15 @@ class SplitHashes(NamedTuple):
     ids_hash: str
 
 
+class SplitSize(NamedTuple):
+    """How many participants a split has."""
+
+    name: str
+    participants: int
+    without_transcript: int
+    """Participants whose transcript was not imported."""
+
+
 async def keep(connection: Connection, participants: Sequence[NewParticipant], splits: Sequence[NewSplit]) -> None:
     """Store participants and splits, all or nothing. What was there under the same id or name is replaced."""
     async with connection.transaction():
@@ -106,6 +123,11 @@ async def keep(connection: Connection, participants: Sequence[NewParticipant], s
 async def split_names(connection: Connection) -> list[str]:
     """The splits that were imported, by name."""
     return [row["name"] for row in await connection.fetch("SELECT name FROM split ORDER BY name")]
+
+
+async def split_sizes(connection: Connection) -> list[SplitSize]:
+    """The splits that were imported, by name, with their sizes."""
+    return [SplitSize(**dict(row)) for row in await connection.fetch(SIZES)]
 
 
 async def split_hashes(connection: Connection, name: str) -> SplitHashes | None:

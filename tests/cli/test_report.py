@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
+from schemas.values.scoring import ReaskReason
 from store.database import Connection
 from store.runs import runs
 from tests.cli.conftest import Ragq
@@ -29,7 +30,9 @@ async def three_participants(connection: Connection) -> int:
             ("zero_shot", 319): scores("2", "1", "4"),
             ("few_shot", 319): scores("0", "1", "2"),
             ("zero_shot", 330): TIMED_OUT,
-            ("few_shot", 330): scores("0", "1", "2"),
+            ("few_shot", 330): scores("0", "1", "2").model_copy(
+                update={"repairs": ("json_repair_fallback",), "reasks": (ReaskReason.CUT_OFF, ReaskReason.CUT_OFF)}
+            ),
             ("zero_shot", 339): scores("3"),
         },
         settings={"MODEL_QUANTITATIVE_MODEL": "scorer"},
@@ -53,6 +56,13 @@ def test_the_terminal_shows_a_line_per_mode_and_who_was_left_out(ragq: Ragq, run
     assert "Profile demo: a 135M model scores the items." in shown
     assert ["scoring_llm_timeout", "1"] in lines
     assert ["ground_truth_missing", "1"] in lines
+
+
+def test_the_terminal_shows_how_often_replies_were_repaired_and_asked_for_again(ragq: Ragq, run_id: int) -> None:
+    lines = [line.split() for line in ragq("report", f"r{run_id}", *FEW).output.splitlines()]
+
+    assert ["score", "zero_shot", "3", "none", "none"] in lines
+    assert ["score", "few_shot", "3", "1", "json_repair_fallback", "2", "cut_off"] in lines
 
 
 def test_json_is_strict_and_has_the_shape_of_a_run(ragq: Ragq, run_id: int) -> None:
