@@ -14,7 +14,7 @@ _PARTICIPANT_FOLDER = re.compile(r"([1-9][0-9]{0,5})_P")
 
 
 def read_directory(directory: Path, *, transcripts: str = "transcripts", patch_missing_items: bool = False) -> DataSet:
-    """Read the data set in a folder; `transcripts` is the sub-folder with the interviews, of any variant.
+    """Read the data set in a folder; `transcripts` is the folder with the interviews, of any variant, relative to it.
 
     Participants are the sub-folders named `<id>_P`; everything else there is passed over. Raises ProblemsFound with
     the problems of all files when there is any, and Refused when the folder does not exist.
@@ -25,9 +25,11 @@ def read_directory(directory: Path, *, transcripts: str = "transcripts", patch_m
     present = [name for name in names if (directory / name).is_file()]
     files: dict[str, bytes] = {}
     problems: list[FileProblem] = []
-    for name in [*_transcript_names(directory / transcripts), *present]:
+    folder = directory / transcripts
+    paths = {name: folder.parent / name for name in _transcript_names(folder)}
+    for name, path in (paths | {name: directory / name for name in present}).items():
         try:
-            files[name] = (directory / name).read_bytes()
+            files[name] = path.read_bytes()
         except OSError as error:
             found = f"cannot be read ({error.strerror})"
             problems.append(FileProblem(file=name, line=None, found=found, what_to_do="restore the file or its rights"))

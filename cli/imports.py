@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from cli.daic_woz_files import read_directory
+from cli.data_set_folders import announce_folders, default_directory, default_transcripts
 from cli.import_tags import tags_command
 from cli.import_works import works_command
 from cli.output import print_json
@@ -34,8 +35,13 @@ import_group.add_command(tags_command)
 
 
 @import_group.command()
-@click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--transcripts", default="transcripts", show_default=True, help="Sub-folder that holds the interviews.")
+@click.argument("directory", required=True, default=default_directory, type=click.Path(path_type=Path))
+@click.option(
+    "--transcripts",
+    default=default_transcripts,
+    show_default="DATA_TRANSCRIPTS_DIR, else transcripts",
+    help="Folder of the interviews, in DIRECTORY or elsewhere.",
+)
 @click.option(
     "--variant",
     type=click.Choice([variant.value for variant in TranscriptVariant]),
@@ -52,6 +58,8 @@ def participants(
 ) -> None:
     """Import interviews, labels and splits in the DAIC-WOZ layout.
 
+    DIRECTORY is DATA_BASE_DIR, if that is set and none is named.
+
     Importing the same participants again replaces them; runs that were submitted on another transcript then refuse
     to continue with the new one.
 
@@ -61,6 +69,7 @@ def participants(
         ragq import participants data --transcripts transcripts_participant_only
         ragq import participants data --variant participant_only
     """
+    announce_folders()
     data_set = read_directory(directory, transcripts=transcripts, patch_missing_items=patch_missing_items)
     if variant is not None:
         data_set = in_variant(data_set, TranscriptVariant(variant))
