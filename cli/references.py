@@ -1,17 +1,15 @@
 """`ragq references`: reference indexes as files."""
 
-import os
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from cli.artifact_files import read_artifact_files, write_artifact_files
+from cli.data_directory import data_directory, environment
 from cli.output import print_result
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
-from schemas.settings.layers import ENV_FILE, merged
 from services.index_files import ImportedIndex, export_artifact, import_artifact, training_splits
 from stages.participants.artifacts.names import ArtifactFile, index_name, vectors_path
 from stages.participants.artifacts.rules import LoadRules
@@ -118,7 +116,7 @@ def export_command(name: str, directory: Path | None, force: bool, as_json: bool
         ragq references export huggingface_all_minilm_l6_v2_paper_train --directory exported
     """
     file_name = index_name(name)
-    vectors = (directory or _data_directory(_environment()) / "embeddings") / f"{file_name}{ArtifactFile.VECTORS}"
+    vectors = (directory or data_directory() / "embeddings") / f"{file_name}{ArtifactFile.VECTORS}"
 
     async def read(connection: Connection) -> dict[ArtifactFile, bytes]:
         return await export_artifact(connection, name, file_name=file_name)
@@ -127,18 +125,9 @@ def export_command(name: str, directory: Path | None, force: bool, as_json: bool
     print_result(written, "\n".join(written), as_json=as_json)
 
 
-def _environment() -> Mapping[str, str]:
-    return merged(os.environ, ENV_FILE)
-
-
-def _data_directory(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("DATA_BASE_DIR") or "data")
-
-
 def _settings_path(embeddings_file: str) -> Path:
-    environment = _environment()
     return vectors_path(
         embeddings_file,
-        embeddings_path=environment.get("DATA_EMBEDDINGS_PATH"),
-        data_directory=_data_directory(environment),
+        embeddings_path=environment().get("DATA_EMBEDDINGS_PATH"),
+        data_directory=data_directory(),
     )
