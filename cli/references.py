@@ -45,6 +45,12 @@ def references_group() -> None:
     default=None,
     help="Read NAME.chunk_scores.json or leave it alone; else as the settings need it.",
 )
+@click.option(
+    "--other-prompt",
+    is_flag=True,
+    help="Accept chunk scores that were made with another prompt than ragq's, as those of other programs are; its hash "
+    "is recorded, and shown with every run that uses them.",
+)
 @settings_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def import_command(
@@ -53,6 +59,7 @@ def import_command(
     split: str,
     tags: bool | None,
     chunk_scores: bool | None,
+    other_prompt: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     as_json: bool,
@@ -69,6 +76,7 @@ def import_command(
     Example:
         ragq references import data/embeddings/huggingface_qwen3_8b_paper_train.npz --profile paper
         ragq references import small.npz --set EMBEDDING_DIMENSION=384 --tags
+        ragq references import data/embeddings/scored.npz --chunk-scores --other-prompt
     """
     settings = effective_settings(profile, assignments).run
     path = file or _settings_path(settings.embedding.embeddings_file)
@@ -78,6 +86,7 @@ def import_command(
         with_chunk_scores=(
             settings.embedding.reference_score_source == "chunk" if chunk_scores is None else chunk_scores
         ),
+        accept_other_prompt=other_prompt,
         default_split=split,
     )
     files = read_artifact_files(path, asked_for=rules.asked_for)
