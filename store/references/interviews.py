@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from schemas.errors import InputChangedError, TranscriptNotFoundError
+from schemas.values.interviews import SplitMethod, SplitOrigin
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 
@@ -20,8 +21,9 @@ SET transcript = excluded.transcript, transcript_hash = excluded.transcript_hash
 """
 
 KEEP_SPLIT = """
-INSERT INTO split (name, csv_hash, ids_hash) VALUES ($1, $2, $3)
-ON CONFLICT (name) DO UPDATE SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, imported_at = now()
+INSERT INTO split (name, csv_hash, ids_hash, origin) VALUES ($1, $2, $3, $4)
+ON CONFLICT (name) DO UPDATE
+SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, origin = excluded.origin, imported_at = now()
 """
 
 KEEP_MEMBERS = """
@@ -42,6 +44,7 @@ SELECT s.name, count(m.participant_id) AS participants,
 FROM split AS s LEFT JOIN split_member AS m ON m.split = s.name LEFT JOIN participant AS p ON p.id = m.participant_id
 GROUP BY s.name ORDER BY s.name
 """
+_FROM_ITS_FILE = SplitOrigin(method=SplitMethod.FILE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +69,7 @@ class NewSplit:
     csv_hash: str
     ids_hash: str
     participant_ids: Sequence[int]
+    origin: SplitOrigin = _FROM_ITS_FILE
 
 
 class Member(NamedTuple):
@@ -114,8 +118,15 @@ async def keep(connection: Connection, participants: Sequence[NewParticipant], s
             [person.phq8_score for person in participants],
             [_items_json(person.items) for person in participants],
         )
+        await keep_splits(connection, splits)
+
+
+async def keep_splits(connection: Connection, splits: Sequence[NewSplit]) -> None:
+    """Store splits, all or nothing. One that was there under the same name is replaced."""
+    async with connection.transaction():
         for split in splits:
-            await connection.execute(KEEP_SPLIT, split.name, split.csv_hash, split.ids_hash)
+            origin = split.origin.model_dump_json()
+            await connection.execute(KEEP_SPLIT, split.name, split.csv_hash, split.ids_hash, origin)
             await connection.execute("DELETE FROM split_member WHERE split = $1", split.name)
             await connection.execute(KEEP_MEMBERS, split.name, list(split.participant_ids))
 
