@@ -160,7 +160,7 @@ def chunk_scores_command(
     if wait:
         follow(submitted.run_id, as_json=as_json)
     else:
-        print_submitted(submitted, as_json=as_json)
+        print_submitted(submitted, settings, as_json=as_json)
 
 
 @index.command("list")

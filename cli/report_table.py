@@ -6,8 +6,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cli.changed_settings import changed_table
 from cli.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
 from cli.output import figure_table, spaced
+from cli.prediction_table import definitions, prediction_tables
+from schemas.settings.changes import changed_settings
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
@@ -16,7 +19,7 @@ from stages.reports.reference_counts import over_all_items
 
 def report_table(report: Report) -> RenderableType:
     """Head, one line per mode, items, confidences, and what is still wrong."""
-    parts = [_head(report), _modes(report), *_exclusions(report), _items(report)]
+    parts = [_head(report), _modes(report), *_exclusions(report), *prediction_tables(report), _items(report)]
     if any(experiment.selective_prediction.by_confidence for experiment in report.experiments):
         parts.append(_confidences(report))
     parts += _references(report)
@@ -41,8 +44,6 @@ def _head(report: Report) -> RenderableType:
     lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {_model(report)}")]
     if run.notice:
         lines.append(Text(run.notice, style="yellow"))
-    changed = {name: setting.value for name, setting in report.settings.items() if setting.source != "default"}
-    lines.append(Text("  ".join(f"{name}={value}" for name, value in changed.items()), style="dim"))
     measures = report.measures
     lines.append(
         Text(
@@ -51,7 +52,9 @@ def _head(report: Report) -> RenderableType:
             style="dim",
         )
     )
-    return Group(*lines)
+    lines.append(Text(definitions(measures), style="dim"))
+    changed = changed_settings(run.profile, {name: one.model_dump() for name, one in report.settings.items()})
+    return Group(*lines, *([changed_table(changed, profile=run.profile)] if changed else []))
 
 
 def _model(report: Report) -> str:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from cli.changed_settings import changed_table
 from cli.numbers_in_words import counted
-from cli.output import print_result
+from cli.output import notices, print_result
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
 from cli.submit_participants import ParticipantIds, participants_request
@@ -136,17 +137,18 @@ def submit(
     if wait:
         owner.follow(submitted.run_id, as_json=as_json, **shown)
     else:
-        print_submitted(submitted, as_json=as_json)
+        print_submitted(submitted, settings, as_json=as_json)
 
 
-def print_submitted(submitted: Submitted, *, as_json: bool) -> None:
+def print_submitted(submitted: Submitted, settings: EffectiveSettings, *, as_json: bool) -> None:
     """Print the run of a submission that is not followed."""
     run = f"r{submitted.run_id}"
-    print_result({"run": run, **submitted._asdict()}, run, as_json=as_json)
+    changed = {name: change._asdict() for name, change in settings.changed.items()}
+    print_result({"run": run, **submitted._asdict(), "changed_settings": changed}, run, as_json=as_json)
 
 
 def report_submitted(submitted: Submitted, settings: EffectiveSettings) -> None:
-    """Print on stderr what a submission led to."""
+    """Print on stderr what a submission led to, and the settings that differ from the profile."""
     run = f"r{submitted.run_id}"
     if submitted.is_new:
         profile = f"profile {settings.profile} ({settings.profile_source})"
@@ -162,6 +164,8 @@ def report_submitted(submitted: Submitted, settings: EffectiveSettings) -> None:
             "it is available again.",
             err=True,
         )
+    if settings.changed:
+        notices().print(changed_table(settings.changed, profile=settings.profile))
 
 
 def _kind(context: click.Context) -> str:

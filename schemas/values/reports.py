@@ -4,6 +4,9 @@ All values that depend on time are in `timings`: two reports of the same work di
 """
 
 from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
@@ -20,6 +23,9 @@ from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.scored_runs import IndexIdentity, SettingValue
 from schemas.values.scoring import InferenceType, NAReason, Severity
 
+PredictionMode = Literal["item", "total", "binary"]
+"""Scores of items, totals, or depressed or not."""
+
 
 class Measures(Value):
     """The parameters of the metrics of a report."""
@@ -34,6 +40,10 @@ class Measures(Value):
     """Share of the eight items that need a score for a total."""
     binary_threshold: int = 10
     """The total from which a participant counts as depressed."""
+    prediction_mode: PredictionMode = "item"
+    """What the report shows first; it has all of them."""
+    sources: dict[str, str] = Field(default_factory=dict)
+    """Where those come from that a run can set: `option`, `default`, or the setting of the run and its source."""
 
 
 class RunMetadata(Value):
