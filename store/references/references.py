@@ -1,7 +1,7 @@
 """Reference indexes: planned, imported, searched."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import groupby
@@ -75,7 +75,7 @@ FROM unnest($2::vector[], $3::text[]) WITH ORDINALITY AS q (vector, key, ordinal
 CROSS JOIN LATERAL (
     SELECT v.chunk_id, v.participant_id, v.ordinal, v.vector <=> q.vector AS distance
     FROM reference_vector AS v
-    WHERE v.index_id = $1 AND v.participant_id <> $4
+    WHERE v.index_id = $1 AND v.participant_id <> ALL($4::integer[])
       AND (NOT $6 OR EXISTS (SELECT FROM reference_chunk AS t WHERE t.id = v.chunk_id AND q.key = ANY(t.tags)))
     ORDER BY v.vector <=> q.vector, v.participant_id, v.ordinal
     LIMIT $5
@@ -247,7 +247,7 @@ class PostgresReferenceSearch:
         queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
         *,
         limit: int,
-        exclude_participant: int,
+        exclude_participants: Collection[int],
         tagged_only: bool = False,
         score_source: ScoreSource = "participant",
     ) -> list[tuple[Reference, ...]]:
@@ -270,7 +270,7 @@ class PostgresReferenceSearch:
                     index_id,
                     to_pgvector(vector for _, vector in queries),
                     [item.evidence_key for item, _ in queries],
-                    exclude_participant,
+                    list(exclude_participants),
                     limit,
                     tagged_only,
                     score_source == "chunk",
