@@ -6,6 +6,7 @@ from typing import NamedTuple
 from celery import Celery
 
 from services.dispatch import enqueue
+from stages.reports.run_words import notices
 from store.database import Connection, Database
 from store.runs import job_control, runs
 from store.runs.runs import NewRun, StoredRun
@@ -31,6 +32,8 @@ class Submitted(NamedTuple):
     """Jobs whose message had to be sent."""
     sent: int
     """Jobs whose message was sent; fewer than `due` when the broker is unavailable. The reaper sends the rest."""
+    notices: tuple[str, ...] = ()
+    """Caveats about the results of the run."""
 
 
 async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
@@ -48,4 +51,13 @@ async def submit_run(app: Celery, database: Database, planned: PlannedRun, *, al
         stored = await store_run(connection, planned, always_new=always_new)
         resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
     enqueued = await enqueue(app, database, stored.job_ids if stored.is_new else resumed)
-    return Submitted(stored.run_id, stored.is_new, len(stored.job_ids), len(resumed), enqueued.due, enqueued.sent)
+    run = planned.run
+    return Submitted(
+        run_id=stored.run_id,
+        is_new=stored.is_new,
+        jobs=len(stored.job_ids),
+        resumed=len(resumed),
+        due=enqueued.due,
+        sent=enqueued.sent,
+        notices=tuple(notices(run.kind, run.profile, run.request)),
+    )

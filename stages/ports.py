@@ -168,8 +168,8 @@ class ReferenceSearch(Protocol):
         One round trip for all queries. With `tagged_only` a chunk counts only for the items it is tagged with; a chunk
         without tags counts for none. Scores are those of each chunk's participant for the query's item, or with
         `score_source` chunk those of the chunk itself; a missing score is None. Chunks of `exclude_participants`
-        are never returned, so that nobody whom a run assesses is a reference in it. Without queries the list is empty. Raises
-        EmbeddingDimensionMismatchError when a query has another dimension than the index, and
+        are never returned, so that nobody whom a run assesses is a reference in it. Without queries the list is empty.
+        Raises EmbeddingDimensionMismatchError when a query has another dimension than the index, and
         ReferenceIndexMissingError when there is no such index.
         """
         ...
