@@ -13,8 +13,8 @@ from stages.participants.extract import extraction_call as _extraction_call
 from stages.participants.extract import given_evidence as _given_evidence
 from stages.participants.extract_by_similarity import extract_by_similarity as _extract_by_similarity
 from stages.participants.grounding import GroundingCheck
-from stages.participants.reference_filters import reference_filters as _reference_filters
 from stages.participants.reference_block import reference_block as _reference_block
+from stages.participants.reference_filters import reference_filters as _reference_filters
 from stages.participants.rerank import rank_references as _rank_references
 from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder as _rerank_by_cross_encoder
 from stages.participants.retrieve import retrieve_references as _retrieve_references
