@@ -1,12 +1,11 @@
 """The folders of a data set when a command names none: DATA_BASE_DIR and DATA_TRANSCRIPTS_DIR."""
 
-import os
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
-from schemas.settings.layers import ENV_FILE, merged
+from cli.data_directory import environment
 
 _NAMES = {"directory": "DATA_BASE_DIR", "transcripts": "DATA_TRANSCRIPTS_DIR"}
 
@@ -33,4 +32,4 @@ def announce_folders() -> None:
 
 
 def _named(parameter: str) -> str | None:
-    return merged(os.environ, ENV_FILE).get(_NAMES[parameter]) or None
+    return environment().get(_NAMES[parameter]) or None

@@ -485,14 +485,14 @@ class RerankError(DomainError):
 
 
 class ReferenceLeakError(DomainError):
-    """The tested participant was retrieved as their own reference."""
+    """Somebody whom the run assesses was retrieved as a reference."""
 
     def __init__(self, participant_id: int, index_id: int) -> None:
         self.participant_id = participant_id
         self.index_id = index_id
         super().__init__(
-            f"Reference index {index_id} returned chunks of participant {participant_id}, who is under test; "
-            "the search must exclude the tested participant."
+            f"Reference index {index_id} returned chunks of participant {participant_id}, whom the run excludes; "
+            "the search must exclude the participants of the run's own split."
         )
 
 

@@ -28,6 +28,8 @@ class IndexIdentity(Value):
     split: str
     split_csv_hash: str | None
     split_ids_hash: str
+    variant: str = "unknown"
+    """Of the transcripts."""
     backend: str
     model: str
     model_digest: str | None

@@ -48,7 +48,7 @@ ORDER BY j.ordinal
 """
 
 INDEXES = """
-SELECT id, name, split, split_csv_hash, split_ids_hash, backend, model, model_digest, dimension, chunk_size,
+SELECT id, name, split, split_csv_hash, split_ids_hash, variant, backend, model, model_digest, dimension, chunk_size,
        chunk_step, min_evidence_chars, participants, chunks
 FROM reference_index
 WHERE id IN (SELECT (inputs ->> 'index_id')::bigint FROM job WHERE run_id = $1)

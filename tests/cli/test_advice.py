@@ -4,6 +4,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +44,12 @@ class Text(NamedTuple):
     is_docstring: bool
 
 
-def texts() -> Iterator[Text]:
+@cache
+def texts() -> tuple[Text, ...]:
+    return tuple(_texts())
+
+
+def _texts() -> Iterator[Text]:
     for package in PACKAGES:
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             yield from texts_of(path)
