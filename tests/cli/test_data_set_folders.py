@@ -21,7 +21,8 @@ def env_file(ragq: Ragq) -> Path:
 def test_the_folders_of_the_environment_are_imported_and_shown(ragq: Ragq, env_file: Path) -> None:
     imported = ragq("import", "participants")
 
-    assert (imported.exit_code, imported.stdout) == (0, "Imported 1 participants.\n"), imported.stderr
+    assert imported.exit_code == 0
+    assert imported.stdout.startswith("Imported 1 participants.\n")
     assert imported.stderr == (
         "Directory: study (DATA_BASE_DIR).\n"
         f"Transcripts: {env_file.absolute().parent}/elsewhere/transcripts_clean (DATA_TRANSCRIPTS_DIR).\n"
