@@ -19,13 +19,15 @@ _ASKED = ("split", "index", "corpus", "preset", "vocabulary", "limit")
 
 def asked_for(request: Mapping[str, Any]) -> str:
     """The request of a run, in names and numbers; empty if it has none."""
-    return " ".join(str(request[key]) for key in _ASKED if request.get(key))
+    imported = ["imported"] if request.get("imported") else []
+    return " ".join([*(str(request[key]) for key in _ASKED if request.get(key)), *imported])
 
 
 def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str]:
     """Notices about a run's results."""
     if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):
         yield notice
+    yield from notices_of_import(request)
     if left_out := request.get("left_out_references"):
         yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
     chunk_scores = request.get("chunk_scores") or {}
@@ -34,6 +36,29 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     if prompt := chunk_scores.get("other_prompt"):
         scorer = chunk_scores.get("scorer_model") or "a scorer without a name"
         yield f"Chunk scores of the references: by {scorer} with a prompt that is not ragq's ({prompt})."
+
+
+def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
+    """Notices about a run whose results another program computed; none for any other run."""
+    imported = request.get("imported")
+    if imported is None:
+        return
+    known = {"of": imported.get("timestamp"), "commit": imported.get("git_commit")}
+    details = ", ".join([imported["run_id"], *(f"{word} {value}" for word, value in known.items() if value)])
+    yield (
+        f"Imported from {imported['program']} (run {details}): ragq computed none of these scores. "
+        "The ground truth is that of the file."
+    )
+    labels = imported["labels"]
+    if others := labels["other"]:
+        yield f"Other item labels than the file's are stored for participant {', '.join(map(str, others))}."
+    if absent := labels["absent"]:
+        yield f"No item labels are stored for {len(absent)} participants of the file."
+    for found in imported["disagreements"]:
+        yield (
+            f"The file states {found['metric']} {found['stated']:g} for {found['mode']}; its items give "
+            + ("none." if found["computed"] is None else f"{found['computed']:.6f}.")
+        )
 
 
 def is_chosen(source: str) -> bool:
