@@ -178,6 +178,18 @@ class AttemptMissingError(Refused):
         super().__init__(f"Job j{job_id} has no attempt {number} of this stage; `ragq inspect j{job_id}` lists all.")
 
 
+class ImportedRunError(Refused):
+    """An action on a run, or a job of it, whose results another program computed. `verb` is the past participle."""
+
+    def __init__(self, run_id: int, verb: str) -> None:
+        self.run_id = run_id
+        self.verb = verb
+        super().__init__(
+            f"Run r{run_id} was imported and cannot be {verb}: ragq computed nothing of it. `ragq report r{run_id}` "
+            "shows its results, `ragq submit` starts a run of ragq."
+        )
+
+
 class NoJobInStateError(Refused):
     """An action on a run or a job applies to no job, because of their states. `verb` is the past participle."""
 
