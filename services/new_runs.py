@@ -1,11 +1,14 @@
 """New runs: stored with what belongs to them, and sent once that is committed."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from celery import Celery
 
 from services.dispatch import enqueue
+from services.served_models import with_models
+from stack.environment import this_environment
 from store.database import Connection, Database
 from store.runs import job_control, runs
 from store.runs.runs import NewRun, StoredRun
@@ -35,15 +38,20 @@ class Submitted(NamedTuple):
 
 async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
     """Store a run with what belongs to it, in one transaction, or find the run of the same work. Nothing is sent."""
+    run = replace(planned.run, environment=this_environment())
     async with connection.transaction():
-        stored = await runs.store(connection, planned.run, always_new=always_new)
+        stored = await runs.store(connection, run, always_new=always_new)
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
     return stored
 
 
 async def submit_run(app: Celery, database: Database, planned: PlannedRun, *, always_new: bool = False) -> Submitted:
-    """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs."""
+    """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs.
+
+    A new run is held to the language models that their server reports now.
+    """
+    planned = planned._replace(run=await with_models(planned.run))
     async with database.connection() as connection, connection.transaction():
         stored = await store_run(connection, planned, always_new=always_new)
         resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)

@@ -1,8 +1,12 @@
 """Work submitted: participants to assess, questions to answer, or phrases to find tags for."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from celery import Celery
 
 from schemas.settings.resolve import EffectiveSettings
+from services.draws import in_draw, is_deterministic
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.participants import ParticipantRequest, plan_participants
 from services.questions.submission import QueryRequest, plan_queries
@@ -12,6 +16,14 @@ from store.database import Database
 Request = ParticipantRequest | QueryRequest | TagsRequest
 
 
+class SubmittedDraws(NamedTuple):
+    """What a submission led to: a run for each draw."""
+
+    runs: list[Submitted]
+    is_deterministic: bool
+    """The models are asked at temperature 0 alone, at which most servers give the same answers in every draw."""
+
+
 async def submit(
     app: Celery, database: Database, request: Request, settings: EffectiveSettings, *, always_new: bool = False
 ) -> Submitted:
@@ -19,12 +31,31 @@ async def submit(
 
     With `always_new` another run is stored. Raises what the planning of the request raises; nothing is stored then.
     """
+    return await submit_run(app, database, await _planned(database, request, settings), always_new=always_new)
+
+
+async def submit_draws(
+    app: Celery,
+    database: Database,
+    request: Request,
+    settings: EffectiveSettings,
+    *,
+    draws: Sequence[int],
+    always_new: bool = False,
+) -> SubmittedDraws:
+    """Like `submit`, a run for each of these draws. Raises Refused where the request asks no language model."""
+    planned = await _planned(database, request, settings)
+    in_draws = [in_draw(planned, draw) for draw in draws]
+    runs = [await submit_run(app, database, one, always_new=always_new) for one in in_draws]
+    return SubmittedDraws(runs, is_deterministic(planned))
+
+
+async def _planned(database: Database, request: Request, settings: EffectiveSettings) -> PlannedRun:
     async with database.connection() as connection:
         match request:
             case ParticipantRequest():
-                planned = PlannedRun(await plan_participants(connection, request, settings))
+                return PlannedRun(await plan_participants(connection, request, settings))
             case QueryRequest():
-                planned = await plan_queries(connection, request, settings)
+                return await plan_queries(connection, request, settings)
             case TagsRequest():
-                planned = PlannedRun(await plan_tags(connection, request, settings))
-    return await submit_run(app, database, planned, always_new=always_new)
+                return PlannedRun(await plan_tags(connection, request, settings))
