@@ -53,9 +53,8 @@ async def test_a_model_has_its_entry_in_the_list_of_its_server(client: httpx.Asy
 
 
 async def test_a_name_that_is_not_listed_has_the_whole_list_without_folders(client: httpx.AsyncClient) -> None:
-    async with ScriptedOpenAI(
-        {"id": "/home/me/gemma.gguf"}, {"id": "C:\\Users\\me\\a.gguf"}, {"id": "org/b"}
-    ) as server:
+    names = ("/home/me/gemma.gguf", r"C:\Users\me\a.gguf", "org/b")
+    async with ScriptedOpenAI(*({"id": name} for name in names)) as server:
         found = await OpenAIModelList(client, server.url).identity("m")
 
     assert sorted(entry["id"] for entry in found.listed) == ["a.gguf", "gemma.gguf", "org/b"]
@@ -80,7 +79,7 @@ async def test_a_date_that_moves_with_every_answer_is_no_part_of_the_identity(
     monkeypatch.setattr(model_lists, "CLOCK_TICK_S", 0.0)
     async with ScriptedOpenAI(ENTRY) as server:
         server.ticks = int(time.time())
-        first, second = (await OpenAIModelList(client, server.url).identity("m") for _ in range(2))
+        first, second = [await OpenAIModelList(client, server.url).identity("m") for _ in range(2)]
 
     assert first == second
     assert "created" not in first.listed[0]
