@@ -9,6 +9,7 @@ from schemas.settings.words import value_in_words
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
 from services.plots.scored import plots
+from stages.reports.origin_words import origin_words
 
 
 def report_page(report: Report) -> str:
@@ -32,5 +33,6 @@ def page(template: str, **values: Any) -> str:
         "percent_bounds": numbers_in_words.percent_bounds,
         "duration": numbers_in_words.duration,
         "words": value_in_words,
+        "origin_words": origin_words,
     }
     return environment.get_template(template).render(**values)

@@ -7,7 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.numbers_in_words import bounds, duration, number, percent, percent_bounds
+from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
+from schemas.values.figures import ModeDraws
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
@@ -18,6 +20,7 @@ def report_table(report: Report) -> RenderableType:
     parts = [_head(report), _modes(report), *_exclusions(report), _items(report)]
     if any(experiment.selective_prediction.by_confidence for experiment in report.experiments):
         parts.append(_confidences(report))
+    parts += [_draws(found) for found in report.draws]
     if report.failures.total:
         parts.append(failure_table(report.failures.by_category, counted="count"))
     return spaced(parts)
@@ -47,7 +50,7 @@ def _head(report: Report) -> RenderableType:
             style="dim",
         )
     )
-    return Group(*lines)
+    return Group(*lines, *origin_lines(run.origin))
 
 
 def _model(report: Report) -> str:
@@ -117,6 +120,22 @@ def _confidences(report: Report) -> Table:
             found = experiment.selective_prediction.by_confidence.get(name)
             cells += ["", ""] if found is None else [_inline(found.aurc), _inline(found.augrc)]
         table.add_row(Text(name, style="bold" if name == report.measures.confidence else ""), *cells)
+    return table
+
+
+def _draws(found: ModeDraws) -> Table:
+    table = figure_table("draw", "run", f"{found.mode} N_eval", "Cov%", "MAE_w", texts=("run",))
+    for draw in found.draws:
+        table.add_row(
+            str(draw.draw),
+            draw.run_id,
+            str(draw.evaluated),
+            percent(draw.prediction_coverage),
+            number(draw.item_mae_weighted),
+        )
+    coverage, mae = found.prediction_coverage, found.item_mae_weighted
+    table.add_row("mean", "", "", percent(coverage.mean), number(mae.mean))
+    table.add_row("std", "", "", percent(coverage.std), number(mae.std))
     return table
 
 

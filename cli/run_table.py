@@ -4,6 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from cli.origin_lines import origin_lines
 from cli.output import coloured, plain_table
 from schemas.chains import in_order
 from schemas.statuses import JobStatus, StageStatus
@@ -59,7 +60,7 @@ def _head(view: RunView) -> RenderableType:
         chosen = {name: value for name, value in chosen.items() if name.startswith("PSQ_") and overview.kind == "tags"}
     if chosen:
         lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
-    return Group(*lines)
+    return Group(*lines, *origin_lines(view.origin))
 
 
 def _listed(view: RunView, jobs: list[JobView]) -> list[RenderableType]:

@@ -6,9 +6,11 @@ from cli.ids import RUN
 from cli.output import console, plain_table, print_json, print_list
 from cli.run_table import run_table
 from cli.session import with_database
-from cli.watch import read
+from cli.watch import read, with_origin
 from stages.reports.run_words import asked_for
+from store.database import Connection
 from store.runs import overviews
+from store.runs.run_view import RunView
 
 
 @click.command()
@@ -47,7 +49,11 @@ def show(run_id: int, as_json: bool) -> None:
     Example:
         ragq show r12
     """
-    view = with_database(lambda connection: read(connection, run_id))
+
+    async def shown(connection: Connection) -> RunView:
+        return await with_origin(connection, await read(connection, run_id))
+
+    view = with_database(shown)
     if as_json:
         print_json(view)
     else:

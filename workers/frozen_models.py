@@ -2,9 +2,9 @@
 
 from schemas.errors import ModelChangedError
 from schemas.values.chat import ModelIdentity
+from schemas.values.environments import FrozenModel
 from store.database import Connection, Database
 from store.runs import run_models
-from store.runs.run_models import FrozenModel
 
 
 class FrozenModels:

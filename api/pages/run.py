@@ -1,5 +1,6 @@
 """`/runs/{id}`: the progress of a run, its jobs by stages, failures, and times."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request
@@ -15,10 +16,12 @@ from schemas.chains import in_order
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
 from services.control import Action
+from stages.reports.origin_words import origin_words
 from stages.reports.run_words import asked_for, is_chosen, notices
 from store.database import Connection
 from store.runs import jobs
 from store.runs.job_control import Target
+from store.runs.run_origins import run_origin
 from store.runs.run_view import RunView, run_view
 from store.runs.stage_times import StageTimes, stage_times
 from store.views.run_state import RunState, run_state
@@ -61,6 +64,7 @@ async def run_page(
         overview=overview,
         asked=asked_for(overview.request),
         notices=list(notices(overview.kind, overview.profile, overview.request)),
+        origin=list(origin_words(view.origin)),
         chosen={name: one for name, one in view.settings.items() if is_chosen(one["source"])},
         settings=view.settings,
         jobs=view.jobs,
@@ -95,6 +99,7 @@ async def _read(connection: Connection, run_id: int, status: JobStatus | None, p
     place = {job_id: number for number, job_id in enumerate(job_ids)}
     view.jobs.sort(key=lambda job: place[job.job_id])
     times = {one.stage: one for one in await stage_times(connection, run_id)}
+    view = replace(view, origin=await run_origin(connection, run_id))
     return RunPageContent(view, state, [times[stage] for stage in in_order(view.overview.kind, times)])
 
 

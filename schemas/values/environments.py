@@ -4,6 +4,7 @@ It names no host, no user and no folder: a report is passed on.
 """
 
 from schemas.values.base import Value
+from schemas.values.chat import ModelIdentity
 
 
 class Environment(Value):
@@ -30,3 +31,24 @@ class RunEnvironment(Value):
     stages: int
     """The stored stages that were computed there."""
     environment: Environment
+
+
+class FrozenModel(Value):
+    """A language model that a run is held to."""
+
+    model: str
+    identity: ModelIdentity
+    is_from_submission: bool
+    """Asked at submission; otherwise by the worker that called it first."""
+
+
+class RunOrigin(Value):
+    """Where a run was submitted and computed, and which models and servers answered it."""
+
+    submitter: Environment | None = None
+    """None where that was not recorded."""
+    workers: tuple[RunEnvironment, ...] = ()
+    """The distinct environments of the workers that computed its stored stages, most stages first."""
+    models: tuple[FrozenModel, ...] = ()
+    servers: tuple[str, ...] = ()
+    """The servers whose answers it used, without secrets."""

@@ -26,6 +26,8 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     """Notices about a run's results."""
     if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):
         yield notice
+    if draw := request.get("draw"):
+        yield f"Draw {draw}: language models were asked anew; no answer of another draw was used."
     if left_out := request.get("left_out_references"):
         yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
     if (request.get("chunk_scores") or {}).get("is_circular"):

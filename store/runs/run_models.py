@@ -1,10 +1,9 @@
 """The language models of a run, frozen as they were first found."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from schemas.values.chat import ModelIdentity
+from schemas.values.environments import FrozenModel
 from store.database import Connection
 
 FREEZE = """
@@ -12,23 +11,12 @@ INSERT INTO run_model (run_id, model, identity, is_from_submission) VALUES ($1, 
 """
 
 FROZEN = """
-SELECT model, identity, is_from_submission, asked_at FROM run_model
+SELECT model, identity, is_from_submission FROM run_model
 WHERE run_id = $1 AND ($2::text IS NULL OR model = $2) ORDER BY model
 """
 
 # A question is asked again over months, step by step, and each of its answers names its own model.
 IS_HELD = "SELECT kind <> 'query' OR (SELECT count(*) FROM job WHERE run_id = run.id) > 1 FROM run WHERE id = $1"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FrozenModel:
-    """A model that a run is held to."""
-
-    model: str
-    identity: ModelIdentity
-    is_from_submission: bool
-    """Asked at submission; otherwise by the worker that called it first."""
-    asked_at: datetime
 
 
 async def freeze(
@@ -41,10 +29,7 @@ async def freeze(
 
 async def frozen(connection: Connection, run_id: int, *, model: str | None = None) -> list[FrozenModel]:
     """The models of a run, or the one of a name, by name."""
-    return [
-        FrozenModel(**{**row, "identity": ModelIdentity.model_validate(row["identity"])})
-        for row in await connection.fetch(FROZEN, run_id, model)
-    ]
+    return [FrozenModel(**dict(row)) for row in await connection.fetch(FROZEN, run_id, model)]
 
 
 async def is_held(connection: Connection, run_id: int) -> bool:

@@ -9,6 +9,8 @@ from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.runs import ledger
 from store.runs.failures import run_failures
+from store.runs.run_figures import siblings
+from store.runs.run_origins import run_origin
 
 RUN = """
 SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings,
@@ -80,6 +82,8 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
             failures=found,
             attempts=tuple(AttemptTime(**dict(row)) for row in await connection.fetch(ATTEMPTS, run_id)),
             calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in calls.items()),
+            origin=await run_origin(connection, run_id),
+            siblings=await siblings(connection, run_id),
         )
 
 
