@@ -3,6 +3,7 @@
 RagqError
     Refused                              a request that ragq refuses; exit code 1
         StackError                       a server or a connection is not available
+        SettingsError
         DuplicateWorkError
         CorpusUnknownError
         TemplateFixedError
@@ -77,6 +78,16 @@ class Refused(RagqError):
 
 class StackError(Refused):
     """A server that is needed is unavailable, or cannot be started."""
+
+
+class SettingsError(Refused):
+    """Settings that cannot be used. `problems` has a line for each; most begin with the name of their setting."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
+        lines = [heading, *(f"- {problem}" for problem in problems)]
+        super().__init__("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
 
 
 class DuplicateWorkError(Refused):

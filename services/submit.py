@@ -7,10 +7,12 @@ from celery import Celery
 
 from schemas.settings.resolve import EffectiveSettings
 from services.draws import in_draw, is_deterministic
+from services.enabled_modes import in_enabled_modes
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.participants import ParticipantRequest, plan_participants
 from services.questions.submission import QueryRequest, plan_queries
 from services.tags import TagsRequest, plan_tags
+from store.access.idempotency import RequestKey
 from store.database import Database
 
 Request = ParticipantRequest | QueryRequest | TagsRequest
@@ -25,13 +27,22 @@ class SubmittedDraws(NamedTuple):
 
 
 async def submit(
-    app: Celery, database: Database, request: Request, settings: EffectiveSettings, *, always_new: bool = False
+    app: Celery,
+    database: Database,
+    request: Request,
+    settings: EffectiveSettings,
+    *,
+    draw: int = 0,
+    always_new: bool = False,
+    key: RequestKey | None = None,
 ) -> Submitted:
     """Store what is asked for as a run and send it, or find the run of the same request and retry its failed jobs.
 
-    With `always_new` another run is stored. Raises what the planning of the request raises; nothing is stored then.
+    With `always_new` another run is stored; a request with a key is carried out once. Raises what the planning of the
+    request raises, and Refused for a draw of a request that asks no language model; nothing is stored then.
     """
-    return await submit_run(app, database, await _planned(database, request, settings), always_new=always_new)
+    planned = in_draw(await _planned(database, request, settings), draw)
+    return await submit_run(app, database, planned, always_new=always_new, key=key)
 
 
 async def submit_draws(
@@ -54,7 +65,7 @@ async def _planned(database: Database, request: Request, settings: EffectiveSett
     async with database.connection() as connection:
         match request:
             case ParticipantRequest():
-                return PlannedRun(await plan_participants(connection, request, settings))
+                return PlannedRun(await plan_participants(connection, in_enabled_modes(request, settings), settings))
             case QueryRequest():
                 return await plan_queries(connection, request, settings)
             case TagsRequest():

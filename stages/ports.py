@@ -175,6 +175,13 @@ class ReferenceSearch(Protocol):
         """
         ...
 
+    async def count_untagged(self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participant: int) -> list[int]:
+        """For each item, in order, the number of chunks that `tagged_only` leaves out of its search.
+
+        Chunks of `exclude_participant` do not count. One round trip for all items.
+        """
+        ...
+
 
 class ChunkSearch(Protocol):
     """Searches the chunks of corpora that have a vector."""

@@ -10,8 +10,10 @@ from stages.reports.calibration import calibration
 from stages.reports.cohorts import cohort_of_jobs, jobs_of, modes_of
 from stages.reports.failures import unresolved_counts
 from stages.reports.figures import draws_of
+from stages.reports.reference_counts import reference_counts
 from stages.reports.results import results_of
 from stages.reports.selective_prediction import selective_prediction
+from stages.reports.telemetry import telemetry
 from stages.reports.timings import run_timings
 
 #: In every report of a run of the profile `demo`.
@@ -46,6 +48,7 @@ def build_report(run: ScoredRun, *, measures: Measures) -> Report:
 
 def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures) -> Experiment:
     jobs = jobs_of(run, mode)
+    job_ids = {job.job_id for job in jobs}
     failed = {attempt.job_id: attempt for attempt in run.failures.failed if attempt.is_final}
     cohort = cohort_of_jobs(jobs)
     results = results_of(mode, jobs, failed, measures=measures)
@@ -54,6 +57,8 @@ def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures) -> Exp
         results=results,
         selective_prediction=selective_prediction(cohort, measures=measures),
         calibration=calibration(cohort, measures=measures),
+        references=reference_counts((job.ranked, job.validated) for job in jobs if job.ranked and job.validated),
+        telemetry=telemetry(output for output in run.telemetry if output.job_id in job_ids),
     )
 
 
@@ -75,7 +80,7 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         embedding_backend=settings.get("EMBEDDING_BACKEND"),
         reference_indexes=tuple(index for index in run.indexes if index.id in index_ids),
         **_of_references(settings) if mode is AssessmentMode.FEW_SHOT else _NO_REFERENCES,
-        rankers=_distinct(job.ranker for job in jobs if job.ranker),
+        rankers=_distinct(job.ranked.ranker for job in jobs if job.ranked),
         severity_inference_mode=settings.get("QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
         token_signals=settings.get("RAGQ_TOKEN_SIGNALS"),
         participants_requested=len(jobs),

@@ -1,7 +1,7 @@
 """A run as it is shown: its jobs, the state of each stage, what was kept, what it cost, what failed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -78,7 +78,7 @@ class RunView:
     """The database's clock when the rows were read."""
     jobs: list[JobView]
     settings: dict[str, Any]
-    origin: RunOrigin = RunOrigin()
+    origin: RunOrigin = field(default_factory=RunOrigin)
     """Read only where it is shown: a run that is watched is read twice a second."""
 
 

@@ -58,6 +58,11 @@ class InMemoryReferenceSearch:
             for item, query in queries
         ]
 
+    async def count_untagged(self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participant: int) -> list[int]:
+        self.round_trips += 1
+        others = [chunk for chunk in self.indexes[index_id] if chunk.participant_id != exclude_participant]
+        return [sum(item not in chunk.tags for chunk in others) for item in items]
+
 
 def _ranked(
     chunks: list[IndexedChunk], item: PHQ8Item, query: NDArray[np.float32], score_source: ScoreSource

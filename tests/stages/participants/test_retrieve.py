@@ -1,6 +1,7 @@
 """Stage `retrieve`: one round trip, and never a chunk of the tested participant."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,12 +29,22 @@ def index() -> InMemoryReferenceSearch:
 
 
 async def retrieve(
-    search: ReferenceSearch, *items: PHQ8Item, participant_id: int = 300, candidates: int = 50
+    search: ReferenceSearch,
+    *items: PHQ8Item,
+    participant_id: int = 300,
+    candidates: int = 50,
+    tagged_only: bool = False,
 ) -> RetrievedReferences:
     embedded = EmbeddedEvidence(model="m", model_digest="d", dimension=2, items=items, embedding_calls=1)
     vectors = np.array([EAST] * len(items), dtype=np.float32).reshape(-1, 2)
     return await retrieve_references(
-        embedded, vectors, search=search, index_id=7, participant_id=participant_id, candidates=candidates
+        embedded,
+        vectors,
+        search=search,
+        index_id=7,
+        participant_id=participant_id,
+        candidates=candidates,
+        tagged_only=tagged_only,
     )
 
 
@@ -64,12 +75,29 @@ async def test_without_evidence_the_index_is_not_asked() -> None:
     assert search.round_trips == 0
 
 
+async def test_the_chunks_that_the_tag_filter_left_out_are_counted_per_item() -> None:
+    tagged = replace(chunk(5, 306, EAST), tags=(PHQ8Item.SLEEP,))
+    others = [replace(one, tags=(PHQ8Item.SLEEP, PHQ8Item.TIRED)) for one in index().indexes[7]]
+    search = InMemoryReferenceSearch({7: [tagged, *others]})
+    items = PHQ8Item.SLEEP, PHQ8Item.TIRED, PHQ8Item.MOVING
+
+    with_filter = await retrieve(search, *items, tagged_only=True)
+
+    # Four chunks are not of the tested participant 300.
+    assert with_filter.dropped == {PHQ8Item.TIRED: {"tags": 1}, PHQ8Item.MOVING: {"tags": 4}}
+    assert [len(with_filter.items[item]) for item in items] == [4, 3, 0]
+    assert (await retrieve(search, *items)).dropped == {}
+
+
 async def test_a_search_that_gives_the_tested_participant_is_caught() -> None:
     class Leaky:
         async def nearest(
             self, index_id: int, queries: Sequence[object], *, exclude_participant: int, **_: object
         ) -> list[tuple[Reference, ...]]:
             return [(reference(chunk_id=exclude_participant),)]
+
+        async def count_untagged(self, *_: object, **__: object) -> list[int]:
+            return []
 
     with pytest.raises(ReferenceLeakError, match="Reference index 7 returned chunks of participant 300"):
         await retrieve(Leaky(), PHQ8Item.SLEEP)

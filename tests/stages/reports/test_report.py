@@ -13,6 +13,7 @@ from schemas.values.chat import TokenSignals
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Measures, Report
 from schemas.values.scored_runs import ScoredRun
+from schemas.values.scoring import ReaskReason
 from stages.reports.report import build_report
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, run, scores
 
@@ -196,6 +197,26 @@ def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
     assert (selective.chosen.aurc.value, selective.by_confidence, selective.unavailable) == (None, {}, {})
     assert report.experiments[0].calibration is None
     assert "NaN" not in without_timings(report)
+
+
+def test_references_and_telemetry_are_those_of_the_mode() -> None:
+    repaired = scores("1").model_copy(
+        update={"repairs": ("json_fixups_applied",), "reasks": (ReaskReason.SCHEMA_VALIDATION,)}
+    )
+    few_shot = job(2, 316, scores("1"), "1", mode=FEW_SHOT)
+    assert few_shot.ranked is not None
+    dropped = few_shot.ranked.model_copy(update={"dropped": {PHQ8Item.SLEEP: {"budget": 4}}})
+    unfinished = few_shot.model_copy(update={"job_id": 3, "participant_id": 319, "validated": None, "scores": None})
+    jobs = [job(1, 316, repaired, "1"), few_shot.model_copy(update={"ranked": dropped}), unfinished]
+
+    zero, few = build_report(run(*jobs), measures=FEW).experiments
+
+    assert (zero.references, few.references[PHQ8Item.SLEEP].dropped["budget"]) == ({}, 4)
+    assert (zero.telemetry["score"].repairs, zero.telemetry["score"].reasks) == (
+        {"json_fixups_applied": 1},
+        {"schema_validation": 1},
+    )
+    assert (few.telemetry["score"].outputs, few.telemetry["score"].repairs) == (1, {})
 
 
 def test_the_report_equals_the_golden_file() -> None:
