@@ -10,7 +10,9 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.environments import RunOrigin
 from schemas.values.failures import FailureCounts
+from schemas.values.figures import ModeDraws
 from schemas.values.metrics import (
     BinaryMetrics,
     Interval,
@@ -58,6 +60,10 @@ class RunMetadata(Value):
     settings_hash: str
     notices: tuple[str, ...]
     """Caveats about the results."""
+    draw: int = 0
+    """The draw of the run: with another number, `--fresh` or `--samples` asked for answers of its own."""
+    origin: RunOrigin = RunOrigin()
+    """Versions, commits, hardware, models and servers."""
 
 
 class Provenance(Value):
@@ -329,6 +335,8 @@ class RunTimings(Value):
     """All values that may differ in another run of the same work."""
 
     submitted_at: datetime
+    started_at: datetime | None
+    """The start of the first attempt."""
     finished_at: datetime | None
     modes: dict[AssessmentMode, ModeTimings]
     jobs: tuple[JobTimings, ...]
@@ -344,4 +352,6 @@ class Report(Value):
     """One per mode, zero-shot first."""
     failures: FailureCounts
     """Of unresolved failures."""
+    draws: tuple[ModeDraws, ...]
+    """The runs of the same work in other draws, with the spread of the main figures; empty without any."""
     timings: RunTimings
