@@ -67,7 +67,7 @@ def diff(left: int, right: int, mode: str | None, other_mode: str | None, as_jso
     if isinstance(before, QueryRun) or isinstance(after, QueryRun):
         raise Refused(f"r{left} and r{right} are of two kinds: a run of queries compares with a run of queries.")
     pairs = _pairs(before, after, mode, other_mode)
-    found = [difference(*pair, measures=measures(**options)) for pair in pairs]
+    found = [difference(*pair, measures=measures(before, **options)) for pair in pairs]
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
     else:

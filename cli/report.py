@@ -52,7 +52,7 @@ def report(run_id: int, page: Path | None, as_json: bool, **options: Any) -> Non
         retrieval = build_retrieval_report(run, measures=retrieval_measures(**options))
         _show(retrieval, retrieval_table, _draw_retrieval, page, as_json=as_json)
     else:
-        scored = build_report(run, measures=measures(**options))
+        scored = build_report(run, measures=measures(run, **options))
         _show(scored, report_table, _draw_report, page, as_json=as_json)
 
 

@@ -6,8 +6,11 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from schemas.values.coverage_grid import ALLOWED, coverage_grid
 from schemas.values.reports import Measures
 from schemas.values.retrieval_reports import RetrievalMeasures
+from schemas.values.scored_runs import ScoredRun
+from stages.reports.measures import frozen_measures
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -19,6 +22,18 @@ def measure_options(command: Command) -> Command:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+class CoverageGrid(click.ParamType[tuple[float, ...]]):
+    """Coverages, separated by commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        try:
+            return coverage_grid(value)
+        except ValueError:
+            self.fail(f"{value!r}: allowed are {ALLOWED}.", param, ctx)
 
 
 _OPTIONS = (
@@ -35,6 +50,12 @@ _OPTIONS = (
         default=_DEFAULTS.loss,
         show_default=True,
         help="The loss of an item's error: |error| / 3, or |error|.",
+    ),
+    click.option(
+        "--coverage-grid",
+        metavar="LIST",
+        type=CoverageGrid(),
+        help="Coverages at which the risk is shown, e.g. 0.1,0.25,0.5.  [default: RAGQ_COVERAGE_GRID of the run]",
     ),
     click.option(
         "--area-coverage",
@@ -82,10 +103,14 @@ _OPTIONS = (
 )
 
 
-def measures(*, cutoff: int, **of_scores: Any) -> Measures:
-    """The options of a command as a value. Raises UsageError for one that only runs of queries have."""
+def measures(run: ScoredRun, *, cutoff: int, **of_scores: Any) -> Measures:
+    """The measures that a run was submitted with, and the options of a command that were given.
+
+    Raises UsageError for an option that only runs of queries have.
+    """
     _refuse(["cutoff"], "a run of queries")
-    return Measures(**of_scores)
+    given = {name: value for name, value in of_scores.items() if _is_given(name)}
+    return frozen_measures(run.settings).model_copy(update=given)
 
 
 def retrieval_measures(
@@ -97,8 +122,11 @@ def retrieval_measures(
 
 
 def _refuse(names: Iterable[str], belongs_to: str) -> None:
-    context = click.get_current_context()
-    given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    given = [name for name in names if _is_given(name)]
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise click.UsageError(f"{options}: only for {belongs_to}.")
+
+
+def _is_given(name: str) -> bool:
+    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT

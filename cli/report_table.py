@@ -18,7 +18,7 @@ def report_table(report: Report) -> RenderableType:
     """Head, one line per mode, items, confidences, and what is still wrong."""
     parts = [_head(report), _modes(report), *_exclusions(report), _items(report)]
     if any(experiment.selective_prediction.by_confidence for experiment in report.experiments):
-        parts.append(_confidences(report))
+        parts += [_confidences(report), _risks(report)]
     parts += _references(report)
     if any(experiment.telemetry for experiment in report.experiments):
         parts.append(_telemetry(report))
@@ -121,6 +121,17 @@ def _confidences(report: Report) -> Table:
             found = experiment.selective_prediction.by_confidence.get(name)
             cells += ["", ""] if found is None else [_inline(found.aurc), _inline(found.augrc)]
         table.add_row(Text(name, style="bold" if name == report.measures.confidence else ""), *cells)
+    return table
+
+
+def _risks(report: Report) -> Table:
+    """The risk of the chosen confidence at the coverages of the grid."""
+    modes = [experiment.results.mode for experiment in report.experiments]
+    table = figure_table("risk at coverage", *(f"{mode} {column}" for mode in modes for column in ("risk", "95 %")))
+    for coverage in report.measures.coverage_grid:
+        name = f"{coverage:g}"
+        risks = [one.selective_prediction.chosen.risk_at_coverage[name].risk for one in report.experiments]
+        table.add_row(name, *(cell for risk in risks for cell in (number(risk.value), bounds(risk))))
     return table
 
 

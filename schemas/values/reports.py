@@ -7,6 +7,7 @@ from datetime import datetime
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.coverage_grid import GRID, coverage_grid
 from schemas.values.failures import FailureCounts
 from schemas.values.metrics import (
     BinaryMetrics,
@@ -28,6 +29,8 @@ class Measures(Value):
     loss: str = "abs_norm"
     bootstrap_resamples: int = 10_000
     bootstrap_seed: int = 42
+    coverage_grid: tuple[float, ...] = coverage_grid(GRID)
+    """The coverages at which the risk is reported."""
     area_coverage: float = 0.5
     """The coverage at which truncated areas end."""
     total_min_coverage: float = 0.5
@@ -195,6 +198,14 @@ class ConfidenceMeasures(Value):
     augrc: Interval
 
 
+class RiskAtCoverage(Value):
+    """The selective risk of the first step that reaches a coverage; no value beyond Cmax."""
+
+    reached: float | None
+    """The coverage of that step."""
+    risk: Interval
+
+
 class ChosenConfidence(Value):
     """All measures of the requested confidence."""
 
@@ -208,8 +219,8 @@ class ChosenConfidence(Value):
     augrc_optimal: Interval
     excess_augrc: Interval
     augrc_truncated: Interval
-    risk_at_coverage: dict[str, float | None]
-    """By coverage; None beyond Cmax."""
+    risk_at_coverage: dict[str, RiskAtCoverage]
+    """By coverage."""
     curve: tuple[RiskCoveragePoint, ...]
     band: tuple[BandPoint, ...]
     """The 95 % interval around the curve, point by point."""

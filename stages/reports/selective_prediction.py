@@ -11,6 +11,7 @@ from schemas.values.reports import (
     ChosenConfidence,
     ConfidenceMeasures,
     Measures,
+    RiskAtCoverage,
     SelectivePrediction,
 )
 from schemas.values.scoring import ItemScore
@@ -19,13 +20,10 @@ from stages.metrics.bootstrap import bootstrap
 from stages.metrics.cohort import ITEMS, Cohort
 from stages.metrics.confidence import VARIANTS, Confidence, Signal, variant_named
 from stages.metrics.coverage import cmax
-from stages.metrics.draws import Metric, value_of
+from stages.metrics.draws import Metric
 from stages.metrics.oracle import augrc_optimal, aurc_optimal, excess_augrc, excess_aurc
 from stages.metrics.risk_band import risk_band
 from stages.metrics.selective import Loss, augrc, aurc, risk_at_coverage, risk_coverage_curve
-
-#: The coverages at which runs are compared.
-COVERAGE_GRID = tuple(step / 10 for step in range(1, 10))
 
 _BAND_GRID = tuple(step / 100 for step in range(1, 101))
 
@@ -107,10 +105,13 @@ def _chosen(cohort: Cohort, measures: Measures) -> ChosenConfidence:
         confidence=measures.confidence,
         **{name: _interval(metric, cohort, measures) for name, metric in metrics.items()},
         risk_at_coverage={
-            f"{coverage:g}": value_of(
-                partial(risk_at_coverage, coverage=coverage, confidence=confidence, loss=loss), cohort
+            f"{coverage:g}": RiskAtCoverage(
+                reached=next((point.coverage for point in curve if point.coverage >= coverage), None),
+                risk=_interval(
+                    partial(risk_at_coverage, coverage=coverage, confidence=confidence, loss=loss), cohort, measures
+                ),
             )
-            for coverage in COVERAGE_GRID
+            for coverage in measures.coverage_grid
         },
         curve=curve,
         band=tuple(BandPoint(**point._asdict()) for point in band),

@@ -88,6 +88,35 @@ def test_another_confidence_can_be_chosen(ragq: Ragq, run_id: int) -> None:
     assert found["experiments"][0]["selective_prediction"]["chosen"]["confidence"] == "verbalized"
 
 
+def test_the_risk_is_shown_at_the_coverages_of_the_grid(ragq: Ragq, run_id: int) -> None:
+    shown = ragq("report", str(run_id), "--coverage-grid", "0.5,0.1", *FEW).output
+    found = json.loads(ragq("report", str(run_id), "--coverage-grid", "0.5,0.1", "--json", *FEW).stdout)
+
+    chosen = found["experiments"][0]["selective_prediction"]["chosen"]
+    assert list(chosen["risk_at_coverage"]) == ["0.1", "0.5"]
+    # 316 has two quotes for one item and one for another, 319 one: three of 16 items, with an error of 1 in all.
+    assert chosen["risk_at_coverage"]["0.1"]["reached"] == 3 / 16
+    assert chosen["risk_at_coverage"]["0.1"]["risk"]["value"] == pytest.approx(1 / 3 / 3)
+    assert chosen["risk_at_coverage"]["0.5"]["risk"]["value"] is None
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["0.1", "0.111"] in [line[:2] for line in lines]
+    assert ["0.5", "N/A", "N/A"] in lines
+
+
+def test_the_grid_is_that_of_the_run_unless_another_is_given(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    run_id = stored(store_scored_run, {("zero_shot", 316): scores("1")}, settings={"RAGQ_COVERAGE_GRID": "0.05"})
+
+    assert json.loads(ragq("report", str(run_id), "--json", *FEW).stdout)["measures"]["coverage_grid"] == [0.05]
+
+
+@pytest.mark.parametrize("grid", ["0", "1.1", "0.1,half", ""])
+def test_a_grid_has_coverages_above_0_and_up_to_1(ragq: Ragq, grid: str) -> None:
+    refused = ragq("report", "r1", "--coverage-grid", grid)
+
+    assert refused.exit_code == 2
+    assert "allowed are coverages above 0 and up to 1, separated by commas" in refused.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

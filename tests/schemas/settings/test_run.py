@@ -68,6 +68,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_SCORE_TEXT_CHARS": 0,
     "RAGQ_TOKEN_SIGNALS": False,
+    "RAGQ_COVERAGE_GRID": "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
     "RAGQ_CORPUS_BATCH_CHUNKS": 64,
     "RAGQ_HNSW_FROM_CHUNKS": 20000,
     "RAGQ_QUERY_MAX_TOKENS": 0,
@@ -187,7 +188,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "ea7f3e79a7bc9cd2836f20b71190495f9c734aca08125c9483b905ee7cefb7ab"
+    assert settings_hash(RunSettings()) == "17038386b65ab0bf6b2fc1297a8b79176e160bd4394c6ffe33adae4fbb20fd91"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
