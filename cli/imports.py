@@ -7,10 +7,12 @@ import click
 from cli.daic_woz_files import read_directory
 from cli.import_tags import tags_command
 from cli.import_works import works_command
-from cli.output import print_json
+from cli.output import notices, print_json
 from cli.session import with_database
 from schemas.values.interviews import DataSet, Split, TranscriptVariant
-from stages.participants.splits import TRAIN_AND_DEV, resolve_split
+from services.splits import PublishedAtImport, publish_at_import
+from stages.participants.published_splits import PUBLISHED_IDS
+from stages.participants.splits import PAPER_FILES, TRAIN_AND_DEV, resolve_split
 from stages.participants.variants import vary
 from store.database import Connection
 from store.references import interviews
@@ -46,11 +48,25 @@ import_group.add_command(tags_command)
     is_flag=True,
     help="Rebuild a single missing item score as the total minus the seven known ones.",
 )
+@click.option(
+    "--paper-splits/--no-paper-splits",
+    default=True,
+    show_default=True,
+    help="Without files of them: make the paper's splits when all of their participants are stored.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def participants(
-    directory: Path, transcripts: str, variant: str | None, patch_missing_items: bool, as_json: bool
+    directory: Path,
+    transcripts: str,
+    variant: str | None,
+    patch_missing_items: bool,
+    paper_splits: bool,
+    as_json: bool,
 ) -> None:
     """Import interviews, labels and splits in the DAIC-WOZ layout.
+
+    A folder without paper_splits/ gets the paper's splits all the same when every published participant is stored
+    with item labels; `ragq splits make --paper` names those that are missing.
 
     Importing the same participants again replaces them; runs that were submitted on another transcript then refuse
     to continue with the new one.
@@ -67,20 +83,43 @@ def participants(
     people = new_participants(data_set)
     splits = new_splits(data_set)
 
-    async def keep(connection: Connection) -> None:
-        await interviews.keep(connection, people, splits)
+    async def keep(connection: Connection) -> PublishedAtImport:
+        async with connection.transaction():
+            await interviews.keep(connection, people, splits)
+            if paper_splits and not data_set.splits.keys() & PAPER_FILES.keys():
+                return await publish_at_import(connection)
+            return PublishedAtImport()
 
-    with_database(keep)
+    published = with_database(keep)
     patched = {str(label.participant_id): label.patched for label in data_set.labels.values() if label.patched}
-    sizes = {split.name: len(split.participant_ids) for split in splits}
+    sizes = {split.name: len(split.participant_ids) for split in (*splits, *published.made)}
     if as_json:
-        print_json({"participants": len(people), "splits": sizes, "patched_items": patched})
+        made = [split.name for split in published.made]
+        print_json({"participants": len(people), "splits": sizes, "made_splits": made, "patched_items": patched})
         return
     click.echo(f"Imported {len(people)} participants.")
     for name, size in sizes.items():
-        click.echo(f"  split {name}: {size}")
+        is_made = name in {split.name for split in published.made}
+        click.echo(f"  split {name}: {size}" + (" (published ids)" if is_made else ""))
     for participant_id, item in patched.items():
         click.echo(f"  participant {participant_id}: {item} was rebuilt from the total")
+    if notice := without_paper_splits(published):
+        notices().print(notice, markup=False)
+
+
+def without_paper_splits(published: PublishedAtImport) -> str | None:
+    """Why the paper's splits were not made; None when they were, or when no participant is one of the paper's."""
+    if published.others:
+        return (
+            f"Stored with other participants and left as they are: {', '.join(published.others)}. "
+            "`ragq splits make --paper --replace` makes them of the published participants."
+        )
+    if 0 < len(published.missing) < len(PUBLISHED_IDS):
+        return (
+            f"The paper's splits were not made: {len(published.missing)} of their {len(PUBLISHED_IDS)} participants "
+            "are not stored with item labels. `ragq splits make --paper` names those that are not stored."
+        )
+    return None
 
 
 def in_variant(data_set: DataSet, variant: TranscriptVariant) -> DataSet:

@@ -218,5 +218,8 @@ def _print(indexes: list[StoredIndex], as_json: bool) -> None:
 def _scorer(one: StoredIndex) -> str:
     if one.chunk_scores_meta is None:
         return ""
-    scorer = one.chunk_scores_meta.get("scorer_model") or "unknown scorer"
-    return f"{scorer} (the assessing model)" if one.chunk_scores_meta.get("allow_same_model") else scorer
+    meta = one.chunk_scores_meta
+    remarks = ["the assessing model"] if meta.get("allow_same_model") else []
+    remarks += [f"prompt {meta['prompt_hash']}"] if meta.get("other_prompt") else []
+    scorer = meta.get("scorer_model") or "unknown scorer"
+    return f"{scorer} ({', '.join(remarks)})" if remarks else scorer

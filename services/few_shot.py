@@ -89,15 +89,19 @@ async def _unfit_sidecars(connection: Connection, index: StoredIndex, settings: 
         meta = _chunk_scores_meta(index)
         unknown = "prompt_hash: nothing records by which prompt the chunks were scored"
         other = unknown if meta is None else other_prompt(meta)
-        unfit += [f"{other}; {PROMPT_REMEDY}"] if other else []
+        is_accepted = meta is not None and meta.other_prompt
+        unfit += [f"{other}; {PROMPT_REMEDY}"] if other and not is_accepted else []
     return unfit
 
 
 def _scorer(meta: ChunkScoresMeta | None, settings: RunSettings) -> dict[str, Any]:
-    if meta is None or meta.scorer_model is None:
-        return {"scorer_model": None, "is_circular": None}
-    circular = is_circular(meta.scorer_model, quantitative_model=settings.model.quantitative_model)
-    return {"scorer_model": meta.scorer_model, "is_circular": circular}
+    scorer = None if meta is None else meta.scorer_model
+    quantitative_model = settings.model.quantitative_model
+    return {
+        "scorer_model": scorer,
+        "is_circular": None if scorer is None else is_circular(scorer, quantitative_model=quantitative_model),
+        "other_prompt": meta.prompt_hash if meta is not None and other_prompt(meta) else None,
+    }
 
 
 def _chunk_scores_meta(index: StoredIndex) -> ChunkScoresMeta | None:

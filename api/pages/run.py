@@ -53,8 +53,12 @@ async def run_page(
     last_action: LastAction,
     state: JobStatus | None = None,
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    existing: bool = False,
 ) -> Response:
-    """A part of the run's jobs, in one state where it is named; failed ones first."""
+    """A part of the run's jobs, in one state where it is named; failed ones first.
+
+    `existing` follows a submission of work that this run had done before.
+    """
     async with ctx.database.connection() as connection:
         found = await _read(connection, run_id, state, part)
     if found is None:
@@ -78,6 +82,7 @@ async def run_page(
         slowest=max((times.p95 for times in found.times), default=0.0),
         possible=possible(overview.states),
         last_action=last_action,
+        existing=existing,
         state=state,
         part=part,
         parts_of_list=-(-count // PAGE_JOBS),

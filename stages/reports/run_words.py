@@ -28,8 +28,12 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
         yield notice
     if left_out := request.get("left_out_references"):
         yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
-    if (request.get("chunk_scores") or {}).get("is_circular"):
+    chunk_scores = request.get("chunk_scores") or {}
+    if chunk_scores.get("is_circular"):
         yield CIRCULAR_NOTICE
+    if prompt := chunk_scores.get("other_prompt"):
+        scorer = chunk_scores.get("scorer_model") or "a scorer without a name"
+        yield f"Chunk scores of the references: by {scorer} with a prompt that is not ragq's ({prompt})."
 
 
 def is_chosen(source: str) -> bool:

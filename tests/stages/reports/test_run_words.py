@@ -18,6 +18,13 @@ def test_notices_name_the_demo_left_out_references_and_circular_scores() -> None
     ]
 
 
+def test_scores_by_a_prompt_that_is_not_ragqs_are_named_with_it() -> None:
+    request = {"chunk_scores": {"scorer_model": "gemma3:27b", "is_circular": False, "other_prompt": "0123456789ab"}}
+    assert list(notices("participant", "paper", request)) == [
+        "Chunk scores of the references: by gemma3:27b with a prompt that is not ragq's (0123456789ab)."
+    ]
+
+
 def test_kinds_that_ask_no_model_of_the_profile_have_no_notice() -> None:
     assert list(notices("index", "demo", {"chunk_scores": None})) == []
     assert list(notices("query", "paper", {})) == []
