@@ -101,7 +101,7 @@ def _words(run: ScoredRun) -> str:
 def _difference(found: Difference) -> RenderableType:
     left, right = (f"{side.run_id} {side.mode}" for side in (found.left, found.right))
     parts: list[RenderableType] = [
-        Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}"),
+        _head(found, left, right),
         _deltas(found, left, right),
     ]
     if found.settings:
@@ -110,6 +110,15 @@ def _difference(found: Difference) -> RenderableType:
     if found.flips:
         parts.append(_flips(found, left, right))
     return spaced(parts)
+
+
+def _head(found: Difference, left: str, right: str) -> RenderableType:
+    lines = [
+        Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}")
+    ]
+    for side in dict.fromkeys((found.left, found.right)):
+        lines += [Text(f"{side.run_id} {side.mode}: {notice}", style="yellow") for notice in side.notices]
+    return Group(*lines)
 
 
 def _deltas(found: Difference, left: str, right: str) -> Table:

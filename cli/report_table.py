@@ -39,8 +39,7 @@ def _head(report: Report) -> RenderableType:
     run = report.run_metadata
     split = report.experiments[0].provenance.split or "participants by number"
     lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {_model(report)}")]
-    if run.notice:
-        lines.append(Text(run.notice, style="yellow"))
+    lines += [Text(notice, style="yellow") for notice in run.notices]
     changed = {name: setting.value for name, setting in report.settings.items() if setting.source != "default"}
     lines.append(Text("  ".join(f"{name}={value}" for name, value in changed.items()), style="dim"))
     measures = report.measures

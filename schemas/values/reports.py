@@ -49,8 +49,8 @@ class RunMetadata(Value):
     identity: str
     """SHA-256 over kind, settings and inputs: the same work has the same identity."""
     settings_hash: str
-    notice: str | None
-    """A caveat about the results."""
+    notices: tuple[str, ...]
+    """Caveats about the results."""
 
 
 class Provenance(Value):

@@ -11,12 +11,10 @@ from stages.reports.cohorts import cohort_of_jobs, jobs_of, modes_of
 from stages.reports.failures import unresolved_counts
 from stages.reports.reference_counts import reference_counts
 from stages.reports.results import results_of
+from stages.reports.run_words import notices
 from stages.reports.selective_prediction import selective_prediction
 from stages.reports.telemetry import telemetry
 from stages.reports.timings import run_timings
-
-#: In every report of a run of the profile `demo`.
-DEMO_NOTICE = "Profile demo: a 135M model scores the items. Demo model: results are not meaningful."
 
 
 def build_report(run: ScoredRun, *, measures: Measures) -> Report:
@@ -32,7 +30,7 @@ def build_report(run: ScoredRun, *, measures: Measures) -> Report:
             ragq_version=run.version,
             identity=run.identity,
             settings_hash=run.settings_hash,
-            notice=DEMO_NOTICE if run.profile == "demo" else None,
+            notices=tuple(notices("participant", run.profile, run.request)),
         ),
         settings=run.settings,
         measures=measures,

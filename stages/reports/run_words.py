@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stages.texts.listed import listed
+
 #: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.
 DEMO_NOTICES = {
-    "participant": "Profile demo: evidence is chosen by similarity and a 135M model judges it. "
+    "participant": "Profile demo: evidence is chosen by similarity, and a 135M model judges it and scores the items. "
     "Demo model: results are not meaningful.",
     "query": "Profile demo: a 135M model expands, judges and answers. Demo model: results are not meaningful.",
 }
@@ -19,13 +21,16 @@ _ASKED = ("split", "index", "corpus", "preset", "vocabulary", "limit")
 
 def asked_for(request: Mapping[str, Any]) -> str:
     """The request of a run, in names and numbers; empty if it has none."""
-    return " ".join(str(request[key]) for key in _ASKED if request.get(key))
+    overlap = ["with overlap"] if request.get("overlap") else []
+    return " ".join([*(str(request[key]) for key in _ASKED if request.get(key)), *overlap])
 
 
 def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str]:
     """Notices about a run's results."""
     if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):
         yield notice
+    yield from _notices_of_overlap(request)
+    yield from _notices_of_variants(request)
     if left_out := request.get("left_out_references"):
         yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
     chunk_scores = request.get("chunk_scores") or {}
@@ -34,6 +39,32 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     if prompt := chunk_scores.get("other_prompt"):
         scorer = chunk_scores.get("scorer_model") or "a scorer without a name"
         yield f"Chunk scores of the references: by {scorer} with a prompt that is not ragq's ({prompt})."
+
+
+def _notices_of_overlap(request: Mapping[str, Any]) -> Iterator[str]:
+    if overlap := request.get("overlap"):
+        people = overlap["participants"]
+        yield (
+            f"Overlap allowed: {len(people)} participants of reference index '{overlap['index']}' are assessed here or "
+            f"in the same split: {listed(people)}. Their chunks were left out of every search."
+        )
+
+
+def _notices_of_variants(request: Mapping[str, Any]) -> Iterator[str]:
+    variants = request.get("variants") or {}
+    transcripts, index = variants.get("transcripts") or {}, variants.get("index")
+    counted = ", ".join(f"{variant} ({count})" for variant, count in transcripts.items())
+    if variants.get("mismatch_allowed"):
+        yield f"Variant mismatch allowed: transcripts are {counted}, the reference index was built from {index}."
+    elif len(transcripts) > 1:
+        yield f"The transcripts are of several variants: {counted}."
+    if "unknown" in (*transcripts, index):
+        whose = {"transcripts": "unknown" in transcripts, "reference index": index == "unknown"}
+        yield (
+            f"Transcript variant of {' and '.join(name for name, is_so in whose.items() if is_so)} unknown: stored "
+            "before variants were recorded, or from files that do not name theirs. `ragq import participants DIR` and "
+            "`ragq index references` record them."
+        )
 
 
 def is_chosen(source: str) -> bool:

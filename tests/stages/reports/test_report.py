@@ -15,6 +15,7 @@ from schemas.values.reports import Measures, Report
 from schemas.values.scored_runs import ScoredRun
 from schemas.values.scoring import ReaskReason
 from stages.reports.report import build_report
+from stages.reports.run_words import DEMO_NOTICES
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, run, scores
 
 GOLDEN = Path(__file__).with_name("report.golden.json")
@@ -255,7 +256,8 @@ def test_the_others_are_listed_with_the_reason_why_they_are_missing() -> None:
 
 def test_only_runs_of_the_demo_profile_carry_its_notice() -> None:
     notices = [
-        build_report(RUN.model_copy(update={"profile": profile}), measures=FEW).run_metadata.notice is not None
+        build_report(RUN.model_copy(update={"profile": profile}), measures=FEW).run_metadata.notices
+        == (DEMO_NOTICES["participant"],)
         for profile in ("demo", "paper")
     ]
 
