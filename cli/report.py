@@ -9,6 +9,9 @@ from rich.console import RenderableType
 
 from cli.ids import RUN
 from cli.output import console, notices, print_json
+from cli.paper.options import paper_format, paper_options, write
+from cli.paper.retrieval import retrieval_numbers, retrieval_tables
+from cli.paper.scored import report_numbers, report_tables
 from cli.report_options import measure_options, measures, retrieval_measures
 from cli.report_table import report_table
 from cli.retrieval_table import retrieval_table
@@ -33,8 +36,18 @@ Shown = TypeVar("Shown", Report, RetrievalReport)
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="Write a self-contained page with plots to this file: numbers and ids, no word of a transcript or a query.",
 )
+@paper_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def report(run_id: int, page: Path | None, as_json: bool, **options: Any) -> None:
+def report(
+    run_id: int,
+    page: Path | None,
+    latex: bool,
+    markdown: bool,
+    csv: bool,
+    output: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Show the results of a run, with 95 % intervals.
 
     Of participants: errors, coverage and selective prediction; those without item labels count in no metric. Of queries
@@ -45,15 +58,23 @@ def report(run_id: int, page: Path | None, as_json: bool, **options: Any) -> Non
     Example:
         ragq report r12
         ragq report r12 --html report.html --confidence hybrid_verbalized
+        ragq report r12 --latex --output table.tex
         ragq report r15 --cutoff 5
     """
+    wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
     run = with_database(lambda connection: reported_run(connection, run_id))
     if isinstance(run, QueryRun):
         retrieval = build_retrieval_report(run, measures=retrieval_measures(**options))
-        _show(retrieval, retrieval_table, _draw_retrieval, page, as_json=as_json)
+        if wanted is not None:
+            tables, numbers = retrieval_tables(retrieval), retrieval_numbers(retrieval)
+            write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
+        _show(retrieval, retrieval_table, _draw_retrieval, page, as_json=as_json, in_terminal=wanted is None)
     else:
         scored = build_report(run, measures=measures(run, **options))
-        _show(scored, report_table, _draw_report, page, as_json=as_json)
+        if wanted is not None:
+            tables, numbers = report_tables(scored), report_numbers(scored)
+            write(wanted, tables=tables, numbers=numbers, confidence=scored.measures.confidence, output=output)
+        _show(scored, report_table, _draw_report, page, as_json=as_json, in_terminal=wanted is None)
 
 
 def _show(
@@ -63,13 +84,14 @@ def _show(
     page: Path | None,
     *,
     as_json: bool,
+    in_terminal: bool,
 ) -> None:
     if page is not None:
         page.write_text(draw(found), encoding="utf-8")
         notices().print(f"Wrote {page}.", markup=False)
     if as_json:
         print_json(found.model_dump(mode="json"))
-    elif page is None:
+    elif in_terminal and page is None:
         console().print(table(found))
 
 

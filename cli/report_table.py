@@ -16,7 +16,12 @@ from stages.reports.reference_counts import over_all_items
 
 def report_table(report: Report) -> RenderableType:
     """Head, one line per mode, items, confidences, and what is still wrong."""
-    parts = [_head(report), _modes(report), *_exclusions(report), _items(report)]
+    parts = [
+        _head(report),
+        _modes(report),
+        *(Text(line, style="yellow") for line in exclusions(report)),
+        _items(report),
+    ]
     if any(experiment.selective_prediction.by_confidence for experiment in report.experiments):
         parts += [_confidences(report), _risks(report)]
     parts += _references(report)
@@ -38,7 +43,7 @@ def failure_table(by_category: Mapping[str, int], *, counted: str) -> Table:
 def _head(report: Report) -> RenderableType:
     run = report.run_metadata
     split = report.experiments[0].provenance.split or "participants by number"
-    lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {_model(report)}")]
+    lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {models(report)}")]
     lines += [Text(notice, style="yellow") for notice in run.notices]
     changed = {name: setting.value for name, setting in report.settings.items() if setting.source != "default"}
     lines.append(Text("  ".join(f"{name}={value}" for name, value in changed.items()), style="dim"))
@@ -53,9 +58,10 @@ def _head(report: Report) -> RenderableType:
     return Group(*lines)
 
 
-def _model(report: Report) -> str:
-    models = dict.fromkeys(experiment.results.model for experiment in report.experiments if experiment.results.model)
-    return f"model {', '.join(models)}" if models else "nothing scored"
+def models(report: Report) -> str:
+    """The language models that scored."""
+    names = dict.fromkeys(experiment.results.model for experiment in report.experiments if experiment.results.model)
+    return f"model {', '.join(names)}" if names else "nothing scored"
 
 
 def _modes(report: Report) -> Table:
@@ -79,7 +85,8 @@ def _modes(report: Report) -> Table:
     return table
 
 
-def _exclusions(report: Report) -> list[Text]:
+def exclusions(report: Report) -> list[str]:
+    """Which participants count in no mean error, a line per mode with any."""
     lines = []
     for experiment in report.experiments:
         results = experiment.results
@@ -91,7 +98,7 @@ def _exclusions(report: Report) -> list[Text]:
         }
         if any(reasons.values()):
             left_out = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
-            lines.append(Text(f"{results.mode}: {left_out} (in no mean error)", style="yellow"))
+            lines.append(f"{results.mode}: {left_out} (in no mean error)")
     return lines
 
 
