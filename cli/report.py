@@ -1,6 +1,6 @@
 """`ragq report`: a run in numbers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,11 +16,16 @@ from cli.report_options import measure_options, measures, retrieval_measures
 from cli.report_table import report_table
 from cli.retrieval_table import retrieval_table
 from cli.session import with_database
+from schemas.errors import Refused
 from schemas.values.query_runs import QueryRun
-from schemas.values.reports import Report
+from schemas.values.reports import Measures, Report
 from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.scored_runs import ScoredRun
+from stages.reports import calibrated
+from stages.reports.calibrated import is_calibrated
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
+from store.database import Connection
 from store.views.reported_runs import reported_run
 
 Shown = TypeVar("Shown", Report, RetrievalReport)
@@ -29,6 +34,13 @@ Shown = TypeVar("Shown", Report, RetrievalReport)
 @click.command()
 @click.argument("run_id", metavar="RUN", type=RUN)
 @measure_options
+@click.option(
+    "--calibrate-on",
+    metavar="RUN",
+    type=RUN,
+    help="Calibrate the confidence on this run of other participants: --confidence calibrated:METHOD:NAME, with "
+    "method temperature, isotonic, or logistic, which takes A+B too.  [default: calibrated:temperature:verbalized]",
+)
 @click.option(
     "--html",
     "page",
@@ -40,6 +52,7 @@ Shown = TypeVar("Shown", Report, RetrievalReport)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def report(
     run_id: int,
+    calibrate_on: int | None,
     page: Path | None,
     latex: bool,
     markdown: bool,
@@ -62,19 +75,38 @@ def report(
         ragq report r15 --cutoff 5
     """
     wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
-    run = with_database(lambda connection: reported_run(connection, run_id))
-    if isinstance(run, QueryRun):
+
+    async def both(connection: Connection) -> tuple[ScoredRun | QueryRun, ScoredRun | QueryRun | None]:
+        run = await reported_run(connection, run_id)
+        return run, None if calibrate_on is None else await reported_run(connection, calibrate_on)
+
+    run, other = with_database(both)
+    if isinstance(run, QueryRun) or isinstance(other, QueryRun):
+        if other is not None:
+            raise Refused("A run of queries has no confidence, so nothing is calibrated in it or on it.")
+        assert isinstance(run, QueryRun)
         retrieval = build_retrieval_report(run, measures=retrieval_measures(**options))
         if wanted is not None:
             tables, numbers = retrieval_tables(retrieval), retrieval_numbers(retrieval)
             write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
         _show(retrieval, retrieval_table, _draw_retrieval, page, as_json=as_json, in_terminal=wanted is None)
     else:
-        scored = build_report(run, measures=measures(run, **options))
+        scored = build_report(run, measures=_measures(run, other, options), calibrate_on=other)
         if wanted is not None:
             tables, numbers = report_tables(scored), report_numbers(scored)
             write(wanted, tables=tables, numbers=numbers, confidence=scored.measures.confidence, output=output)
         _show(scored, report_table, _draw_report, page, as_json=as_json, in_terminal=wanted is None)
+
+
+def _measures(run: ScoredRun, other: ScoredRun | None, options: Mapping[str, Any]) -> Measures:
+    found = measures(run, **options)
+    if other is None or is_calibrated(found.confidence):
+        return found
+    if found.confidence != Measures().confidence:
+        raise click.UsageError(
+            f"--calibrate-on goes with a calibrated confidence: --confidence calibrated:isotonic:{found.confidence}"
+        )
+    return found.model_copy(update={"confidence": calibrated.DEFAULT})
 
 
 def _show(

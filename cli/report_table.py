@@ -10,7 +10,7 @@ from cli.numbers_in_words import bounds, counts_or_none, duration, number, perce
 from cli.output import figure_table, spaced
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.reports import Experiment, Report
+from schemas.values.reports import CalibratedConfidence, Experiment, Report
 from stages.reports.reference_counts import over_all_items
 
 
@@ -24,6 +24,8 @@ def report_table(report: Report) -> RenderableType:
     ]
     if any(experiment.selective_prediction.by_confidence for experiment in report.experiments):
         parts += [_confidences(report), _risks(report)]
+    if any(experiment.calibrated for experiment in report.experiments):
+        parts.append(_calibrated(report))
     parts += _references(report)
     if any(experiment.telemetry for experiment in report.experiments):
         parts.append(_telemetry(report))
@@ -139,6 +141,29 @@ def _risks(report: Report) -> Table:
         risks = [one.selective_prediction.chosen.risk_at_coverage[name].risk for one in report.experiments]
         table.add_row(name, *(cell for risk in risks for cell in (number(risk.value), bounds(risk))))
     return table
+
+
+def _calibrated(report: Report) -> Table:
+    """How the chosen confidence was calibrated, and its errors before and after."""
+    table = figure_table("calibrated", "on", "scores", "parameters", "ECE", "Brier", "log loss", texts=("parameters",))
+    for experiment in report.experiments:
+        if (found := experiment.calibrated) is not None:
+            parameters = ", ".join(f"{name} {value:.4g}" for name, value in found.parameters.items())
+            changes = (change(found, of) for of in ("ece", "brier", "log_loss"))
+            mode = experiment.results.mode
+            table.add_row(mode, calibrated_on(found), str(found.items), parameters, *changes)
+    return table
+
+
+def calibrated_on(found: CalibratedConfidence) -> str:
+    """The run that a confidence was calibrated on."""
+    return f"{found.fitted_on} {found.split or ''}".rstrip()
+
+
+def change(found: CalibratedConfidence, name: str) -> str:
+    """An error before the calibration, if there is one, and after it."""
+    before, after = (None if side is None else getattr(side, name) for side in (found.before, found.after))
+    return f"{number(before)} > {number(after)}"
 
 
 def _references(report: Report) -> list[RenderableType]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from cli.paper.table import PaperNumber, PaperTable, noticed, percent_with_interval, with_interval
-from cli.report_table import exclusions, models
+from cli.report_table import calibrated_on, exclusions, models
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
@@ -90,9 +90,11 @@ def _at_coverage(report: Report, coverage: str) -> tuple[str, ...]:
 
 def _made_of(report: Report) -> str:
     run, measures = report.run_metadata, report.measures
+    calibrated = [experiment.calibrated for experiment in report.experiments]
     split = report.experiments[0].provenance.split or "participants by number"
     return (
         f"ragq {run.ragq_version}, run {run.run_id} of {split}, profile {run.profile}, {models(report)}. In brackets: "
         f"95 % percentile intervals over {measures.bootstrap_resamples} resamples of participants (seed "
         f"{measures.bootstrap_seed}). Items are ordered by confidence {measures.confidence}, with loss {measures.loss}."
+        + "".join(sorted({f" It was calibrated on {calibrated_on(found)}." for found in calibrated if found}))
     )

@@ -251,6 +251,33 @@ class Calibration(Value):
     """All scores of an item in one bin."""
 
 
+class CalibrationErrors(Value):
+    """How far probabilities are from the scores that were exact; 0 is best in all."""
+
+    ece: float
+    """Expected calibration error over ten bins of equal width."""
+    brier: float
+    log_loss: float
+
+
+class CalibratedConfidence(Value):
+    """A confidence that was calibrated on the scores of another run, of other participants."""
+
+    confidence: str
+    method: str
+    fitted_on: str
+    split: str | None
+    """Of the run that it was fitted on."""
+    participants: int
+    items: int
+    """Scores that it was fitted on."""
+    parameters: dict[str, float]
+    before: CalibrationErrors | None
+    """Of the confidence as it was, over the scores of this report; None if it is no probability."""
+    after: CalibrationErrors | None
+    """None without a score."""
+
+
 class ReferenceCounts(Value):
     """The references of one item, summed over participants: retrieved = sum of dropped + shown."""
 
@@ -288,6 +315,8 @@ class Experiment(Value):
     selective_prediction: SelectivePrediction
     calibration: Calibration | None
     """None if no score has a confidence in 0..1."""
+    calibrated: CalibratedConfidence | None
+    """How the chosen confidence was calibrated; None if it was not."""
     references: dict[PHQ8Item, ReferenceCounts]
     """Over the jobs whose references are validated; empty in zero-shot."""
     telemetry: dict[str, StageTelemetry]

@@ -91,7 +91,7 @@ def without_bounds(interval: Interval) -> Interval:
 
 def _of_one(of_each: Floats) -> bool:
     """Whether only one participant has a value, of the values of each participant without the others."""
-    return np.count_nonzero(~np.isnan(of_each)) == 1
+    return bool(np.count_nonzero(~np.isnan(of_each)) == 1)
 
 
 def _only(cohort: Cohort, ids: set[int]) -> Cohort:

@@ -109,6 +109,41 @@ def test_the_grid_is_that_of_the_run_unless_another_is_given(ragq: Ragq, stored:
     assert json.loads(ragq("report", str(run_id), "--json", *FEW).stdout)["measures"]["coverage_grid"] == [0.05]
 
 
+async def two_splits(connection: Connection) -> tuple[int, int]:
+    """A run, and another of other participants."""
+    await import_labels(connection, {302: labels("10"), 316: labels("10"), 319: labels("2")})
+    one = await store_scored_run(connection, {("zero_shot", 316): scores("11", "21", "53")})
+    return one, await store_scored_run(connection, {("zero_shot", 302): scores("12", "21", "52")})
+
+
+def test_a_confidence_is_calibrated_on_a_run_of_other_participants(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    one, other = stored(two_splits)
+
+    found = json.loads(ragq("report", f"r{one}", "--calibrate-on", f"r{other}", "--json", *FEW).stdout)
+    shown = ragq("report", f"r{one}", "--calibrate-on", f"r{other}", *FEW).output
+    page = ragq("report", f"r{one}", "--calibrate-on", f"r{other}", "--html", "report.html", *FEW)
+
+    assert found["measures"]["confidence"] == "calibrated:temperature:verbalized"
+    assert found["experiments"][0]["calibrated"]["fitted_on"] == f"r{other}"
+    assert f"zero_shot   r{other} paper-test       2  temperature" in shown
+    assert page.exit_code == 0
+    assert f"2 scores of 1 other participants in run r{other} (paper-test)" in Path("report.html").read_text()
+
+
+def test_a_run_is_not_calibrated_on_itself(ragq: Ragq, run_id: int) -> None:
+    refused = ragq("report", f"r{run_id}", "--calibrate-on", f"r{run_id}", *FEW).exception
+
+    assert isinstance(refused, Refused)
+    assert "share 4 participants" in str(refused)
+
+
+def test_another_confidence_is_not_calibrated_in_silence(ragq: Ragq, run_id: int) -> None:
+    refused = ragq("report", "r1", "--calibrate-on", "r1", "--confidence", "hybrid_verbalized", *FEW)
+
+    assert refused.exit_code == 2
+    assert "--confidence calibrated:isotonic:hybrid_verbalized" in refused.output
+
+
 @pytest.mark.parametrize("grid", ["0", "1.1", "0.1,half", ""])
 def test_a_grid_has_coverages_above_0_and_up_to_1(ragq: Ragq, grid: str) -> None:
     refused = ragq("report", "r1", "--coverage-grid", grid)
