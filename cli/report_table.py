@@ -163,7 +163,7 @@ def calibrated_on(found: CalibratedConfidence) -> str:
 def change(found: CalibratedConfidence, name: str) -> str:
     """An error before the calibration, if there is one, and after it."""
     before, after = (None if side is None else getattr(side, name) for side in (found.before, found.after))
-    return f"{number(before)} > {number(after)}"
+    return f"{number(before)} -> {number(after)}"
 
 
 def _references(report: Report) -> list[RenderableType]:
