@@ -63,7 +63,7 @@ def test_json_has_the_changed_settings_and_no_warning(submit: Ragq) -> None:
 def test_the_same_submission_again_prints_them_too(capsys: pytest.CaptureFixture[str]) -> None:
     settings = resolve(profile="paper", environment={"BINARY_THRESHOLD": "12"})
 
-    report_submitted(Submitted(1, False, 2, 0, 0, 0), settings)
+    report_submitted([Submitted(1, False, 2, 0, 0, 0)], settings)
 
     shown = capsys.readouterr().err
     assert "Already submitted as r1; nothing new was stored." in shown
