@@ -117,7 +117,7 @@ async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attem
     model = ScriptedChat(lambda call: next(answers))
     await alone(model, database, attempt_ids[0]).chat(CALL)
     async with database.connection() as connection:
-        await ledger.reject(connection, attempt_ids[0], "nonsense")
+        await ledger.reject_last(connection, attempt_ids[0])
 
     assert (await alone(model, database, attempt_ids[1]).chat(CALL)).text == "yes"
     assert await uses(database, attempt_ids[0]) == [(CALL.purpose, "nonsense", False)]

@@ -64,6 +64,9 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_RERANKER_MAX_TOKENS": 512,
     "RAGQ_RERANKER_TIMEOUT_SECONDS": 300,
     "RAGQ_VALIDATION_MAX_CHARS": 4000,
+    "RAGQ_VERDICT_MAX_TOKENS": 256,
+    "RAGQ_CHUNK_SCORE_MAX_TOKENS": 256,
+    "RAGQ_REPLY_RETRIES": 2,
     "RAGQ_DEDUPLICATE_REFERENCES": False,
     "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_SCORE_TEXT_CHARS": 0,
@@ -187,7 +190,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "ea7f3e79a7bc9cd2836f20b71190495f9c734aca08125c9483b905ee7cefb7ab"
+    assert settings_hash(RunSettings()) == "bd6cfbafe2e92080df31a3ae8e04d7179a6518f5d23fb7713758fefcd80b8a13"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
