@@ -517,7 +517,7 @@ class ReferenceIndexMissingError(EmbeddingArtifactMismatchError):
 
 
 class ReferenceIndexReplacedError(EmbeddingArtifactMismatchError):
-    """Chunks were scored for a reference index that a newer one of its name has replaced meanwhile."""
+    """Chunks were scored for a reference index that a newer one of its name and identity has replaced meanwhile."""
 
     def __init__(self, index_id: int, name: str) -> None:
         self.index_id = index_id
