@@ -8,7 +8,7 @@ import asyncpg
 
 from store import migrate
 from store.database import Database
-from store.runs import attempts
+from store.runs import attempts, ledger
 from store.runs.attempts import Audit
 from store.runs.run_view import run_view
 from store.views.lineage import job_trace
@@ -41,6 +41,14 @@ def test_the_downgrade_runs_although_indexes_from_files_are_stored(database_url:
     migrate.check(database_url)
 
 
+#: An answer that run 1 paid for, as it was stored before servers were.
+PAID: Final = """
+INSERT INTO llm_call (id, key, model, digest, request, reply, stop_reason, seconds)
+VALUES (1, 'old key', 'm', 'd', '{"messages": []}', 'yes', 'stop', 1);
+INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) VALUES (1, 0, 1, 'extract', false);
+"""
+
+
 async def test_runs_of_the_revision_before_are_readable_and_audit_clean(database_url: str) -> None:
     await asyncio.to_thread(migrate.downgrade, database_url, "0010")
     await execute(database_url, (Path(__file__).parent / "rows_of_revision_0010.sql").read_text())
@@ -60,6 +68,24 @@ async def test_runs_of_the_revision_before_are_readable_and_audit_clean(database
         ("extract", "manual", CARRIED, {"quotes": {"Sleep": ["I wake at four."]}}, 0),
         ("embed", "manual", CARRIED, {"model_digest": "d1"}, 2),
     ]
+
+
+async def test_answers_of_the_revision_before_are_reused_by_the_run_that_paid_for_them_alone(
+    database_url: str,
+) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0011")
+    await execute(database_url, (Path(__file__).parent / "rows_of_revision_0010.sql").read_text())
+    await execute(database_url, PAID)
+
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        found = [await ledger.find_old(connection, "old key", run_id) for run_id in (1, 2)]
+        shown = await ledger.uses(connection, [1])
+    await database.close()
+    assert [None if one is None else one.reply.text for one in found] == ["yes", None]
+    assert [(use.server, use.draw, use.origin) for use in shown[1]] == [(None, 0, "new")]
 
 
 async def execute(database_url: str, statements: str) -> None:
