@@ -38,7 +38,10 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     "participant": Kind(
         ("split", "participants"),
-        ("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
+        (
+            *("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
+            *("allow_overlap", "allow_variant_mismatch"),
+        ),
         participants_request,
     ),
     "query": Kind(
@@ -66,6 +69,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--zero-shot-only", is_flag=True, help="Only without references.")
 @click.option(
     "--evidence", type=_FILE, help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes."
+)
+@click.option(
+    "--allow-overlap",
+    is_flag=True,
+    help="Search an index that has people of the split too: their chunks are left out, and every report shows it.",
+)
+@click.option(
+    "--allow-variant-mismatch",
+    is_flag=True,
+    help="Search an index of another transcript variant than that of the participants; every report shows it.",
 )
 @click.option("--query", metavar="TEXT", help="Ask one question of a corpus.")
 @click.option("--queries", type=_FILE, help="Ask every question of a JSONL file: one object with id and text a line.")
@@ -196,6 +209,8 @@ def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:
         click.echo(f"Already submitted as {run}; {continued}.", err=True)
     else:
         click.echo(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
+    for notice in submitted.notices:
+        click.echo(notice, err=True)
     if submitted.sent < submitted.due:
         click.echo(
             f"The broker cannot be reached: {counted(submitted.due - submitted.sent, 'job')} stored, to be sent when "

@@ -78,7 +78,7 @@ class ProgressReply(Reply):
     """No job is running, or will run by itself."""
 
 
-_ENVIRONMENT: Final = {
+_ENVIRONMENT: Final[dict[str, Any]] = {
     "ragq_version": "0.1.0",
     "git_commit": None,
     "git_dirty": None,
@@ -89,7 +89,7 @@ _ENVIRONMENT: Final = {
     "cores": 16,
     "gpus": [],
 }
-_MODEL: Final = {
+_MODEL: Final[dict[str, Any]] = {
     "backend": "ollama",
     "server": "http://127.0.0.1:11434",
     "model": "gemma3:27b",
@@ -97,7 +97,7 @@ _MODEL: Final = {
     "listed": [],
     "quantization": "Q4_K_M",
 }
-_ORIGIN: Final = {
+_ORIGIN: Final[dict[str, Any]] = {
     "submitter": _ENVIRONMENT,
     "workers": [{"stages": 24, "environment": _ENVIRONMENT}],
     "models": [{"model": "gemma3:27b", "identity": _MODEL, "is_from_submission": True}],

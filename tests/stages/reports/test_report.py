@@ -15,6 +15,7 @@ from schemas.values.reports import Measures, Report
 from schemas.values.scored_runs import ScoredRun
 from schemas.values.scoring import ReaskReason
 from stages.reports.report import build_report
+from stages.reports.run_words import DEMO_NOTICES
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, run, scores
 
 GOLDEN = Path(__file__).with_name("report.golden.json")
@@ -96,8 +97,13 @@ def test_risk_falls_with_confidence() -> None:
     assert chosen.aurc.value == pytest.approx((3 * (0 + 1 / 3) / 2 + 2 * (1 / 3 + 2 / 9) / 2) / 24)
     # The same with generalised risk 0, 1/18, 1/18
     assert chosen.augrc.value == pytest.approx((3 * (0 + 1 / 18) / 2 + 2 / 18) / 24)
-    assert chosen.risk_at_coverage["0.1"] == pytest.approx(1 / 3)
-    assert chosen.risk_at_coverage["0.3"] is None
+    at_a_tenth, beyond = (chosen.risk_at_coverage[coverage] for coverage in ("0.1", "0.3"))
+    # The first step that reaches 0.1 is that of two quotes, at 4 / 24.
+    assert at_a_tenth.risk.value == pytest.approx(1 / 3)
+    assert at_a_tenth.reached == 4 / 24
+    assert at_a_tenth.risk.low is not None and at_a_tenth.risk.high is not None
+    assert at_a_tenth.risk.low <= 1 / 3 <= at_a_tenth.risk.high
+    assert (beyond.risk.value, beyond.risk.low, beyond.risk.high, beyond.reached) == (None, None, None, None)
 
 
 def test_a_participant_is_shown_with_scores_bounds_and_truth_and_without_words() -> None:
@@ -251,7 +257,8 @@ def test_the_others_are_listed_with_the_reason_why_they_are_missing() -> None:
 
 def test_only_runs_of_the_demo_profile_carry_its_notice() -> None:
     notices = [
-        build_report(RUN.model_copy(update={"profile": profile}), measures=FEW).run_metadata.notice is not None
+        build_report(RUN.model_copy(update={"profile": profile}), measures=FEW).run_metadata.notices
+        == (DEMO_NOTICES["participant"],)
         for profile in ("demo", "paper")
     ]
 
