@@ -10,19 +10,9 @@ from schemas.values.figures import ModeFigures
 from store.runs.registry import RegisteredRun
 
 COLUMNS: Final = (
-    *(
-        "run_id",
-        "timestamp",
-        "finished_at",
-        "kind",
-        "profile",
-        "version",
-        "git_commit",
-        "git_dirty",
-        "identity",
-        "draw",
-    ),
-    *("mode", "split", "limit", "status", "participants", "evaluated", "mae_weighted", "coverage_pct", "output"),
+    *("run_id", "timestamp", "finished_at", "kind", "profile", "version", "git_commit", "git_dirty", "identity"),
+    *("draw", "mode", "split", "limit", "status", "participants", "evaluated", "mae_weighted", "coverage_pct"),
+    "output",
 )
 
 

@@ -7,12 +7,12 @@ from cli.output import console, plain_table, print_json, print_list
 from cli.registry import registry_csv, registry_json
 from cli.run_table import run_table
 from cli.session import with_database
-from cli.watch import read, with_origin
+from cli.watch import read
 from stages.reports.run_words import asked_for
 from store.database import Connection
 from store.runs import overviews
 from store.runs.registry import registered
-from store.runs.run_view import RunView
+from store.runs.run_view import RunView, with_origin
 
 
 @click.command()

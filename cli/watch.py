@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import click
 from rich.console import Console, Group
@@ -20,8 +19,7 @@ from schemas.statuses import JobStatus
 from store.database import Connection
 from store.references import index_runs
 from store.runs import workers
-from store.runs.run_origins import run_origin
-from store.runs.run_view import RunView, run_view
+from store.runs.run_view import RunView, run_view, with_origin
 from store.runs.stage_times import Progress, progress
 
 _POLL_S = 0.5
@@ -91,11 +89,6 @@ async def read(connection: Connection, run_id: int) -> RunView:
     if view is None:
         raise RunMissingError(run_id)
     return view
-
-
-async def with_origin(connection: Connection, view: RunView) -> RunView:
-    """The run with where it was submitted and computed."""
-    return replace(view, origin=await run_origin(connection, view.overview.id))
 
 
 async def _until_rest(connection: Connection, run_id: int, screen: Console) -> RunView:

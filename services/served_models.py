@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import httpx
 
-from adapters.model_lists import OpenAIModelList, ollama_identity
 from schemas.errors import LLMError, StackError
 from schemas.settings.frozen import thaw
 from schemas.settings.layers import ENV_FILE, merged
@@ -41,6 +40,9 @@ async def with_models(run: NewRun) -> NewRun:
 
 
 def _asking(client: httpx.AsyncClient, backend: str) -> Callable[[str], Awaitable[ModelIdentity]] | None:
+    # Help and submissions of other kinds do without it.
+    from adapters.model_lists import OpenAIModelList, ollama_identity
+
     environment = merged(os.environ, ENV_FILE)
     if backend == "openai":
         base_url = environment.get("RAGQ_OPENAI_BASE_URL")

@@ -1,6 +1,5 @@
 """`/runs/{id}`: the progress of a run, its jobs by stages, failures, and times."""
 
-from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request
@@ -25,8 +24,7 @@ from stages.reports.run_words import asked_for, notices
 from store.database import Connection
 from store.runs import jobs
 from store.runs.job_control import Target
-from store.runs.run_origins import run_origin
-from store.runs.run_view import RunView, run_view
+from store.runs.run_view import RunView, run_view, with_origin
 from store.runs.scored_runs import reference_outputs
 from store.runs.stage_times import StageTimes, stage_times
 from store.views.run_state import RunState, run_state
@@ -114,7 +112,7 @@ async def _read(connection: Connection, run_id: int, status: JobStatus | None, p
     view.jobs.sort(key=lambda job: place[job.job_id])
     references = reference_counts(await reference_outputs(connection, run_id) if state.is_idle else ())
     times = {one.stage: one for one in await stage_times(connection, run_id)}
-    view = replace(view, origin=await run_origin(connection, run_id))
+    view = await with_origin(connection, view)
     return RunPageContent(view, state, [times[stage] for stage in in_order(view.overview.kind, times)], references)
 
 

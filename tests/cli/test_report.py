@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.scoring import ReaskReason
+from schemas.values.chat import ReaskReason
 from store.database import Connection
 from store.runs import runs
 from tests.cli.conftest import Ragq
@@ -69,7 +69,7 @@ def test_json_is_strict_and_has_the_shape_of_a_run(ragq: Ragq, run_id: int) -> N
     printed = ragq("report", str(run_id), "--json", *FEW).stdout
 
     found = json.loads(printed, parse_constant=pytest.fail)
-    assert list(found) == ["run_metadata", "settings", "measures", "experiments", "failures", "timings"]
+    assert list(found) == ["run_metadata", "settings", "measures", "experiments", "failures", "draws", "timings"]
     assert [one["results"]["mode"] for one in found["experiments"]] == ["zero_shot", "few_shot"]
     assert found["experiments"][1]["results"]["results"][1]["predicted_items"]["NoInterest"] == 0
     assert found["settings"] == {"MODEL_QUANTITATIVE_MODEL": {"value": "scorer", "source": "option"}}

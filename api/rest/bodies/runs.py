@@ -1,13 +1,14 @@
 """Runs, jobs and attempts, and actions on them, as JSON."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field, StringConstraints
 
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply
 from schemas.statuses import AttemptOutcome, JobStatus
+from schemas.values.environments import RunOrigin
 from schemas.values.failures import AttemptError, StageFailure
 from services.control import Action
 from store.runs.stage_runs import StageRun
@@ -77,12 +78,41 @@ class ProgressReply(Reply):
     """No job is running, or will run by itself."""
 
 
+_ENVIRONMENT: Final[dict[str, Any]] = {
+    "ragq_version": "0.1.0",
+    "git_commit": None,
+    "git_dirty": None,
+    "python": "3.12.4",
+    "platform": "Linux-6.8.0-x86_64-with-glibc2.39",
+    "packages": {"numpy": "2.4.0"},
+    "cpu": "AMD EPYC 7763",
+    "cores": 16,
+    "gpus": [],
+}
+_MODEL: Final[dict[str, Any]] = {
+    "backend": "ollama",
+    "server": "http://127.0.0.1:11434",
+    "model": "gemma3:27b",
+    "digest": "a418f5838eaf",
+    "listed": [],
+    "quantization": "Q4_K_M",
+}
+_ORIGIN: Final[dict[str, Any]] = {
+    "submitter": _ENVIRONMENT,
+    "workers": [{"stages": 24, "environment": _ENVIRONMENT}],
+    "models": [{"model": "gemma3:27b", "identity": _MODEL, "is_from_submission": True}],
+    "servers": ["http://127.0.0.1:11434"],
+}
+
+
 class RunReply(Reply):
     """A run with some of its jobs, in the order of submission."""
 
     run: RunLine
     progress: ProgressReply
     jobs: list[JobLine]
+    origin: RunOrigin = Field(examples=[_ORIGIN])
+    """Where it was submitted and computed: versions, commits, hardware, models and servers."""
     next_after: int | None = Field(examples=[None])
     """`after` for the next page; null after the last."""
 
@@ -142,6 +172,12 @@ class CallReply(Reply):
     model: str = Field(examples=["gemma3:4b"])
     is_reused: bool
     """The reply was in the ledger; the model was not called."""
+    paid_by_run: int | None = Field(examples=[12])
+    """The run that called the model; null if it is deleted."""
+    draw: int = Field(examples=[0])
+    """The draw of the run that the reply belongs to."""
+    server: str | None = Field(examples=["http://127.0.0.1:11434"])
+    """The server that replied; null for replies older than its record."""
     is_rejected: bool
     """The reply could not be used, and is not reused."""
     stop_reason: str = Field(examples=["stop"])

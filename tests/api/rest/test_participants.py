@@ -53,6 +53,18 @@ async def test_a_split_is_submitted(client: httpx.AsyncClient, ctx: ApiContext) 
         assert len(await jobs.in_order(connection, made["run_id"], limit=9)) == 2
 
 
+async def test_draws_of_the_same_work_are_runs_of_their_own(client: httpx.AsyncClient) -> None:
+    body = SPLIT | {"profile": "paper"}
+    first, drawn, again, fresh = [
+        (await submit(client, body | more)).json() for more in ({}, {"draw": 1}, {"draw": 1}, {"fresh": True})
+    ]
+
+    assert drawn["run_id"] == again["run_id"]
+    assert len({first["run_id"], drawn["run_id"], fresh["run_id"]}) == 3
+    assert [notice for notice in drawn["notices"] if notice.startswith("Draw 1:")]
+    assert (await submit(client, body | {"draw": 1, "fresh": True})).status_code == 422
+
+
 async def test_participants_are_submitted_by_number_with_notices(client: httpx.AsyncClient) -> None:
     reply = (await submit(client, {"participants": [330, 316]} | ZERO_SHOT)).json()
 
