@@ -64,6 +64,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_RERANKER_MAX_TOKENS": 512,
     "RAGQ_RERANKER_TIMEOUT_SECONDS": 300,
     "RAGQ_VALIDATION_MAX_CHARS": 4000,
+    "RAGQ_LONG_TEXTS": "refuse",
     "RAGQ_VERDICT_MAX_TOKENS": 256,
     "RAGQ_CHUNK_SCORE_MAX_TOKENS": 256,
     "RAGQ_REPLY_RETRIES": 2,
@@ -190,7 +191,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "bd6cfbafe2e92080df31a3ae8e04d7179a6518f5d23fb7713758fefcd80b8a13"
+    assert settings_hash(RunSettings()) == "31bc65c0cdc2cf74a240f06c405b2ef0d9b017105a5377673847c91337d9e56f"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
