@@ -10,7 +10,7 @@ from rich.text import Text
 from cli.ids import RUN
 from cli.numbers_in_words import NOT_AVAILABLE, bounds, number
 from cli.output import console, figure_table, print_json, spaced
-from cli.report_options import measure_options, measures, retrieval_measures
+from cli.report_options import chosen_measures, measure_options, retrieval_measures
 from cli.retrieval_table import retrieval_difference_table
 from cli.session import with_database
 from schemas.errors import Refused
@@ -20,6 +20,7 @@ from schemas.values.query_runs import QueryRun
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
+from stages.reports.measures import common_measures
 from stages.reports.retrieval_differences import retrieval_difference
 from store.database import Connection
 from store.views.reported_runs import reported_run
@@ -67,7 +68,8 @@ def diff(left: int, right: int, mode: str | None, other_mode: str | None, as_jso
     if isinstance(before, QueryRun) or isinstance(after, QueryRun):
         raise Refused(f"r{left} and r{right} are of two kinds: a run of queries compares with a run of queries.")
     pairs = _pairs(before, after, mode, other_mode)
-    found = [difference(*pair, measures=measures(**options)) for pair in pairs]
+    measures = common_measures(before, after, chosen_measures(**options))
+    found = [difference(*pair, measures=measures) for pair in pairs]
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
     else:
@@ -101,7 +103,7 @@ def _words(run: ScoredRun) -> str:
 def _difference(found: Difference) -> RenderableType:
     left, right = (f"{side.run_id} {side.mode}" for side in (found.left, found.right))
     parts: list[RenderableType] = [
-        Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}"),
+        _head(found, left, right),
         _deltas(found, left, right),
     ]
     if found.settings:
@@ -110,6 +112,15 @@ def _difference(found: Difference) -> RenderableType:
     if found.flips:
         parts.append(_flips(found, left, right))
     return spaced(parts)
+
+
+def _head(found: Difference, left: str, right: str) -> RenderableType:
+    lines = [
+        Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}")
+    ]
+    for side in dict.fromkeys((found.left, found.right)):
+        lines += [Text(f"{side.run_id} {side.mode}: {notice}", style="yellow") for notice in side.notices]
+    return Group(*lines)
 
 
 def _deltas(found: Difference, left: str, right: str) -> Table:

@@ -1,5 +1,6 @@
 """Numbers as people read them. None is "N/A", never 0."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from schemas.values.metrics import Interval
@@ -28,6 +29,15 @@ def counted(count: int, noun: str) -> str:
     ('1 job', '2 jobs')
     """
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def counts_or_none(counts: Mapping[str, int]) -> str:
+    """Counts by name.
+
+    >>> counts_or_none({"json_parse": 2, "cut_off": 1}), counts_or_none({})
+    ('2 json_parse, 1 cut_off', 'none')
+    """
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
 
 
 def bounds(interval: Interval, digits: int = 3) -> str:

@@ -9,13 +9,14 @@ from rich.console import RenderableType
 
 from cli.ids import RUN
 from cli.output import console, notices, print_json
-from cli.report_options import measure_options, measures, retrieval_measures
+from cli.report_options import chosen_measures, measure_options, retrieval_measures
 from cli.report_table import report_table
 from cli.retrieval_table import retrieval_table
 from cli.session import with_database
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
+from stages.reports.measures import measures_of
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
 from store.views.reported_runs import reported_run
@@ -52,7 +53,7 @@ def report(run_id: int, page: Path | None, as_json: bool, **options: Any) -> Non
         retrieval = build_retrieval_report(run, measures=retrieval_measures(**options))
         _show(retrieval, retrieval_table, _draw_retrieval, page, as_json=as_json)
     else:
-        scored = build_report(run, measures=measures(**options))
+        scored = build_report(run, measures=measures_of(run.settings, chosen_measures(**options)))
         _show(scored, report_table, _draw_report, page, as_json=as_json)
 
 

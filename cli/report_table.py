@@ -6,18 +6,25 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.numbers_in_words import bounds, duration, number, percent, percent_bounds
+from cli.changed_settings import changed_table
+from cli.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
 from cli.output import figure_table, spaced
+from cli.prediction_table import definitions, prediction_tables
+from schemas.settings.changes import changed_settings
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
+from stages.reports.reference_counts import over_all_items
 
 
 def report_table(report: Report) -> RenderableType:
     """Head, one line per mode, items, confidences, and what is still wrong."""
-    parts = [_head(report), _modes(report), *_exclusions(report), _items(report)]
+    parts = [_head(report), _modes(report), *_exclusions(report), *prediction_tables(report), _items(report)]
     if any(experiment.selective_prediction.by_confidence for experiment in report.experiments):
         parts.append(_confidences(report))
+    parts += _references(report)
+    if any(experiment.telemetry for experiment in report.experiments):
+        parts.append(_telemetry(report))
     if report.failures.total:
         parts.append(failure_table(report.failures.by_category, counted="count"))
     return spaced(parts)
@@ -35,10 +42,7 @@ def _head(report: Report) -> RenderableType:
     run = report.run_metadata
     split = report.experiments[0].provenance.split or "participants by number"
     lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {_model(report)}")]
-    if run.notice:
-        lines.append(Text(run.notice, style="yellow"))
-    changed = {name: setting.value for name, setting in report.settings.items() if setting.source != "default"}
-    lines.append(Text("  ".join(f"{name}={value}" for name, value in changed.items()), style="dim"))
+    lines += [Text(notice, style="yellow") for notice in run.notices]
     measures = report.measures
     lines.append(
         Text(
@@ -47,7 +51,9 @@ def _head(report: Report) -> RenderableType:
             style="dim",
         )
     )
-    return Group(*lines)
+    lines.append(Text(definitions(measures), style="dim"))
+    changed = changed_settings(run.profile, {name: one.model_dump() for name, one in report.settings.items()})
+    return Group(*lines, *([changed_table(changed, profile=run.profile)] if changed else []))
 
 
 def _model(report: Report) -> str:
@@ -117,6 +123,38 @@ def _confidences(report: Report) -> Table:
             found = experiment.selective_prediction.by_confidence.get(name)
             cells += ["", ""] if found is None else [_inline(found.aurc), _inline(found.augrc)]
         table.add_row(Text(name, style="bold" if name == report.measures.confidence else ""), *cells)
+    return table
+
+
+def _references(report: Report) -> list[RenderableType]:
+    """One table per mode with references: what each filter dropped, of each item."""
+    tables: list[RenderableType] = []
+    for experiment in report.experiments:
+        if experiment.references:
+            total = over_all_items(experiment.references.values())
+            table = figure_table("references", "untagged", "retrieved", *total.dropped, "shown")
+            for name, found in [*experiment.references.items(), ("all items", total)]:
+                counts = (found.untagged, found.retrieved, *found.dropped.values(), found.shown)
+                table.add_row(name, *map(str, counts))
+            tables.append(table)
+    return tables
+
+
+def _telemetry(report: Report) -> Table:
+    """A line per stage that parses replies or embeds texts."""
+    table = figure_table(
+        "stage", "mode", "outputs", "repairs", "asked again", "cut texts", texts=("mode", "repairs", "asked again")
+    )
+    for experiment in report.experiments:
+        for stage, found in experiment.telemetry.items():
+            table.add_row(
+                stage,
+                experiment.results.mode,
+                str(found.outputs),
+                counts_or_none(found.repairs),
+                counts_or_none(found.reasks),
+                "" if found.cut_texts is None else str(found.cut_texts),
+            )
     return table
 
 

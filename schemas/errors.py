@@ -3,6 +3,7 @@
 RagqError
     Refused                              a request that ragq refuses; exit code 1
         StackError                       a server or a connection is not available
+        SettingsError
         DuplicateWorkError
         CorpusUnknownError
         TemplateFixedError
@@ -77,6 +78,16 @@ class Refused(RagqError):
 
 class StackError(Refused):
     """A server that is needed is unavailable, or cannot be started."""
+
+
+class SettingsError(Refused):
+    """Settings that cannot be used. `problems` has a line for each; most begin with the name of their setting."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
+        lines = [heading, *(f"- {problem}" for problem in problems)]
+        super().__init__("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
 
 
 class DuplicateWorkError(Refused):
@@ -486,14 +497,14 @@ class RerankError(DomainError):
 
 
 class ReferenceLeakError(DomainError):
-    """The tested participant was retrieved as their own reference."""
+    """Somebody whom the run assesses was retrieved as a reference."""
 
     def __init__(self, participant_id: int, index_id: int) -> None:
         self.participant_id = participant_id
         self.index_id = index_id
         super().__init__(
-            f"Reference index {index_id} returned chunks of participant {participant_id}, who is under test; "
-            "the search must exclude the tested participant."
+            f"Reference index {index_id} returned chunks of participant {participant_id}, whom the run excludes; "
+            "the search must exclude the participants of the run's own split."
         )
 
 

@@ -4,6 +4,9 @@ All values that depend on time are in `timings`: two reports of the same work di
 """
 
 from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
@@ -20,6 +23,9 @@ from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.scored_runs import IndexIdentity, SettingValue
 from schemas.values.scoring import InferenceType, NAReason, Severity
 
+PredictionMode = Literal["item", "total", "binary"]
+"""Scores of items, totals, or depressed or not."""
+
 
 class Measures(Value):
     """The parameters of the metrics of a report."""
@@ -34,6 +40,10 @@ class Measures(Value):
     """Share of the eight items that need a score for a total."""
     binary_threshold: int = 10
     """The total from which a participant counts as depressed."""
+    prediction_mode: PredictionMode = "item"
+    """What the report shows first; it has all of them."""
+    sources: dict[str, str] = Field(default_factory=dict)
+    """Where those come from that a run can set: `option`, `default`, or the setting of the run and its source."""
 
 
 class RunMetadata(Value):
@@ -46,8 +56,8 @@ class RunMetadata(Value):
     identity: str
     """SHA-256 over kind, settings and inputs: the same work has the same identity."""
     settings_hash: str
-    notice: str | None
-    """A caveat about the results."""
+    notices: tuple[str, ...]
+    """Caveats about the results."""
 
 
 class Provenance(Value):
@@ -240,6 +250,35 @@ class Calibration(Value):
     """All scores of an item in one bin."""
 
 
+class ReferenceCounts(Value):
+    """The references of one item, summed over participants: retrieved = sum of dropped + shown."""
+
+    untagged: int
+    """Chunks of the index that the tag filter left out of the search."""
+    retrieved: int
+    """Chunks that the search returned."""
+    dropped: dict[str, int]
+    """By filter, in order: `threshold`, `duplicate`, `top_k`, `budget`, and what follows them.
+
+    `rejected` were not accepted by the model that validates, `validation_limit` not judged because enough were
+    accepted, `unscored` have no score to show.
+    """
+    shown: int
+    """Entries in the prompts."""
+
+
+class StageTelemetry(Value):
+    """How the outputs of a stage were obtained. A category that never occurred is absent."""
+
+    outputs: int
+    repairs: dict[str, int]
+    """Repairs that parsing the used replies needed, by name."""
+    reasks: dict[str, int]
+    """Replies that the model was asked for again, by reason."""
+    cut_texts: int | None
+    """Texts that the embedder cut; None for a stage that does not embed."""
+
+
 class Experiment(Value):
     """One mode of a run."""
 
@@ -248,6 +287,10 @@ class Experiment(Value):
     selective_prediction: SelectivePrediction
     calibration: Calibration | None
     """None if no score has a confidence in 0..1."""
+    references: dict[PHQ8Item, ReferenceCounts]
+    """Over the jobs whose references are validated; empty in zero-shot."""
+    telemetry: dict[str, StageTelemetry]
+    """By stage, in the order of the chain: the stages that parse replies or embed texts."""
 
 
 class StageTimings(Value):

@@ -9,12 +9,12 @@ from schemas.values.scored_runs import ScoredRun
 from stages.reports.calibration import calibration
 from stages.reports.cohorts import cohort_of_jobs, jobs_of, modes_of
 from stages.reports.failures import unresolved_counts
+from stages.reports.reference_counts import reference_counts
 from stages.reports.results import results_of
+from stages.reports.run_words import notices
 from stages.reports.selective_prediction import selective_prediction
+from stages.reports.telemetry import telemetry
 from stages.reports.timings import run_timings
-
-#: In every report of a run of the profile `demo`.
-DEMO_NOTICE = "Profile demo: a 135M model scores the items. Demo model: results are not meaningful."
 
 
 def build_report(run: ScoredRun, *, measures: Measures) -> Report:
@@ -30,7 +30,7 @@ def build_report(run: ScoredRun, *, measures: Measures) -> Report:
             ragq_version=run.version,
             identity=run.identity,
             settings_hash=run.settings_hash,
-            notice=DEMO_NOTICE if run.profile == "demo" else None,
+            notices=tuple(notices("participant", run.profile, run.request)),
         ),
         settings=run.settings,
         measures=measures,
@@ -42,6 +42,7 @@ def build_report(run: ScoredRun, *, measures: Measures) -> Report:
 
 def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures) -> Experiment:
     jobs = jobs_of(run, mode)
+    job_ids = {job.job_id for job in jobs}
     failed = {attempt.job_id: attempt for attempt in run.failures.failed if attempt.is_final}
     cohort = cohort_of_jobs(jobs)
     results = results_of(mode, jobs, failed, measures=measures)
@@ -50,6 +51,8 @@ def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures) -> Exp
         results=results,
         selective_prediction=selective_prediction(cohort, measures=measures),
         calibration=calibration(cohort, measures=measures),
+        references=reference_counts((job.ranked, job.validated) for job in jobs if job.ranked and job.validated),
+        telemetry=telemetry(output for output in run.telemetry if output.job_id in job_ids),
     )
 
 
@@ -73,7 +76,7 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         embedding_backend=settings.get("EMBEDDING_BACKEND"),
         reference_indexes=tuple(index for index in run.indexes if index.id in index_ids),
         **_of_references(settings) if mode is AssessmentMode.FEW_SHOT else _NO_REFERENCES,
-        rankers=_distinct(job.ranker for job in jobs if job.ranker),
+        rankers=_distinct(job.ranked.ranker for job in jobs if job.ranked),
         severity_inference_mode=settings.get("QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
         token_signals=settings.get("RAGQ_TOKEN_SIGNALS"),
         participants_requested=len(jobs),

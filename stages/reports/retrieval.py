@@ -56,7 +56,7 @@ def build_retrieval_report(run: QueryRun, *, measures: RetrievalMeasures) -> Ret
             ragq_version=run.version,
             identity=run.identity,
             settings_hash=run.settings_hash,
-            notice=None,
+            notices=(),
         ),
         settings=run.settings,
         measures=measures,

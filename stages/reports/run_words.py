@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stages.texts.listed import listed
+
 #: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.
 DEMO_NOTICES = {
-    "participant": "Profile demo: evidence is chosen by similarity and a 135M model judges it. "
+    "participant": "Profile demo: evidence is chosen by similarity, and a 135M model judges it and scores the items. "
     "Demo model: results are not meaningful.",
     "query": "Profile demo: a 135M model expands, judges and answers. Demo model: results are not meaningful.",
 }
@@ -16,11 +18,14 @@ CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: 
 #: The fields of a request in a list of runs, in this order.
 _ASKED = ("split", "index", "corpus", "preset", "vocabulary", "limit")
 
+#: What is said of a request that has the field.
+_REMARKS = {"overlap": "with overlap", "imported": "imported"}
+
 
 def asked_for(request: Mapping[str, Any]) -> str:
     """The request of a run, in names and numbers; empty if it has none."""
-    imported = ["imported"] if request.get("imported") else []
-    return " ".join([*(str(request[key]) for key in _ASKED if request.get(key)), *imported])
+    remarks = [words for key, words in _REMARKS.items() if request.get(key)]
+    return " ".join([*(str(request[key]) for key in _ASKED if request.get(key)), *remarks])
 
 
 def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str]:
@@ -28,6 +33,8 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):
         yield notice
     yield from notices_of_import(request)
+    yield from _notices_of_overlap(request)
+    yield from _notices_of_variants(request)
     if left_out := request.get("left_out_references"):
         yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
     chunk_scores = request.get("chunk_scores") or {}
@@ -51,13 +58,39 @@ def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
     )
     labels = imported["labels"]
     if others := labels["other"]:
-        yield f"Other item labels than the file's are stored for participant {', '.join(map(str, others))}."
+        yield f"Other item labels than the file's are stored for participant {listed(others)}."
     if absent := labels["absent"]:
         yield f"No item labels are stored for {len(absent)} participants of the file."
     for found in imported["disagreements"]:
         yield (
             f"The file states {found['metric']} {found['stated']:g} for {found['mode']}; its items give "
             + ("none." if found["computed"] is None else f"{found['computed']:.6f}.")
+        )
+
+
+def _notices_of_overlap(request: Mapping[str, Any]) -> Iterator[str]:
+    if overlap := request.get("overlap"):
+        people = overlap["participants"]
+        yield (
+            f"Overlap allowed: {len(people)} participants of reference index '{overlap['index']}' are assessed here or "
+            f"in the same split: {listed(people)}. Their chunks were left out of every search."
+        )
+
+
+def _notices_of_variants(request: Mapping[str, Any]) -> Iterator[str]:
+    variants = request.get("variants") or {}
+    transcripts, index = variants.get("transcripts") or {}, variants.get("index")
+    counted = ", ".join(f"{variant} ({count})" for variant, count in transcripts.items())
+    if variants.get("mismatch_allowed"):
+        yield f"Variant mismatch allowed: transcripts are {counted}, the reference index was built from {index}."
+    elif len(transcripts) > 1:
+        yield f"The transcripts are of several variants: {counted}."
+    if "unknown" in (*transcripts, index):
+        whose = {"transcripts": "unknown" in transcripts, "reference index": index == "unknown"}
+        yield (
+            f"Transcript variant of {' and '.join(name for name, is_so in whose.items() if is_so)} unknown: stored "
+            "before variants were recorded, or from files that do not name theirs. `ragq import participants DIR` and "
+            "`ragq index references` record them."
         )
 
 

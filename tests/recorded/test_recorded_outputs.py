@@ -35,12 +35,18 @@ from stages.metrics.oracle import augrc_optimal, aurc_optimal
 from stages.metrics.selective import Loss, augrc, aurc, risk_at_coverage, risk_coverage_curve
 from stages.participants.chunking import chunk_transcript
 from stages.participants.grounding import keep_grounded
-from stages.participants.reference_block import reference_block
 from stages.participants.score_reply import parse_scores
 from stages.texts.hashes import short_hash
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
-from tests.stages.at_defaults import GROUNDING, extract_evidence, rank_references, retrieve_references
+from tests.stages.at_defaults import (
+    GROUNDING,
+    extract_evidence,
+    rank_references,
+    reference_block,
+    reference_filters,
+    retrieve_references,
+)
 
 NOBODY = 999_999
 
@@ -128,6 +134,7 @@ async def search(
         search=InMemoryReferenceSearch({1: chunks}),
         index_id=1,
         participant_id=NOBODY,
+        excluded=(),
         candidates=len(chunks),
         **how,
     )
@@ -136,8 +143,8 @@ async def search(
 def select(
     retrieved: RetrievedReferences, item: PHQ8Item, min_similarity: float, top_k: int, max_chars: int
 ) -> tuple[Reference, ...]:
-    ranked = rank_references(retrieved, min_similarity=min_similarity, top_k=top_k, max_chars=max_chars)
-    return ranked.items[item]
+    filters = reference_filters(min_similarity=min_similarity, top_k=top_k, max_chars=max_chars)
+    return rank_references(retrieved, filters=filters).items[item]
 
 
 @pytest.mark.parametrize("case", recorded("confidences")["cases"])

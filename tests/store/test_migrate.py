@@ -15,8 +15,8 @@ from store.views.lineage import job_trace
 
 IMPORTED: Final = """
 INSERT INTO reference_index
-    (name, split, split_ids_hash, backend, model, dimension, chunk_size, chunk_step, min_evidence_chars)
-VALUES ('small', 'paper-train', 'i', 'huggingface', 'tiny', 2, 8, 2, 8)
+    (name, identity, split, split_ids_hash, backend, model, dimension, chunk_size, chunk_step, min_evidence_chars)
+VALUES ('small', 'a', 'paper-train', 'i', 'huggingface', 'tiny', 2, 8, 2, 8)
 """
 
 #: What the revision before wrote, and hashed.

@@ -13,7 +13,9 @@ from schemas.values.chat import TokenSignals
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Measures, Report
 from schemas.values.scored_runs import ScoredRun
+from schemas.values.scoring import ReaskReason
 from stages.reports.report import build_report
+from stages.reports.run_words import DEMO_NOTICES
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, run, scores
 
 GOLDEN = Path(__file__).with_name("report.golden.json")
@@ -198,6 +200,26 @@ def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
     assert "NaN" not in without_timings(report)
 
 
+def test_references_and_telemetry_are_those_of_the_mode() -> None:
+    repaired = scores("1").model_copy(
+        update={"repairs": ("json_fixups_applied",), "reasks": (ReaskReason.SCHEMA_VALIDATION,)}
+    )
+    few_shot = job(2, 316, scores("1"), "1", mode=FEW_SHOT)
+    assert few_shot.ranked is not None
+    dropped = few_shot.ranked.model_copy(update={"dropped": {PHQ8Item.SLEEP: {"budget": 4}}})
+    unfinished = few_shot.model_copy(update={"job_id": 3, "participant_id": 319, "validated": None, "scores": None})
+    jobs = [job(1, 316, repaired, "1"), few_shot.model_copy(update={"ranked": dropped}), unfinished]
+
+    zero, few = build_report(run(*jobs), measures=FEW).experiments
+
+    assert (zero.references, few.references[PHQ8Item.SLEEP].dropped["budget"]) == ({}, 4)
+    assert (zero.telemetry["score"].repairs, zero.telemetry["score"].reasks) == (
+        {"json_fixups_applied": 1},
+        {"schema_validation": 1},
+    )
+    assert (few.telemetry["score"].outputs, few.telemetry["score"].repairs) == (1, {})
+
+
 def test_the_report_equals_the_golden_file() -> None:
     """The whole report. After an intended change, write what this test compares with into report.golden.json."""
     found = json.loads(json.dumps(build_report(RUN, measures=FEW).model_dump(mode="json"), allow_nan=False))
@@ -230,7 +252,8 @@ def test_the_others_are_listed_with_the_reason_why_they_are_missing() -> None:
 
 def test_only_runs_of_the_demo_profile_carry_its_notice() -> None:
     notices = [
-        build_report(RUN.model_copy(update={"profile": profile}), measures=FEW).run_metadata.notice is not None
+        build_report(RUN.model_copy(update={"profile": profile}), measures=FEW).run_metadata.notices
+        == (DEMO_NOTICES["participant"],)
         for profile in ("demo", "paper")
     ]
 
