@@ -6,6 +6,7 @@ from typing import Any, TypeVar, get_args
 import click
 from click.core import ParameterSource
 
+from schemas.values.coverage_grid import ALLOWED, coverage_grid
 from schemas.values.reports import Measures, PredictionMode
 from schemas.values.retrieval_reports import RetrievalMeasures
 
@@ -19,6 +20,18 @@ def measure_options(command: Command) -> Command:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+class CoverageGrid(click.ParamType[tuple[float, ...]]):
+    """Coverages, separated by commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        try:
+            return coverage_grid(value)
+        except ValueError:
+            self.fail(f"{value!r}: allowed are {ALLOWED}.", param, ctx)
 
 
 _OPTIONS = (
@@ -35,6 +48,12 @@ _OPTIONS = (
         default=_DEFAULTS.loss,
         show_default=True,
         help="The loss of an item's error: |error| / 3, or |error|.",
+    ),
+    click.option(
+        "--coverage-grid",
+        metavar="LIST",
+        type=CoverageGrid(),
+        help="Coverages at which the risk is shown, e.g. 0.1,0.25,0.5.  [default: RAGQ_COVERAGE_GRID of the run]",
     ),
     click.option(
         "--area-coverage",
@@ -101,8 +120,11 @@ def retrieval_measures(
 
 
 def _refuse(names: Iterable[str], belongs_to: str) -> None:
-    context = click.get_current_context()
-    given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    given = [name for name in names if _is_given(name)]
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise click.UsageError(f"{options}: only for {belongs_to}.")
+
+
+def _is_given(name: str) -> bool:
+    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT

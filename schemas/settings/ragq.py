@@ -1,11 +1,17 @@
 """RAGQ_* settings of a run: those that are new in ragq. The RAGQ_* settings of a process are in process.py."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from schemas.settings.base import SettingsGroup, disagreement
+from schemas.values.coverage_grid import ALLOWED, GRID, coverage_grid
+
+
+def _is_coverage_grid(text: str) -> str:
+    coverage_grid(text)
+    return text
 
 
 class RagqSettings(SettingsGroup):
@@ -38,6 +44,10 @@ class RagqSettings(SettingsGroup):
     """Maximum characters of each evidence and reason under RAGQ_SCORE_SCHEMA; 0 is no limit."""
     token_signals: bool = False
     """Request the log-probabilities of the tokens of each scoring reply, and store the signals of certainty in them."""
+    coverage_grid: Annotated[str, AfterValidator(_is_coverage_grid)] = Field(
+        default=GRID, json_schema_extra={"allowed": ALLOWED}
+    )
+    """Coverages at which the report of the run shows the risk."""
     query_model: str = ""
     """Language model that expands and answers questions; if empty, MODEL_QUANTITATIVE_MODEL."""
     query_light_model: str = ""

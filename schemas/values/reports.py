@@ -10,7 +10,10 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.coverage_grid import GRID, coverage_grid
+from schemas.values.environments import RunOrigin
 from schemas.values.failures import FailureCounts
+from schemas.values.figures import ModeDraws
 from schemas.values.metrics import (
     BinaryMetrics,
     Interval,
@@ -34,6 +37,8 @@ class Measures(Value):
     loss: str = "abs_norm"
     bootstrap_resamples: int = 10_000
     bootstrap_seed: int = 42
+    coverage_grid: tuple[float, ...] = coverage_grid(GRID)
+    """The coverages at which the risk is reported."""
     area_coverage: float = 0.5
     """The coverage at which truncated areas end."""
     total_min_coverage: float = 0.5
@@ -58,6 +63,10 @@ class RunMetadata(Value):
     settings_hash: str
     notices: tuple[str, ...]
     """Caveats about the results."""
+    draw: int = 0
+    """The draw of the run: with another number, `--fresh` or `--samples` asked for answers of its own."""
+    origin: RunOrigin = RunOrigin()
+    """Versions, commits, hardware, models and servers."""
 
 
 class Provenance(Value):
@@ -205,6 +214,14 @@ class ConfidenceMeasures(Value):
     augrc: Interval
 
 
+class RiskAtCoverage(Value):
+    """The selective risk of the first step that reaches a coverage; no value beyond Cmax."""
+
+    reached: float | None
+    """The coverage of that step."""
+    risk: Interval
+
+
 class ChosenConfidence(Value):
     """All measures of the requested confidence."""
 
@@ -218,8 +235,8 @@ class ChosenConfidence(Value):
     augrc_optimal: Interval
     excess_augrc: Interval
     augrc_truncated: Interval
-    risk_at_coverage: dict[str, float | None]
-    """By coverage; None beyond Cmax."""
+    risk_at_coverage: dict[str, RiskAtCoverage]
+    """By coverage."""
     curve: tuple[RiskCoveragePoint, ...]
     band: tuple[BandPoint, ...]
     """The 95 % interval around the curve, point by point."""
@@ -248,6 +265,33 @@ class Calibration(Value):
     bins: tuple[ReliabilityBin, ...]
     per_item: dict[PHQ8Item, ReliabilityBin]
     """All scores of an item in one bin."""
+
+
+class CalibrationErrors(Value):
+    """How far probabilities are from the scores that were exact; 0 is best in all."""
+
+    ece: float
+    """Expected calibration error over ten bins of equal width."""
+    brier: float
+    log_loss: float
+
+
+class CalibratedConfidence(Value):
+    """A confidence that was calibrated on the scores of another run, of other participants."""
+
+    confidence: str
+    method: str
+    fitted_on: str
+    split: str | None
+    """Of the run that it was fitted on."""
+    participants: int
+    items: int
+    """Scores that it was fitted on."""
+    parameters: dict[str, float]
+    before: CalibrationErrors | None
+    """Of the confidence as it was, over the scores of this report; None if it is no probability."""
+    after: CalibrationErrors | None
+    """None without a score."""
 
 
 class ReferenceCounts(Value):
@@ -287,6 +331,8 @@ class Experiment(Value):
     selective_prediction: SelectivePrediction
     calibration: Calibration | None
     """None if no score has a confidence in 0..1."""
+    calibrated: CalibratedConfidence | None
+    """How the chosen confidence was calibrated; None if it was not."""
     references: dict[PHQ8Item, ReferenceCounts]
     """Over the jobs whose references are validated; empty in zero-shot."""
     telemetry: dict[str, StageTelemetry]
@@ -329,6 +375,8 @@ class RunTimings(Value):
     """All values that may differ in another run of the same work."""
 
     submitted_at: datetime
+    started_at: datetime | None
+    """The start of the first attempt."""
     finished_at: datetime | None
     modes: dict[AssessmentMode, ModeTimings]
     jobs: tuple[JobTimings, ...]
@@ -344,4 +392,6 @@ class Report(Value):
     """One per mode, zero-shot first."""
     failures: FailureCounts
     """Of unresolved failures."""
+    draws: tuple[ModeDraws, ...]
+    """The runs of the same work in other draws, with the spread of the main figures; empty without any."""
     timings: RunTimings

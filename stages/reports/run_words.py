@@ -18,23 +18,27 @@ CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: 
 #: The fields of a request in a list of runs, in this order.
 _ASKED = ("split", "index", "corpus", "preset", "vocabulary", "limit")
 
-#: What is said of a request that has the field.
-_REMARKS = {"overlap": "with overlap", "imported": "imported"}
-
 
 def asked_for(request: Mapping[str, Any]) -> str:
     """The request of a run, in names and numbers; empty if it has none."""
-    remarks = [words for key, words in _REMARKS.items() if request.get(key)]
-    return " ".join([*(str(request[key]) for key in _ASKED if request.get(key)), *remarks])
+    marks = {"overlap": "with overlap", "imported": "imported"}
+    return " ".join(
+        [
+            *(str(request[key]) for key in _ASKED if request.get(key)),
+            *(mark for key, mark in marks.items() if request.get(key)),
+        ]
+    )
 
 
 def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str]:
     """Notices about a run's results."""
     if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):
         yield notice
-    yield from notices_of_import(request)
     yield from _notices_of_overlap(request)
     yield from _notices_of_variants(request)
+    yield from notices_of_import(request)
+    if draw := request.get("draw"):
+        yield f"Draw {draw}: language models were asked anew; no answer of another draw was used."
     if left_out := request.get("left_out_references"):
         yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
     chunk_scores = request.get("chunk_scores") or {}
@@ -43,29 +47,6 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     if prompt := chunk_scores.get("other_prompt"):
         scorer = chunk_scores.get("scorer_model") or "a scorer without a name"
         yield f"Chunk scores of the references: by {scorer} with a prompt that is not ragq's ({prompt})."
-
-
-def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
-    """Notices about a run whose results another program computed; none for any other run."""
-    imported = request.get("imported")
-    if imported is None:
-        return
-    known = {"of": imported.get("timestamp"), "commit": imported.get("git_commit")}
-    details = ", ".join([imported["run_id"], *(f"{word} {value}" for word, value in known.items() if value)])
-    yield (
-        f"Imported from {imported['program']} (run {details}): ragq computed none of these scores. "
-        "The ground truth is that of the file."
-    )
-    labels = imported["labels"]
-    if others := labels["other"]:
-        yield f"Other item labels than the file's are stored for participant {listed(others)}."
-    if absent := labels["absent"]:
-        yield f"No item labels are stored for {len(absent)} participants of the file."
-    for found in imported["disagreements"]:
-        yield (
-            f"The file states {found['metric']} {found['stated']:g} for {found['mode']}; its items give "
-            + ("none." if found["computed"] is None else f"{found['computed']:.6f}.")
-        )
 
 
 def _notices_of_overlap(request: Mapping[str, Any]) -> Iterator[str]:
@@ -91,6 +72,29 @@ def _notices_of_variants(request: Mapping[str, Any]) -> Iterator[str]:
             f"Transcript variant of {' and '.join(name for name, is_so in whose.items() if is_so)} unknown: stored "
             "before variants were recorded, or from files that do not name theirs. `ragq import participants DIR` and "
             "`ragq index references` record them."
+        )
+
+
+def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
+    """Notices about a run whose results another program computed; none for any other run."""
+    imported = request.get("imported")
+    if imported is None:
+        return
+    known = {"of": imported.get("timestamp"), "commit": imported.get("git_commit")}
+    details = ", ".join([imported["run_id"], *(f"{word} {value}" for word, value in known.items() if value)])
+    yield (
+        f"Imported from {imported['program']} (run {details}): ragq computed none of these scores. "
+        "The ground truth is that of the file."
+    )
+    labels = imported["labels"]
+    if others := labels["other"]:
+        yield f"Other item labels than the file's are stored for participant {listed(others)}."
+    if absent := labels["absent"]:
+        yield f"No item labels are stored for {len(absent)} participants of the file."
+    for found in imported["disagreements"]:
+        yield (
+            f"The file states {found['metric']} {found['stated']:g} for {found['mode']}; its items give "
+            + ("none." if found["computed"] is None else f"{found['computed']:.6f}.")
         )
 
 

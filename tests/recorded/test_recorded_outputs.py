@@ -134,7 +134,6 @@ async def search(
         search=InMemoryReferenceSearch({1: chunks}),
         index_id=1,
         participant_id=NOBODY,
-        excluded=(),
         candidates=len(chunks),
         **how,
     )
@@ -144,7 +143,8 @@ def select(
     retrieved: RetrievedReferences, item: PHQ8Item, min_similarity: float, top_k: int, max_chars: int
 ) -> tuple[Reference, ...]:
     filters = reference_filters(min_similarity=min_similarity, top_k=top_k, max_chars=max_chars)
-    return rank_references(retrieved, filters=filters).items[item]
+    ranked = rank_references(retrieved, filters=filters)
+    return ranked.items[item]
 
 
 @pytest.mark.parametrize("case", recorded("confidences")["cases"])

@@ -97,8 +97,13 @@ def test_risk_falls_with_confidence() -> None:
     assert chosen.aurc.value == pytest.approx((3 * (0 + 1 / 3) / 2 + 2 * (1 / 3 + 2 / 9) / 2) / 24)
     # The same with generalised risk 0, 1/18, 1/18
     assert chosen.augrc.value == pytest.approx((3 * (0 + 1 / 18) / 2 + 2 / 18) / 24)
-    assert chosen.risk_at_coverage["0.1"] == pytest.approx(1 / 3)
-    assert chosen.risk_at_coverage["0.3"] is None
+    at_a_tenth, beyond = (chosen.risk_at_coverage[coverage] for coverage in ("0.1", "0.3"))
+    # The first step that reaches 0.1 is that of two quotes, at 4 / 24.
+    assert at_a_tenth.risk.value == pytest.approx(1 / 3)
+    assert at_a_tenth.reached == 4 / 24
+    assert at_a_tenth.risk.low is not None and at_a_tenth.risk.high is not None
+    assert at_a_tenth.risk.low <= 1 / 3 <= at_a_tenth.risk.high
+    assert (beyond.risk.value, beyond.risk.low, beyond.risk.high, beyond.reached) == (None, None, None, None)
 
 
 def test_a_participant_is_shown_with_scores_bounds_and_truth_and_without_words() -> None:
