@@ -88,7 +88,7 @@ def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
     )
     labels = imported["labels"]
     if others := labels["other"]:
-        yield f"Other item labels than the file's are stored for participant {', '.join(map(str, others))}."
+        yield f"Other item labels than the file's are stored for participant {listed(others)}."
     if absent := labels["absent"]:
         yield f"No item labels are stored for {len(absent)} participants of the file."
     for found in imported["disagreements"]:
