@@ -18,7 +18,7 @@ from cli.paper.differences import (
     retrieval_difference_tables,
 )
 from cli.paper.options import paper_format, paper_options, write
-from cli.report_options import measure_options, measures, retrieval_measures
+from cli.report_options import chosen_measures, measure_options, retrieval_measures
 from cli.retrieval_table import retrieval_difference_table
 from cli.session import with_database
 from schemas.errors import Refused
@@ -28,6 +28,7 @@ from schemas.values.query_runs import QueryRun
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
+from stages.reports.measures import common_measures
 from stages.reports.retrieval_differences import retrieval_difference
 from store.database import Connection
 from store.views.reported_runs import reported_run
@@ -92,7 +93,8 @@ def diff(
     if isinstance(before, QueryRun) or isinstance(after, QueryRun):
         raise Refused(f"r{left} and r{right} are of two kinds: a run of queries compares with a run of queries.")
     pairs = _pairs(before, after, mode, other_mode)
-    found = [difference(*pair, measures=measures(before, **options)) for pair in pairs]
+    measures = common_measures(before, after, chosen_measures(**options))
+    found = [difference(*pair, measures=measures) for pair in pairs]
     if wanted is not None:
         tables, numbers = difference_tables(found), difference_numbers(found)
         write(wanted, tables=tables, numbers=numbers, confidence=found[0].confidence, output=output)

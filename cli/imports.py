@@ -1,5 +1,6 @@
 """`ragq import`: data sets, works and vocabularies into the database."""
 
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -11,9 +12,10 @@ from cli.output import notices, print_json
 from cli.session import with_database
 from schemas.values.interviews import DataSet, Split, TranscriptVariant
 from services.splits import PublishedAtImport, publish_at_import
+from stages.participants.index_identity import counted_variants
 from stages.participants.published_splits import PUBLISHED_IDS
 from stages.participants.splits import PAPER_FILES, TRAIN_AND_DEV, resolve_split
-from stages.participants.variants import vary
+from stages.participants.variants import CLEANED, refuse_wrong_variant, vary
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit
@@ -40,8 +42,14 @@ import_group.add_command(tags_command)
 @click.option("--transcripts", default="transcripts", show_default=True, help="Sub-folder that holds the interviews.")
 @click.option(
     "--variant",
-    type=click.Choice([variant.value for variant in TranscriptVariant]),
+    type=click.Choice([variant.value for variant in CLEANED]),
     help="Clean the transcripts and keep these speakers; without it they are kept as they are.",
+)
+@click.option(
+    "--transcripts-variant",
+    type=click.Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
+    help="Variant of the files; without it that of their preprocess_manifest.json or of their folder: `transcripts` is "
+    "raw, `transcripts_participant_only` is that variant, any other is unknown.",
 )
 @click.option(
     "--patch-missing-items",
@@ -59,6 +67,7 @@ def participants(
     directory: Path,
     transcripts: str,
     variant: str | None,
+    transcripts_variant: str | None,
     patch_missing_items: bool,
     paper_splits: bool,
     as_json: bool,
@@ -69,7 +78,8 @@ def participants(
     with item labels; `ragq splits make --paper` names those that are missing.
 
     Importing the same participants again replaces them; runs that were submitted on another transcript then refuse
-    to continue with the new one.
+    to continue with the new one. The variant of each transcript is stored: a run and its reference index have to have
+    the same one.
 
     \b
     Example:
@@ -77,32 +87,55 @@ def participants(
         ragq import participants data --transcripts transcripts_participant_only
         ragq import participants data --variant participant_only
     """
-    data_set = read_directory(directory, transcripts=transcripts, patch_missing_items=patch_missing_items)
+    data_set = read_directory(
+        directory,
+        transcripts=transcripts,
+        variant=None if transcripts_variant is None else TranscriptVariant(transcripts_variant),
+        patch_missing_items=patch_missing_items,
+    )
+    refuse_wrong_variant(data_set.transcripts.values())
     if variant is not None:
         data_set = in_variant(data_set, TranscriptVariant(variant))
     people = new_participants(data_set)
     splits = new_splits(data_set)
 
-    async def keep(connection: Connection) -> PublishedAtImport:
+    async def keep(connection: Connection) -> tuple[PublishedAtImport, dict[TranscriptVariant, int]]:
         async with connection.transaction():
             await interviews.keep(connection, people, splits)
-            if paper_splits and not data_set.splits.keys() & PAPER_FILES.keys():
-                return await publish_at_import(connection)
-            return PublishedAtImport()
+            publishes = paper_splits and not data_set.splits.keys() & PAPER_FILES.keys()
+            published = await publish_at_import(connection) if publishes else PublishedAtImport()
+            return published, await interviews.variants(connection)
 
-    published = with_database(keep)
+    published, stored = with_database(keep)
     patched = {str(label.participant_id): label.patched for label in data_set.labels.values() if label.patched}
     sizes = {split.name: len(split.participant_ids) for split in (*splits, *published.made)}
+    variants = Counter(person.variant for person in people)
+    irregular = {str(person.id): dict(person.irregular_rows) for person in people if person.irregular_rows}
     if as_json:
-        made = [split.name for split in published.made]
-        print_json({"participants": len(people), "splits": sizes, "made_splits": made, "patched_items": patched})
+        print_json(
+            {
+                "participants": len(people),
+                "variants": variants,
+                "splits": sizes,
+                "made_splits": [split.name for split in published.made],
+                "patched_items": patched,
+                "irregular_rows": irregular,
+                "stored_variants": stored,
+            }
+        )
         return
     click.echo(f"Imported {len(people)} participants.")
+    click.echo(f"  transcript variant {counted_variants(variants) or 'none'}")
     for name, size in sizes.items():
         is_made = name in {split.name for split in published.made}
         click.echo(f"  split {name}: {size}" + (" (published ids)" if is_made else ""))
     for participant_id, item in patched.items():
         click.echo(f"  participant {participant_id}: {item} was rebuilt from the total")
+    for participant_id, rows in irregular.items():
+        kept = ", ".join(f"{count} with {kind.replace('_', ' ')}" for kind, count in rows.items())
+        click.echo(f"  participant {participant_id}: rows kept as they are: {kept}")
+    if len(stored) > 1:
+        click.echo(f"Transcripts of several variants are stored: {counted_variants(stored)}.", err=True)
     if notice := without_paper_splits(published):
         notices().print(notice, markup=False)
 
@@ -143,6 +176,8 @@ def new_participants(data_set: DataSet) -> list[NewParticipant]:
                 phq8_binary=int(labels.phq8_binary) if labels and labels.phq8_binary is not None else None,
                 phq8_score=labels.phq8_score if labels else None,
                 items=labels.items if labels else None,
+                variant=transcript.variant,
+                irregular_rows=transcript.irregular_rows,
             )
         )
     return people

@@ -66,7 +66,7 @@ def tags_command(
     if not no_wait:
         follow(submitted.run_id, as_json=as_json)
     else:
-        print_submitted(submitted, as_json=as_json)
+        print_submitted(submitted, settings, as_json=as_json)
 
 
 def _given(path: Path, layout: VectorLayout) -> GivenVectors:

@@ -12,7 +12,7 @@ from cli.output import console, notices, print_json
 from cli.paper.options import paper_format, paper_options, write
 from cli.paper.retrieval import retrieval_numbers, retrieval_tables
 from cli.paper.scored import report_numbers, report_tables
-from cli.report_options import measure_options, measures, retrieval_measures
+from cli.report_options import chosen_measures, measure_options, retrieval_measures
 from cli.report_table import report_table
 from cli.retrieval_table import retrieval_table
 from cli.session import with_database
@@ -23,6 +23,7 @@ from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.scored_runs import ScoredRun
 from stages.reports import calibrated
 from stages.reports.calibrated import is_calibrated
+from stages.reports.measures import measures_of
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
 from store.database import Connection
@@ -99,7 +100,7 @@ def report(
 
 
 def _measures(run: ScoredRun, other: ScoredRun | None, options: Mapping[str, Any]) -> Measures:
-    found = measures(run, **options)
+    found = measures_of(run.settings, chosen_measures(**options))
     if other is None or is_calibrated(found.confidence):
         return found
     if found.confidence != Measures().confidence:

@@ -1,16 +1,14 @@
 """How the numbers of a report are made: options that `report` and `diff` share."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
 
 from schemas.values.coverage_grid import ALLOWED, coverage_grid
-from schemas.values.reports import Measures
+from schemas.values.reports import Measures, PredictionMode
 from schemas.values.retrieval_reports import RetrievalMeasures
-from schemas.values.scored_runs import ScoredRun
-from stages.reports.measures import frozen_measures
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -18,7 +16,7 @@ _DEFAULTS = Measures()
 
 
 def measure_options(command: Command) -> Command:
-    """Give a command the parameters that `measures` takes."""
+    """Give a command the parameters that `chosen_measures` takes."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -80,18 +78,19 @@ _OPTIONS = (
         help="The same seed draws the same.",
     ),
     click.option(
+        "--prediction-mode",
+        type=click.Choice(get_args(PredictionMode)),
+        help="Show scores of items, totals, or depressed or not first.  [default: PREDICTION_MODE of the run]",
+    ),
+    click.option(
         "--total-min-coverage",
         type=click.FloatRange(0, 1),
-        default=_DEFAULTS.total_min_coverage,
-        show_default=True,
-        help="Share of the eight items that need a score for a total.",
+        help="Share of the eight items that need a score for a total.  [default: TOTAL_SCORE_MIN_COVERAGE of the run]",
     ),
     click.option(
         "--binary-threshold",
         type=click.IntRange(0, 24),
-        default=_DEFAULTS.binary_threshold,
-        show_default=True,
-        help="The total from which a participant counts as depressed.",
+        help="The total from which a participant counts as depressed.  [default: BINARY_THRESHOLD of the run]",
     ),
     click.option(
         "--cutoff",
@@ -103,30 +102,26 @@ _OPTIONS = (
 )
 
 
-def measures(run: ScoredRun, *, cutoff: int, **of_scores: Any) -> Measures:
-    """The measures that a run was submitted with, and the options of a command that were given.
+def chosen_measures(*, cutoff: int, **of_scores: Any) -> dict[str, Any]:
+    """The measures that the options of a command name; the run has the others, or they are the defaults.
 
     Raises UsageError for an option that only runs of queries have.
     """
     _refuse(["cutoff"], "a run of queries")
-    given = {name: value for name, value in of_scores.items() if _is_given(name)}
-    return frozen_measures(run.settings).model_copy(update=given)
+    return {name: value for name, value in of_scores.items() if value is not None}
 
 
 def retrieval_measures(
     *, cutoff: int, bootstrap_resamples: int, bootstrap_seed: int, **of_scores: Any
 ) -> RetrievalMeasures:
-    """The same for a run of queries. Raises UsageError for an option that only scored runs have."""
+    """The measures of a run of queries. Raises UsageError for an option that only scored runs have."""
     _refuse(of_scores, "a scored run")
     return RetrievalMeasures(cutoff=cutoff, bootstrap_resamples=bootstrap_resamples, bootstrap_seed=bootstrap_seed)
 
 
 def _refuse(names: Iterable[str], belongs_to: str) -> None:
-    given = [name for name in names if _is_given(name)]
+    context = click.get_current_context()
+    given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise click.UsageError(f"{options}: only for {belongs_to}.")
-
-
-def _is_given(name: str) -> bool:
-    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT

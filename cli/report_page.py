@@ -5,6 +5,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from cli import numbers_in_words
+from cli.prediction_table import definitions
 from schemas.settings.words import value_in_words
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
@@ -14,7 +15,13 @@ from stages.reports.reference_counts import over_all_items
 
 def report_page(report: Report) -> str:
     """The page of a scored run."""
-    return page("report.html.j2", report=report, plots=list(plots(report)), items=list(PHQ8Item))
+    return page(
+        "report.html.j2",
+        report=report,
+        definitions=definitions(report.measures),
+        plots=list(plots(report)),
+        items=list(PHQ8Item),
+    )
 
 
 def page(template: str, **values: Any) -> str:

@@ -6,8 +6,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cli.changed_settings import changed_table
 from cli.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
 from cli.output import figure_table, spaced
+from cli.prediction_table import definitions, prediction_tables
+from schemas.settings.changes import changed_settings
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import CalibratedConfidence, Experiment, Report
@@ -20,6 +23,7 @@ def report_table(report: Report) -> RenderableType:
         _head(report),
         _modes(report),
         *(Text(line, style="yellow") for line in exclusions(report)),
+        *prediction_tables(report),
         _items(report),
     ]
     if any(experiment.selective_prediction.by_confidence for experiment in report.experiments):
@@ -47,8 +51,6 @@ def _head(report: Report) -> RenderableType:
     split = report.experiments[0].provenance.split or "participants by number"
     lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {models(report)}")]
     lines += [Text(notice, style="yellow") for notice in run.notices]
-    changed = {name: setting.value for name, setting in report.settings.items() if setting.source != "default"}
-    lines.append(Text("  ".join(f"{name}={value}" for name, value in changed.items()), style="dim"))
     measures = report.measures
     lines.append(
         Text(
@@ -57,7 +59,9 @@ def _head(report: Report) -> RenderableType:
             style="dim",
         )
     )
-    return Group(*lines)
+    lines.append(Text(definitions(measures), style="dim"))
+    changed = changed_settings(run.profile, {name: one.model_dump() for name, one in report.settings.items()})
+    return Group(*lines, *([changed_table(changed, profile=run.profile)] if changed else []))
 
 
 def models(report: Report) -> str:

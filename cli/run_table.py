@@ -4,10 +4,12 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from cli.changed_settings import changed_table
 from cli.output import coloured, plain_table
 from schemas.chains import in_order
+from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus, StageStatus
-from stages.reports.run_words import is_chosen, notices
+from stages.reports.run_words import notices
 from store.runs.run_view import JobView, RunView
 from store.runs.stage_runs import StageRun
 
@@ -52,14 +54,12 @@ def _head(view: RunView) -> RenderableType:
     lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, overview.request)]
     if preset := overview.request.get("preset"):
         lines.append(Text(f"corpus {overview.request['corpus']}  preset {preset}", style="dim"))
-    chosen = {name: setting["value"] for name, setting in view.settings.items() if is_chosen(setting["source"])}
+    changed = changed_settings(overview.profile, view.settings)
     if vocabulary:
         seed = overview.request.get("seed")
         lines.append(Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim"))
-        chosen = {name: value for name, value in chosen.items() if name.startswith("PSQ_") and overview.kind == "tags"}
-    if chosen:
-        lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
-    return Group(*lines)
+        changed = {name: one for name, one in changed.items() if name.startswith("PSQ_") and overview.kind == "tags"}
+    return Group(*lines, *([changed_table(changed, profile=overview.profile)] if changed else []))
 
 
 def _listed(view: RunView, jobs: list[JobView]) -> list[RenderableType]:

@@ -47,5 +47,8 @@ def settings_options(command: Command) -> Command:
 
 
 def effective_settings(profile: str | None, assignments: Sequence[tuple[str, str]]) -> EffectiveSettings:
-    """The settings of a run submitted here and now. Raises Refused with every problem."""
-    return resolve(profile=profile, options=dict(assignments), environment=os.environ, env_file=ENV_FILE)
+    """The settings of a run submitted here and now; their warnings go to stderr. Raises Refused with every problem."""
+    settings = resolve(profile=profile, options=dict(assignments), environment=os.environ, env_file=ENV_FILE)
+    for warning in settings.warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    return settings

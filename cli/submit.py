@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from cli.changed_settings import changed_table
 from cli.numbers_in_words import counted
-from cli.output import print_result
+from cli.output import notices, print_result
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
 from cli.submit_participants import ParticipantIds, participants_request
@@ -37,7 +38,10 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     "participant": Kind(
         ("split", "participants"),
-        ("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
+        (
+            *("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
+            *("allow_overlap", "allow_variant_mismatch"),
+        ),
         participants_request,
     ),
     "query": Kind(
@@ -65,6 +69,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--zero-shot-only", is_flag=True, help="Only without references.")
 @click.option(
     "--evidence", type=_FILE, help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes."
+)
+@click.option(
+    "--allow-overlap",
+    is_flag=True,
+    help="Search an index that has people of the split too: their chunks are left out, and every report shows it.",
+)
+@click.option(
+    "--allow-variant-mismatch",
+    is_flag=True,
+    help="Search an index of another transcript variant than that of the participants; every report shows it.",
 )
 @click.option("--query", metavar="TEXT", help="Ask one question of a corpus.")
 @click.option("--queries", type=_FILE, help="Ask every question of a JSONL file: one object with id and text a line.")
@@ -136,17 +150,18 @@ def submit(
     if wait:
         owner.follow(submitted.run_id, as_json=as_json, **shown)
     else:
-        print_submitted(submitted, as_json=as_json)
+        print_submitted(submitted, settings, as_json=as_json)
 
 
-def print_submitted(submitted: Submitted, *, as_json: bool) -> None:
+def print_submitted(submitted: Submitted, settings: EffectiveSettings, *, as_json: bool) -> None:
     """Print the run of a submission that is not followed."""
     run = f"r{submitted.run_id}"
-    print_result({"run": run, **submitted._asdict()}, run, as_json=as_json)
+    changed = {name: change._asdict() for name, change in settings.changed.items()}
+    print_result({"run": run, **submitted._asdict(), "changed_settings": changed}, run, as_json=as_json)
 
 
 def report_submitted(submitted: Submitted, settings: EffectiveSettings) -> None:
-    """Print on stderr what a submission led to."""
+    """Print on stderr what a submission led to, and the settings that differ from the profile."""
     run = f"r{submitted.run_id}"
     if submitted.is_new:
         profile = f"profile {settings.profile} ({settings.profile_source})"
@@ -156,12 +171,16 @@ def report_submitted(submitted: Submitted, settings: EffectiveSettings) -> None:
         click.echo(f"Already submitted as {run}; {continued}.", err=True)
     else:
         click.echo(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
+    for notice in submitted.notices:
+        click.echo(notice, err=True)
     if submitted.sent < submitted.due:
         click.echo(
             f"The broker cannot be reached: {counted(submitted.due - submitted.sent, 'job')} stored, to be sent when "
             "it is available again.",
             err=True,
         )
+    if settings.changed:
+        notices().print(changed_table(settings.changed, profile=settings.profile))
 
 
 def _kind(context: click.Context) -> str:

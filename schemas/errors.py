@@ -3,6 +3,7 @@
 RagqError
     Refused                              a request that ragq refuses; exit code 1
         StackError                       a server or a connection is not available
+        SettingsError
         DuplicateWorkError
         CorpusUnknownError
         TemplateFixedError
@@ -77,6 +78,16 @@ class Refused(RagqError):
 
 class StackError(Refused):
     """A server that is needed is unavailable, or cannot be started."""
+
+
+class SettingsError(Refused):
+    """Settings that cannot be used. `problems` has a line for each; most begin with the name of their setting."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
+        lines = [heading, *(f"- {problem}" for problem in problems)]
+        super().__init__("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
 
 
 class DuplicateWorkError(Refused):
@@ -165,6 +176,18 @@ class AttemptMissingError(Refused):
         self.stage = stage
         self.number = number
         super().__init__(f"Job j{job_id} has no attempt {number} of this stage; `ragq inspect j{job_id}` lists all.")
+
+
+class ImportedRunError(Refused):
+    """An action on a run, or a job of it, whose results another program computed. `verb` is the past participle."""
+
+    def __init__(self, run_id: int, verb: str) -> None:
+        self.run_id = run_id
+        self.verb = verb
+        super().__init__(
+            f"Run r{run_id} was imported and cannot be {verb}: ragq computed nothing of it. `ragq report r{run_id}` "
+            "shows its results, `ragq submit` starts a run of ragq."
+        )
 
 
 class NoJobInStateError(Refused):
@@ -474,14 +497,14 @@ class RerankError(DomainError):
 
 
 class ReferenceLeakError(DomainError):
-    """The tested participant was retrieved as their own reference."""
+    """Somebody whom the run assesses was retrieved as a reference."""
 
     def __init__(self, participant_id: int, index_id: int) -> None:
         self.participant_id = participant_id
         self.index_id = index_id
         super().__init__(
-            f"Reference index {index_id} returned chunks of participant {participant_id}, who is under test; "
-            "the search must exclude the tested participant."
+            f"Reference index {index_id} returned chunks of participant {participant_id}, whom the run excludes; "
+            "the search must exclude the participants of the run's own split."
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from celery import Celery
 
 from services.dispatch import enqueue
+from stages.reports.run_words import notices
 from store.access.idempotency import RequestKey, once
 from store.database import Connection, Database
 from store.runs import job_control, runs
@@ -32,6 +33,8 @@ class Submitted(NamedTuple):
     """Jobs whose message had to be sent."""
     sent: int
     """Jobs whose message was sent; fewer than `due` when the broker is unavailable. The reaper sends the rest."""
+    notices: tuple[str, ...] = ()
+    """Caveats about the results of the run."""
     is_replay: bool = False
     """The request was carried out before under the same key; now nothing was changed or sent."""
 
@@ -62,12 +65,14 @@ async def submit_run(
         made, is_first = await once(connection, key, store)
     due = made["jobs"] if made["is_new"] else made["resumed"]
     enqueued = await enqueue(app, database, due if is_first else [])
+    run = planned.run
     return Submitted(
-        made["run"],
-        made["is_new"],
-        len(made["jobs"]),
-        len(made["resumed"]),
-        enqueued.due,
-        enqueued.sent,
+        run_id=made["run"],
+        is_new=made["is_new"],
+        jobs=len(made["jobs"]),
+        resumed=len(made["resumed"]),
+        due=enqueued.due,
+        sent=enqueued.sent,
         is_replay=not is_first,
+        notices=tuple(notices(run.kind, run.profile, run.request)),
     )

@@ -3,6 +3,7 @@
 from celery import Celery
 
 from schemas.settings.resolve import EffectiveSettings
+from services.enabled_modes import in_enabled_modes
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.participants import ParticipantRequest, plan_participants
 from services.questions.submission import QueryRequest, plan_queries
@@ -30,7 +31,7 @@ async def submit(
     async with database.connection() as connection:
         match request:
             case ParticipantRequest():
-                planned = PlannedRun(await plan_participants(connection, request, settings))
+                planned = PlannedRun(await plan_participants(connection, in_enabled_modes(request, settings), settings))
             case QueryRequest():
                 planned = await plan_queries(connection, request, settings)
             case TagsRequest():

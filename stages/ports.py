@@ -3,7 +3,7 @@
 Every implementation of a port passes the contract suite of that port in tests/contracts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, Protocol
 
 import numpy as np
@@ -159,7 +159,7 @@ class ReferenceSearch(Protocol):
         queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
         *,
         limit: int,
-        exclude_participant: int,
+        exclude_participants: Collection[int],
         tagged_only: bool,
         score_source: ScoreSource,
     ) -> list[tuple[Reference, ...]]:
@@ -167,17 +167,19 @@ class ReferenceSearch(Protocol):
 
         One round trip for all queries. With `tagged_only` a chunk counts only for the items it is tagged with; a chunk
         without tags counts for none. Scores are those of each chunk's participant for the query's item, or with
-        `score_source` chunk those of the chunk itself; a missing score is None. Chunks of `exclude_participant` are
-        never returned, so that no participant is their own reference. Without queries the list is empty. Raises
-        EmbeddingDimensionMismatchError when a query has another dimension than the index, and
+        `score_source` chunk those of the chunk itself; a missing score is None. Chunks of `exclude_participants`
+        are never returned, so that nobody whom a run assesses is a reference in it. Without queries the list is empty.
+        Raises EmbeddingDimensionMismatchError when a query has another dimension than the index, and
         ReferenceIndexMissingError when there is no such index.
         """
         ...
 
-    async def count_untagged(self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participant: int) -> list[int]:
+    async def count_untagged(
+        self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
+    ) -> list[int]:
         """For each item, in order, the number of chunks that `tagged_only` leaves out of its search.
 
-        Chunks of `exclude_participant` do not count. One round trip for all items.
+        Chunks of `exclude_participants` do not count. One round trip for all items.
         """
         ...
 

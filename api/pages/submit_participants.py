@@ -61,6 +61,8 @@ class ParticipantsForm(BaseModel):
     profile: Text = ""
     """Empty for the default of the machine."""
     settings: Typed = ""
+    allow_overlap: bool = False
+    allow_variant_mismatch: bool = False
     always_new: bool = False
     once: str = ""
     """Generated with the form, so that sending the same form twice submits once."""
@@ -76,6 +78,8 @@ class ParticipantsForm(BaseModel):
             participants=_numbers("participants", self.participants),
             modes=self.modes.modes,
             limit=next(iter(_numbers("limit", self.limit)), None),
+            allow_overlap=self.allow_overlap,
+            allow_variant_mismatch=self.allow_variant_mismatch,
         )
 
     def values(self) -> dict[str, str]:

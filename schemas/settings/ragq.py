@@ -35,6 +35,9 @@ class RagqSettings(SettingsGroup):
     """Characters of a passage that the judging prompt shows; the rest is cut."""
     deduplicate_references: bool = False
     """Keep only the better of two references that share most of their lines; the next one replaces the other."""
+    prompt_format: Literal["xml", "sentinel", "notebook"] = "xml"
+    """Block of references: closed by its tag and left out when empty (xml), closed and with a sentence when empty
+    (sentinel), or as in the paper's notebook, whose closing line repeats the opening tag (notebook)."""
     score_schema: bool = False
     """Have the server enforce a JSON schema for scores; the model then cannot reason before it answers."""
     score_text_chars: int = Field(default=0, ge=0)

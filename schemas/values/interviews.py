@@ -23,6 +23,30 @@ class Utterance(Value):
     """Seconds from the start of the recording; None if the cell is blank."""
 
 
+class TranscriptVariant(StrEnum):
+    """How a transcript was cleaned before use."""
+
+    UNKNOWN = "unknown"
+    """Not recorded: imported before variants were stored, or from files that do not name theirs."""
+    RAW = "raw"
+    """As the data set has it."""
+    BOTH_SPEAKERS_CLEAN = "both_speakers_clean"
+    """Without lead-in, sync markers and interruptions; with both speakers."""
+    PARTICIPANT_ONLY = "participant_only"
+    """Clean, without the interviewer."""
+    PARTICIPANT_QA = "participant_qa"
+    """Clean, with the one interviewer row before each block of the participant."""
+
+
+class RowIrregularity(StrEnum):
+    """What is odd about a row of a transcript whose speech is kept."""
+
+    UNKNOWN_SPEAKER = "unknown_speaker"
+    """The speaker is neither the interviewer nor the participant."""
+    STOP_BEFORE_START = "stop_before_start"
+    """The row stops before it starts."""
+
+
 class Transcript(Value):
     """An interview. The text is the utterances as `speaker: value` lines, joined by newline."""
 
@@ -33,17 +57,9 @@ class Transcript(Value):
     sha256: str
     """Of the text in UTF-8, 64 hex digits."""
     utterances: tuple[Utterance, ...] = Field(repr=False)
-
-
-class TranscriptVariant(StrEnum):
-    """How a transcript was cleaned before use."""
-
-    BOTH_SPEAKERS_CLEAN = "both_speakers_clean"
-    """Without lead-in, sync markers and interruptions; with both speakers."""
-    PARTICIPANT_ONLY = "participant_only"
-    """Clean, without the interviewer."""
-    PARTICIPANT_QA = "participant_qa"
-    """Clean, with the one interviewer row before each block of the participant."""
+    variant: TranscriptVariant = TranscriptVariant.UNKNOWN
+    irregular_rows: dict[RowIrregularity, int] = Field(default_factory=dict)
+    """How many rows of the file have each irregularity; those without any are absent."""
 
 
 class Labels(Value):

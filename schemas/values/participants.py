@@ -71,6 +71,9 @@ class RetrievedReferences(Value):
 
     index_id: int
     excluded_participant: int
+    """The tested one."""
+    excluded_participants: tuple[int, ...] = ()
+    """All of them, ids ascending; empty in outputs of versions that excluded only the tested one."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     dropped: dict[PHQ8Item, dict[str, int]] = Field(default_factory=dict)
     """The number of chunks of the index that the search left out for an item: `tags`, those not tagged with it.

@@ -4,6 +4,9 @@ All values that depend on time are in `timings`: two reports of the same work di
 """
 
 from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
@@ -21,6 +24,13 @@ from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.scored_runs import IndexIdentity, SettingValue
 from schemas.values.scoring import InferenceType, NAReason, Severity
 
+PredictionMode = Literal["item", "total", "binary"]
+"""Scores of items, totals, or depressed or not."""
+
+
+def _as_coverages(value: Any) -> Any:
+    return coverage_grid(value) if isinstance(value, str) else value
+
 
 class Measures(Value):
     """The parameters of the metrics of a report."""
@@ -29,14 +39,18 @@ class Measures(Value):
     loss: str = "abs_norm"
     bootstrap_resamples: int = 10_000
     bootstrap_seed: int = 42
-    coverage_grid: tuple[float, ...] = coverage_grid(GRID)
-    """The coverages at which the risk is reported."""
+    coverage_grid: Annotated[tuple[float, ...], BeforeValidator(_as_coverages)] = coverage_grid(GRID)
+    """The coverages at which the risk is reported. Its setting has it as a text."""
     area_coverage: float = 0.5
     """The coverage at which truncated areas end."""
     total_min_coverage: float = 0.5
     """Share of the eight items that need a score for a total."""
     binary_threshold: int = 10
     """The total from which a participant counts as depressed."""
+    prediction_mode: PredictionMode = "item"
+    """What the report shows first; it has all of them."""
+    sources: dict[str, str] = Field(default_factory=dict)
+    """Where those come from that a run can set: `option`, `default`, or the setting of the run and its source."""
 
 
 class RunMetadata(Value):

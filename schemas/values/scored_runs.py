@@ -28,6 +28,8 @@ class IndexIdentity(Value):
     split: str
     split_csv_hash: str | None
     split_ids_hash: str
+    variant: str = "unknown"
+    """Of the transcripts."""
     backend: str
     model: str
     model_digest: str | None
@@ -50,7 +52,7 @@ class ScoredJob(Value):
     scores: ParticipantScores | None = Field(repr=False)
     """None until stage `score` is done."""
     labels: dict[str, Any] | None
-    """The currently stored item labels of the participant by evidence key; None without any."""
+    """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
     embedding_digest: str | None
     """The weights that embedded the evidence; None without an embedding."""
     ranked: RankedReferences | None

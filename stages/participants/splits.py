@@ -22,6 +22,15 @@ TRAINING_SPLITS: Mapping[str, str] = {"paper-train": "paper-train", "avec-train"
 """Name of a split as the source of references -> its name. The other splits are for testing."""
 
 
+def training_name(split: str) -> str:
+    """The name of a stored split as the source of references; other splits have none and keep theirs.
+
+    >>> training_name("train"), training_name("paper-train"), training_name("dev")
+    ('avec-train', 'paper-train', 'dev')
+    """
+    return next((name for name, stored in TRAINING_SPLITS.items() if stored == split), split)
+
+
 def resolve_split(name: str, data_set: DataSet) -> Split:
     """The split of this name; `paper` is `paper-test`, and `train+dev` is train followed by dev.
 

@@ -77,7 +77,9 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         limit=run.request.get("limit"),
         evidence=run.request.get("evidence"),
         quantitative_model=settings.get("MODEL_QUANTITATIVE_MODEL"),
-        quantitative_model_digests=_distinct(job.scores.model_digest for job in jobs if job.scores),
+        quantitative_model_digests=_distinct(
+            job.scores.model_digest for job in jobs if job.scores and job.scores.model_digest
+        ),
         embedding_model=settings.get("MODEL_EMBEDDING_MODEL"),
         embedding_model_digests=_distinct(job.embedding_digest for job in jobs if job.embedding_digest),
         llm_backend=settings.get("LLM_BACKEND"),

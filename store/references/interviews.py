@@ -2,22 +2,23 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.errors import InputChangedError, TranscriptNotFoundError
-from schemas.values.interviews import SplitMethod, SplitOrigin
+from schemas.values.interviews import RowIrregularity, SplitMethod, SplitOrigin, TranscriptVariant
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 
 KEEP_PARTICIPANTS = """
-INSERT INTO participant (id, transcript, transcript_hash, utterances, gender, phq8_binary, phq8_score, items)
+INSERT INTO participant
+    (id, transcript, transcript_hash, utterances, gender, phq8_binary, phq8_score, items, variant, irregular_rows)
 SELECT * FROM unnest($1::integer[], $2::text[], $3::text[], $4::jsonb[], $5::integer[], $6::integer[], $7::integer[],
-                     $8::jsonb[])
+                     $8::jsonb[], $9::text[], $10::jsonb[])
 ON CONFLICT (id) DO UPDATE
 SET transcript = excluded.transcript, transcript_hash = excluded.transcript_hash, utterances = excluded.utterances,
     gender = excluded.gender, phq8_binary = excluded.phq8_binary, phq8_score = excluded.phq8_score,
-    items = excluded.items, imported_at = now()
+    items = excluded.items, variant = excluded.variant, irregular_rows = excluded.irregular_rows, imported_at = now()
 """
 
 KEEP_SPLIT = """
@@ -32,7 +33,7 @@ SELECT $1, m.ordinal - 1, m.participant_id FROM unnest($2::integer[]) WITH ORDIN
 """
 
 MEMBERS = """
-SELECT m.participant_id, p.transcript_hash, p.items
+SELECT m.participant_id, p.transcript_hash, p.variant, p.items
 FROM split_member AS m LEFT JOIN participant AS p ON p.id = m.participant_id
 WHERE m.split = $1 ORDER BY m.ordinal
 """
@@ -59,6 +60,8 @@ class NewParticipant:
     phq8_binary: int | None
     phq8_score: int | None
     items: Mapping[PHQ8Item, int] | None
+    variant: TranscriptVariant = TranscriptVariant.UNKNOWN
+    irregular_rows: Mapping[RowIrregularity, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,15 @@ class Member(NamedTuple):
     participant_id: int
     transcript_hash: str | None
     """None when the split names a participant whose transcript was not imported."""
+    variant: TranscriptVariant
     items: dict[PHQ8Item, int] | None
+
+
+class TranscriptIdentity(NamedTuple):
+    """What identifies a transcript without its text."""
+
+    hash: str
+    variant: TranscriptVariant
 
 
 class StoredTranscript(NamedTuple):
@@ -117,6 +128,8 @@ async def keep(connection: Connection, participants: Sequence[NewParticipant], s
             [person.phq8_binary for person in participants],
             [person.phq8_score for person in participants],
             [_items_json(person.items) for person in participants],
+            [person.variant for person in participants],
+            [json.dumps(person.irregular_rows) for person in participants],
         )
         await keep_splits(connection, splits)
 
@@ -150,17 +163,30 @@ async def split_hashes(connection: Connection, name: str) -> SplitHashes | None:
 async def members(connection: Connection, split: str) -> list[Member]:
     """The participants of a split in the order of its file; none when the split is unknown."""
     return [
-        Member(row["participant_id"], row["transcript_hash"], _items(row["items"]))
+        Member(
+            row["participant_id"],
+            row["transcript_hash"],
+            TranscriptVariant(row["variant"] or TranscriptVariant.UNKNOWN),
+            _items(row["items"]),
+        )
         for row in await connection.fetch(MEMBERS, split)
     ]
 
 
-async def transcript_hashes(connection: Connection, participant_ids: Sequence[int]) -> dict[int, str]:
-    """The hashes of the transcripts that were imported; others are absent."""
+async def transcripts(connection: Connection, participant_ids: Sequence[int]) -> dict[int, TranscriptIdentity]:
+    """What identifies the transcripts that were imported; others are absent."""
     rows = await connection.fetch(
-        "SELECT id, transcript_hash FROM participant WHERE id = ANY($1::integer[])", list(participant_ids)
+        "SELECT id, transcript_hash, variant FROM participant WHERE id = ANY($1::integer[])", list(participant_ids)
     )
-    return {row["id"]: row["transcript_hash"] for row in rows}
+    return {row["id"]: TranscriptIdentity(row["transcript_hash"], TranscriptVariant(row["variant"])) for row in rows}
+
+
+async def variants(connection: Connection) -> dict[TranscriptVariant, int]:
+    """How many of the stored transcripts have each variant."""
+    rows = await connection.fetch(
+        "SELECT variant, count(*) AS people FROM participant GROUP BY variant ORDER BY variant"
+    )
+    return {TranscriptVariant(row["variant"]): row["people"] for row in rows}
 
 
 async def transcript(connection: Connection, participant_id: int, *, expected_hash: str) -> StoredTranscript:

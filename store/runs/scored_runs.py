@@ -19,6 +19,7 @@ from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.runs import ledger
 from store.runs.failures import run_failures
+from store.runs.imported import IMPORTED
 
 _OUTPUTS: Final[dict[str, type[Value]]] = {
     "scores": ParticipantScores,
@@ -35,7 +36,8 @@ FROM run AS r WHERE r.id = $1
 
 JOBS = """
 SELECT j.id AS job_id, j.mode, j.subject::integer AS participant_id, j.status,
-       (j.inputs ->> 'index_id')::bigint AS index_id, a.output AS scores, p.items AS labels,
+       (j.inputs ->> 'index_id')::bigint AS index_id, a.output AS scores,
+       coalesce(j.inputs -> 'ground_truth', p.items) AS labels,
        nullif(e.output ->> 'model_digest', '') AS embedding_digest, r.output AS ranked, v.output AS validated
 FROM job AS j
 LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
@@ -48,7 +50,7 @@ ORDER BY j.ordinal
 """
 
 INDEXES = """
-SELECT id, name, split, split_csv_hash, split_ids_hash, backend, model, model_digest, dimension, chunk_size,
+SELECT id, name, split, split_csv_hash, split_ids_hash, variant, backend, model, model_digest, dimension, chunk_size,
        chunk_step, min_evidence_chars, participants, chunks
 FROM reference_index
 WHERE id IN (SELECT (inputs ->> 'index_id')::bigint FROM job WHERE run_id = $1)
@@ -64,17 +66,18 @@ WHERE j.run_id = $1 AND j.kind = 'participant'
 """
 
 LABELS = """
-SELECT DISTINCT j.subject::integer AS participant_id, p.items
+SELECT DISTINCT j.subject::integer AS participant_id, coalesce(j.inputs -> 'ground_truth', p.items) AS items
 FROM job AS j
 JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
 LEFT JOIN participant AS p ON p.id = j.subject::integer
 WHERE j.run_id = $1 AND j.kind = 'participant'
 """
 
-ATTEMPTS = """
+# What another program computed has no times here.
+ATTEMPTS = f"""
 SELECT a.job_id, a.stage, a.started_at, a.ended_at
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id JOIN stage_run AS s ON s.job_id = j.id AND s.stage = a.stage
-WHERE j.run_id = $1
+WHERE j.run_id = $1 AND a.worker_id <> '{IMPORTED}'
 ORDER BY j.ordinal, s.position, a.number
 """
 

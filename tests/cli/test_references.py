@@ -31,7 +31,10 @@ def test_an_index_is_imported_and_exported(ragq: Callable[..., Result], tmp_path
     write_artifact_files(Path("small.npz"), artifact_files(), force=False)
 
     done = ragq("import", "small.npz", *PAPER)
-    assert (done.exit_code, done.stdout) == (0, "Imported index 'small': 2 participants, 3 chunks.\n")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "Imported index 'small' (paper-train, transcripts unknown): 2 participants, 3 chunks.\n",
+    )
 
     done = ragq("export", "small", "--directory", "out", "--json")
     assert json.loads(done.stdout) == ["out/small.npz", "out/small.json", "out/small.meta.json"]
@@ -44,7 +47,7 @@ def test_without_a_file_the_one_of_the_settings_is_imported(ragq: Callable[..., 
 
     done = ragq("import", *PAPER, "--set", "EMBEDDING_EMBEDDINGS_FILE=mine")
 
-    assert done.stdout == "Imported index 'mine': 2 participants, 3 chunks.\n"
+    assert done.stdout == "Imported index 'mine' (paper-train, transcripts unknown): 2 participants, 3 chunks.\n"
 
 
 def test_an_explicit_path_is_imported_under_the_name_that_runs_look_for(
@@ -55,7 +58,7 @@ def test_an_explicit_path_is_imported_under_the_name_that_runs_look_for(
 
     done = ragq("import", *PAPER, "--set", "EMBEDDING_EMBEDDINGS_FILE=mine")
 
-    assert done.stdout == "Imported index 'mine': 2 participants, 3 chunks.\n"
+    assert done.stdout == "Imported index 'mine' (paper-train, transcripts unknown): 2 participants, 3 chunks.\n"
 
 
 def test_sidecars_that_are_not_asked_for_may_be_broken(ragq: Callable[..., Result]) -> None:

@@ -53,7 +53,7 @@ def test_the_terminal_shows_a_line_per_mode_and_who_was_left_out(ragq: Ragq, run
     assert ["zero_shot", "2", "of", "4", "18.8", "0.333", "0.500", "0.250", "18.8"] in [line[:9] for line in lines]
     assert ["few_shot", "3", "of", "3", "16.7", "0.500", "0.333", "0.667", "16.7"] in [line[:9] for line in lines]
     assert "zero_shot: 1 failed, 1 without ground truth (in no mean error)" in shown
-    assert "Demo model: results are not meaningful." in shown
+    assert "a 135M model judges it and scores the items." in shown
     assert ["scoring_llm_timeout", "1"] in lines
     assert ["ground_truth_missing", "1"] in lines
 
@@ -73,6 +73,54 @@ def test_json_is_strict_and_has_the_shape_of_a_run(ragq: Ragq, run_id: int) -> N
     assert [one["results"]["mode"] for one in found["experiments"]] == ["zero_shot", "few_shot"]
     assert found["experiments"][1]["results"]["results"][1]["predicted_items"]["NoInterest"] == 0
     assert found["settings"] == {"MODEL_QUANTITATIVE_MODEL": {"value": "scorer", "source": "option"}}
+
+
+async def a_run_that_sets_its_measures(connection: Connection) -> int:
+    await import_labels(connection, {316: labels("33333333"), 319: labels("00000000")})
+    return await store_scored_run(
+        connection,
+        {("zero_shot", 316): scores("33332000"), ("zero_shot", 319): scores("00000001")},
+        settings={"PREDICTION_MODE": "binary", "BINARY_THRESHOLD": 15, "TOTAL_SCORE_MIN_COVERAGE": 1.0},
+    )
+
+
+def test_the_settings_of_the_run_define_totals_and_depression(
+    ragq: Ragq, stored: Callable[..., Any], tmp_path: Path
+) -> None:
+    number = f"r{stored(a_run_that_sets_its_measures)}"
+
+    shown = ragq("report", number, "--html", "report.html", *FEW, "--loss", "abs")
+    table = ragq("report", number, *FEW).output
+    found = json.loads(ragq("report", number, "--json", *FEW).stdout)
+
+    words = (
+        "prediction mode binary (PREDICTION_MODE of the run, option), a total from 100.0 % of the items "
+        "(TOTAL_SCORE_MIN_COVERAGE of the run, option), depressed from a total of 15 "
+        "(BINARY_THRESHOLD of the run, option)"
+    )
+    assert words in " ".join(table.split())
+    # 14 of 24 is not depressed from 15 on, so recall is 0; the other participant is rightly not depressed
+    lines = [line.split() for line in table.splitlines()]
+    assert ["total", "of", "15", "or", "more", "predicted", "accuracy"] in [line[:7] for line in lines]
+    assert ["zero_shot", "2", "of", "2", "0.500"] in [line[:5] for line in lines]
+    assert (shown.exit_code, f"P{words[1:]}." in (tmp_path / "report.html").read_text()) == (0, True)
+    measures = found["measures"]
+    assert (measures["binary_threshold"], measures["sources"]["binary_threshold"]) == (
+        15,
+        "BINARY_THRESHOLD of the run, option",
+    )
+
+
+def test_an_option_of_the_report_wins_over_the_run(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    number = f"r{stored(a_run_that_sets_its_measures)}"
+
+    table = ragq("report", number, "--binary-threshold", "10", "--prediction-mode", "total", *FEW).output
+
+    assert "prediction mode total (option)" in table
+    assert "depressed from a total of 10 (option)" in table
+    # totals 14 and 1 of 24 and 0: MAE (10 + 1) / 2
+    assert ["total", "predicted", "MAE"] in [line.split()[:3] for line in table.splitlines()]
+    assert ["zero_shot", "2", "of", "2", "5.500"] in [line.split()[:5] for line in table.splitlines()]
 
 
 def test_a_page_is_written_where_it_is_asked_for(ragq: Ragq, run_id: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from cli.daic_woz_files import read_directory
 from demo.data_set import data_set_files, write_data_set
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet
+from schemas.values.interviews import DataSet, TranscriptVariant
 from stages.participants.daic_woz import parse_data_set
 from stages.participants.published_splits import PUBLISHED_IDS, PUBLISHED_SPLITS
 from stages.participants.splits import resolve_split
@@ -18,7 +18,7 @@ TREE_SHA256 = "420afa4fa0e457d7c40dafa4c188d1cba07c6a5bc3ea9e42675db8d102448b56"
 
 @pytest.fixture(scope="session")
 def data_set(files: Mapping[str, bytes]) -> DataSet:
-    return parse_data_set(files).value
+    return parse_data_set(files, variant=TranscriptVariant.RAW).value
 
 
 def test_the_default_seed_gives_these_bytes_on_every_machine(files: Mapping[str, bytes]) -> None:

@@ -13,6 +13,7 @@ from stages.participants.extract import extraction_call as _extraction_call
 from stages.participants.extract import given_evidence as _given_evidence
 from stages.participants.extract_by_similarity import extract_by_similarity as _extract_by_similarity
 from stages.participants.grounding import GroundingCheck
+from stages.participants.reference_block import reference_block as _reference_block
 from stages.participants.reference_filters import reference_filters as _reference_filters
 from stages.participants.rerank import rank_references as _rank_references
 from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder as _rerank_by_cross_encoder
@@ -91,7 +92,12 @@ validate_references = partial(
     _validate_references, max_refs=_RUN.embedding.validation_max_refs_per_item, max_chars=SHOWN_CHARS
 )
 reference_verdict_call = partial(_reference_verdict_call, max_chars=SHOWN_CHARS)
-assemble_prompt = partial(_assemble_prompt, severity_mode=_RUN.quantitative.severity_inference_mode)
+assemble_prompt = partial(
+    _assemble_prompt,
+    severity_mode=_RUN.quantitative.severity_inference_mode,
+    prompt_format=_RUN.ragq.prompt_format,
+)
+reference_block = partial(_reference_block, prompt_format=_RUN.ragq.prompt_format)
 scoring_plan = partial(
     ScoringPlan,
     temperature=_RUN.model.temperature,

@@ -57,6 +57,10 @@ class ParticipantSubmission(Body):
         default={}
     )
     """Values by name, which override the profile, as with `--set`."""
+    allow_overlap: bool = False
+    """Search an index that has participants of the submitted split: their chunks are left out, and the run records it."""
+    allow_variant_mismatch: bool = False
+    """Search an index that was built from another variant of the transcripts; the run records it."""
     always_new: bool = False
     """Store another run even if the same work was submitted before."""
 
@@ -87,6 +91,8 @@ class ParticipantSubmission(Body):
             limit=self.limit,
             until=self.until,
             evidence=self.evidence,
+            allow_overlap=self.allow_overlap,
+            allow_variant_mismatch=self.allow_variant_mismatch,
         )
 
 
