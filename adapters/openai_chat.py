@@ -7,9 +7,10 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
+from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList
 from adapters.token_logprobs import ReportedToken, signals_of
 from schemas.errors import LLMError, LLMTimeoutError
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 
 
 class OpenAIChat:
@@ -19,13 +20,23 @@ class OpenAIChat:
         self._url = f"{base_url.rstrip('/')}/chat/completions"
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx.AsyncClient(headers=headers, timeout=None)
+        self._models = OpenAIModelList(self._client, base_url)
+        self._identities: dict[str, tuple[float, ModelIdentity]] = {}
 
-    async def digest(self, model: str) -> str:
-        """Empty, without a request: this API does not report the weights."""
-        return ""
+    async def identity(self, model: str) -> ModelIdentity:
+        """See ChatModel. Requested once a minute."""
+        asked_at, found = self._identities.get(model, (0.0, None))
+        if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
+            try:
+                async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                    found = await self._models.identity(model)
+            except TimeoutError:
+                raise LLMTimeoutError(LOOKUP_TIMEOUT_S) from None
+            self._identities[model] = time.monotonic(), found
+        return found
 
     async def chat(self, call: ChatCall) -> ChatReply:
-        """See ChatModel. `seconds` is the total waiting time; the sample number is the seed.
+        """See ChatModel. `seconds` is the total waiting time; the call has the seed.
 
         LLMError has the HTTP status: 429 and 5xx are faults that may be temporary.
         """
@@ -98,7 +109,7 @@ def _request(call: ChatCall) -> dict[str, Any]:
         "model": call.model,
         "messages": [message.model_dump() for message in call.messages],
         "temperature": call.temperature,
-        "seed": call.sample,
+        "seed": call.seed,
         "stream": False,
     }
     if call.max_tokens is not None:

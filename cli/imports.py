@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from cli.daic_woz_files import read_directory
+from cli.data_set_folders import announce_folders, default_directory, default_transcripts
 from cli.import_tags import tags_command
 from cli.import_works import works_command
 from cli.output import notices, print_json
@@ -38,8 +39,13 @@ import_group.add_command(tags_command)
 
 
 @import_group.command()
-@click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--transcripts", default="transcripts", show_default=True, help="Sub-folder that holds the interviews.")
+@click.argument("directory", required=True, default=default_directory, type=click.Path(path_type=Path))
+@click.option(
+    "--transcripts",
+    default=default_transcripts,
+    show_default="DATA_TRANSCRIPTS_DIR, else transcripts",
+    help="Folder of the interviews, in DIRECTORY or elsewhere.",
+)
 @click.option(
     "--variant",
     type=click.Choice([variant.value for variant in CLEANED]),
@@ -74,6 +80,8 @@ def participants(
 ) -> None:
     """Import interviews, labels and splits in the DAIC-WOZ layout.
 
+    DIRECTORY is DATA_BASE_DIR, if that is set and none is named.
+
     A folder without paper_splits/ gets the paper's splits all the same when every published participant is stored
     with item labels; `ragq splits make --paper` names those that are missing.
 
@@ -87,6 +95,7 @@ def participants(
         ragq import participants data --transcripts transcripts_participant_only
         ragq import participants data --variant participant_only
     """
+    announce_folders()
     data_set = read_directory(
         directory,
         transcripts=transcripts,

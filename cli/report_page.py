@@ -10,6 +10,7 @@ from schemas.settings.words import value_in_words
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
 from services.plots.scored import plots
+from stages.reports.origin_words import origin_words
 from stages.reports.reference_counts import over_all_items
 
 
@@ -40,6 +41,7 @@ def page(template: str, **values: Any) -> str:
         "percent_bounds": numbers_in_words.percent_bounds,
         "duration": numbers_in_words.duration,
         "words": value_in_words,
+        "origin_words": origin_words,
         "counts_or_none": numbers_in_words.counts_or_none,
         "over_all_items": over_all_items,
     }

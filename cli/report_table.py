@@ -8,9 +8,11 @@ from rich.text import Text
 
 from cli.changed_settings import changed_table
 from cli.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
+from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
 from cli.prediction_table import definitions, prediction_tables
 from schemas.settings.changes import changed_settings
+from schemas.values.figures import ModeDraws
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import CalibratedConfidence, Experiment, Report
@@ -30,6 +32,7 @@ def report_table(report: Report) -> RenderableType:
         parts += [_confidences(report), _risks(report)]
     if any(experiment.calibrated for experiment in report.experiments):
         parts.append(_calibrated(report))
+    parts += [_draws(found) for found in report.draws]
     parts += _references(report)
     if any(experiment.telemetry for experiment in report.experiments):
         parts.append(_telemetry(report))
@@ -59,6 +62,7 @@ def _head(report: Report) -> RenderableType:
             style="dim",
         )
     )
+    lines += origin_lines(run.origin)
     lines.append(Text(definitions(measures), style="dim"))
     changed = changed_settings(run.profile, {name: one.model_dump() for name, one in report.settings.items()})
     return Group(*lines, *([changed_table(changed, profile=run.profile)] if changed else []))
@@ -133,6 +137,22 @@ def _confidences(report: Report) -> Table:
             found = experiment.selective_prediction.by_confidence.get(name)
             cells += ["", ""] if found is None else [_inline(found.aurc), _inline(found.augrc)]
         table.add_row(Text(name, style="bold" if name == report.measures.confidence else ""), *cells)
+    return table
+
+
+def _draws(found: ModeDraws) -> Table:
+    table = figure_table("draw", "run", f"{found.mode} N_eval", "Cov%", "MAE_w", texts=("run",))
+    for draw in found.draws:
+        table.add_row(
+            str(draw.draw),
+            draw.run_id,
+            str(draw.evaluated),
+            percent(draw.prediction_coverage),
+            number(draw.item_mae_weighted),
+        )
+    coverage, mae = found.prediction_coverage, found.item_mae_weighted
+    table.add_row("mean", "", "", percent(coverage.mean), number(mae.mean))
+    table.add_row("std", "", "", percent(coverage.std), number(mae.std))
     return table
 
 

@@ -5,6 +5,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from cli.changed_settings import changed_table
+from cli.origin_lines import origin_lines
 from cli.output import coloured, plain_table
 from schemas.chains import in_order
 from schemas.settings.changes import changed_settings
@@ -59,6 +60,7 @@ def _head(view: RunView) -> RenderableType:
         seed = overview.request.get("seed")
         lines.append(Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim"))
         changed = {name: one for name, one in changed.items() if name.startswith("PSQ_") and overview.kind == "tags"}
+    lines += origin_lines(view.origin)
     return Group(*lines, *([changed_table(changed, profile=overview.profile)] if changed else []))
 
 

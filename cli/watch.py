@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 from rich.console import Console, Group
@@ -18,6 +20,7 @@ from schemas.statuses import JobStatus
 from store.database import Connection
 from store.references import index_runs
 from store.runs import workers
+from store.runs.run_origins import run_origin
 from store.runs.run_view import RunView, run_view
 from store.runs.stage_times import Progress, progress
 
@@ -51,6 +54,18 @@ def follow(run_id: int, *, as_json: bool) -> None:
         raise SystemExit(SOME_FAILED)
 
 
+def follow_all(run_ids: Sequence[int], *, as_json: bool) -> None:
+    """Like `follow`, one run after the other; as JSON one array."""
+    views = [wait_until_idle(run_id) for run_id in run_ids]
+    if as_json:
+        print_json(views)
+    else:
+        for view in views:
+            console().print(run_table(view))
+    if any(view.overview.states.get(JobStatus.SUCCEEDED, 0) < view.overview.jobs for view in views):
+        raise SystemExit(SOME_FAILED)
+
+
 def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     """Watch a run to its end and print it. Whether all of its jobs succeeded."""
     view = wait_until_idle(run_id)
@@ -78,6 +93,11 @@ async def read(connection: Connection, run_id: int) -> RunView:
     return view
 
 
+async def with_origin(connection: Connection, view: RunView) -> RunView:
+    """The run with where it was submitted and computed."""
+    return replace(view, origin=await run_origin(connection, view.overview.id))
+
+
 async def _until_rest(connection: Connection, run_id: int, screen: Console) -> RunView:
     view, is_idle = await look(connection, run_id)
     started = time.monotonic()
@@ -90,7 +110,7 @@ async def _until_rest(connection: Connection, run_id: int, screen: Console) -> R
                 live.update(Group(run_table(view), status, *([_ALONE] if is_alone else [])), refresh=True)
             await asyncio.sleep(_POLL_S)
             view, is_idle = await look(connection, run_id)
-    return view
+    return await with_origin(connection, view)
 
 
 async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:

@@ -439,6 +439,21 @@ class LLMTimeoutError(LLMError):
         super().__init__(f"LLM request timed out after {timeout_seconds:g}s")
 
 
+class ModelChangedError(DomainError):
+    """A language model is another one than the run began with. `frozen` and `found` name the two."""
+
+    def __init__(self, run_id: int, model: str, frozen: str, found: str, *, is_from_submission: bool) -> None:
+        self.run_id = run_id
+        self.model = model
+        self.frozen = frozen
+        self.found = found
+        when = "at its submission" if is_from_submission else "at its first call"
+        super().__init__(
+            f"Model '{model}' of run r{run_id} has changed: {frozen} {when}, {found} now. Serve the first one again "
+            f"and `ragq retry r{run_id}`, or submit the same work with `--new`, which uses the present one."
+        )
+
+
 class EmbeddingError(DomainError):
     """Vectors cannot be computed or used."""
 

@@ -1,11 +1,14 @@
 """New runs: stored with what belongs to them, and sent once that is committed."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from celery import Celery
 
 from services.dispatch import enqueue
+from services.served_models import with_models
+from stack.environment import this_environment
 from stages.reports.run_words import notices
 from store.access.idempotency import RequestKey, once
 from store.database import Connection, Database
@@ -41,8 +44,9 @@ class Submitted(NamedTuple):
 
 async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
     """Store a run with what belongs to it, in one transaction, or find the run of the same work. Nothing is sent."""
+    run = replace(planned.run, environment=this_environment())
     async with connection.transaction():
-        stored = await runs.store(connection, planned.run, always_new=always_new)
+        stored = await runs.store(connection, run, always_new=always_new)
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
     return stored
@@ -53,8 +57,10 @@ async def submit_run(
 ) -> Submitted:
     """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs.
 
-    A request with a key is carried out once. Raises IdempotencyKeyReusedError for a key of another request.
+    A new run is held to the language models that their server reports now. A request with a key is carried out once.
+    Raises IdempotencyKeyReusedError for a key of another request.
     """
+    planned = planned._replace(run=await with_models(planned.run))
 
     async def store(connection: Connection) -> Mapping[str, Any]:
         stored = await store_run(connection, planned, always_new=always_new)

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.queries import Hit
@@ -132,10 +132,11 @@ class PairScorer(Protocol):
 class ChatModel(Protocol):
     """Answers chat calls."""
 
-    async def digest(self, model: str) -> str:
-        """An exact identifier of the weights behind a model name; empty if the server reports none.
+    async def identity(self, model: str) -> ModelIdentity:
+        """The server and the exact model behind a name, as the server reports them.
 
-        Cheap when repeated: it is part of the identity of a call. Raises as `chat` does for an unknown model.
+        Cheap when repeated: it is part of the identity of a call, and at most a minute old. Raises as `chat` does for
+        an unknown model.
         """
         ...
 
@@ -143,9 +144,9 @@ class ChatModel(Protocol):
         """The complete reply to one call.
 
         With `json_schema` the server enforces the schema if it can; with `json_mode`, JSON of any shape. The text is
-        returned as the model wrote it; the caller parses it. Raises LLMTimeoutError with `call.timeout_s`, LLMError
-        when the server answers with an error (unknown model, bad request), and connection errors (ConnectionError,
-        httpx.TransportError) unchanged.
+        returned as the model wrote it; the caller parses it. The reply has the digest of the model's identity. Raises
+        LLMTimeoutError with `call.timeout_s`, LLMError when the server answers with an error (unknown model, bad
+        request), and connection errors (ConnectionError, httpx.TransportError) unchanged.
         """
         ...
 

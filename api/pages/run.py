@@ -1,5 +1,6 @@
 """`/runs/{id}`: the progress of a run, its jobs by stages, failures, and times."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request
@@ -17,11 +18,13 @@ from schemas.statuses import JobStatus
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import ReferenceCounts
 from services.control import Action
+from stages.reports.origin_words import origin_words
 from stages.reports.reference_counts import over_all_items, reference_counts
 from stages.reports.run_words import asked_for, is_chosen, notices
 from store.database import Connection
 from store.runs import jobs
 from store.runs.job_control import Target
+from store.runs.run_origins import run_origin
 from store.runs.run_view import RunView, run_view
 from store.runs.scored_runs import reference_outputs
 from store.runs.stage_times import StageTimes, stage_times
@@ -71,6 +74,7 @@ async def run_page(
         overview=overview,
         asked=asked_for(overview.request),
         notices=list(notices(overview.kind, overview.profile, overview.request)),
+        origin=list(origin_words(view.origin)),
         chosen={name: one for name, one in view.settings.items() if is_chosen(one["source"])},
         settings=view.settings,
         jobs=view.jobs,
@@ -109,6 +113,7 @@ async def _read(connection: Connection, run_id: int, status: JobStatus | None, p
     view.jobs.sort(key=lambda job: place[job.job_id])
     references = reference_counts(await reference_outputs(connection, run_id) if state.is_idle else ())
     times = {one.stage: one for one in await stage_times(connection, run_id)}
+    view = replace(view, origin=await run_origin(connection, run_id))
     return RunPageContent(view, state, [times[stage] for stage in in_order(view.overview.kind, times)], references)
 
 

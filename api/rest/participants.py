@@ -42,7 +42,15 @@ async def submit_participants(
     and what to do.
     """
     settings = ctx.run_settings(profile=body.profile, values=body.values)
-    submitted = await submit(ctx.broker, ctx.database, body.request, settings, always_new=body.always_new, key=key)
+    submitted = await submit(
+        ctx.broker,
+        ctx.database,
+        body.request,
+        settings,
+        draw=body.chosen_draw,
+        always_new=body.always_new,
+        key=key,
+    )
     async with ctx.database.connection() as connection:
         overview = await overviews.overview(connection, submitted.run_id)
     if overview is None:

@@ -34,7 +34,7 @@ class CheckedNames(NamedTuple):
 def check_names(layers: Sequence[Layer]) -> CheckedNames:
     """Check the names of the original in layers, lowest first: each has its effect, is refused, or is warned about."""
     given = {name: Given(text, layer) for layer in layers for name, text in layer.variables.items() if text}
-    of_original = {name: found for name, found in given.items() if name in ORIGINAL_NAMES}
+    of_original = {name: given[name] for name in ORIGINAL_NAMES if name in given}
     refused = {name: found for name, found in of_original.items() if is_refused(name, found.text)}
     problems = [
         f"{name} is {found.text!r} ({found.layer.origin}); allowed is {original.accepted_in_words}: {original.note}."

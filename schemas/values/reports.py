@@ -4,14 +4,16 @@ All values that depend on time are in `timings`: two reports of the same work di
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.coverage_grid import GRID, coverage_grid
+from schemas.values.environments import RunOrigin
 from schemas.values.failures import FailureCounts
+from schemas.values.figures import ModeDraws
 from schemas.values.metrics import (
     BinaryMetrics,
     Interval,
@@ -28,10 +30,6 @@ PredictionMode = Literal["item", "total", "binary"]
 """Scores of items, totals, or depressed or not."""
 
 
-def _as_coverages(value: Any) -> Any:
-    return coverage_grid(value) if isinstance(value, str) else value
-
-
 class Measures(Value):
     """The parameters of the metrics of a report."""
 
@@ -39,8 +37,8 @@ class Measures(Value):
     loss: str = "abs_norm"
     bootstrap_resamples: int = 10_000
     bootstrap_seed: int = 42
-    coverage_grid: Annotated[tuple[float, ...], BeforeValidator(_as_coverages)] = coverage_grid(GRID)
-    """The coverages at which the risk is reported. Its setting has it as a text."""
+    coverage_grid: tuple[float, ...] = coverage_grid(GRID)
+    """The coverages at which the risk is reported."""
     area_coverage: float = 0.5
     """The coverage at which truncated areas end."""
     total_min_coverage: float = 0.5
@@ -65,6 +63,10 @@ class RunMetadata(Value):
     settings_hash: str
     notices: tuple[str, ...]
     """Caveats about the results."""
+    draw: int = 0
+    """The draw of the run: with another number, `--fresh` or `--samples` asked for answers of its own."""
+    origin: RunOrigin = RunOrigin()
+    """Versions, commits, hardware, models and servers."""
 
 
 class Provenance(Value):
@@ -373,6 +375,8 @@ class RunTimings(Value):
     """All values that may differ in another run of the same work."""
 
     submitted_at: datetime
+    started_at: datetime | None
+    """The start of the first attempt."""
     finished_at: datetime | None
     modes: dict[AssessmentMode, ModeTimings]
     jobs: tuple[JobTimings, ...]
@@ -388,4 +392,6 @@ class Report(Value):
     """One per mode, zero-shot first."""
     failures: FailureCounts
     """Of unresolved failures."""
+    draws: tuple[ModeDraws, ...]
+    """The runs of the same work in other draws, with the spread of the main figures; empty without any."""
     timings: RunTimings

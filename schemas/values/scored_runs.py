@@ -7,7 +7,9 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.environments import RunOrigin
 from schemas.values.failures import StageFailure
+from schemas.values.figures import SiblingRun
 from schemas.values.participants import RankedReferences, ValidatedReferences
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.scoring import ParticipantScores
@@ -143,3 +145,6 @@ class ScoredRun(Value):
     attempts: tuple[AttemptTime, ...]
     calls: tuple[CallCount, ...]
     telemetry: tuple[OutputTelemetry, ...]
+    origin: RunOrigin = RunOrigin()
+    siblings: tuple[SiblingRun, ...] = ()
+    """Runs of the same work in all draws, this one included; empty without another draw."""

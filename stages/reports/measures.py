@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from schemas.errors import Refused
+from schemas.values.coverage_grid import coverage_grid
 from schemas.values.reports import Measures
 from schemas.values.scored_runs import ScoredRun, SettingValue
 
@@ -20,7 +21,7 @@ def measures_of(settings: Mapping[str, SettingValue], chosen: Mapping[str, Any])
     """The measures of a run with these settings; `chosen` values win."""
     frozen = {field: settings[name] for field, name in _OF_RUN.items() if name in settings}
     return Measures(
-        **({field: setting.value for field, setting in frozen.items()} | dict(chosen)),
+        **({field: _value(field, setting) for field, setting in frozen.items()} | dict(chosen)),
         sources={field: "option" if field in chosen else _source(field, frozen.get(field)) for field in _OF_RUN},
     )
 
@@ -36,6 +37,10 @@ def common_measures(left: ScoredRun, right: ScoredRun, chosen: Mapping[str, Any]
                 f"name the one to compare by with --{field.replace('_', '-')}."
             )
     return found
+
+
+def _value(field: str, setting: SettingValue) -> Any:
+    return coverage_grid(setting.value) if field == "coverage_grid" else setting.value
 
 
 def _source(field: str, frozen: SettingValue | None) -> str:

@@ -11,6 +11,7 @@ from stages.reports.calibrated import calibrated_confidence
 from stages.reports.calibration import calibration
 from stages.reports.cohorts import cohort_of_jobs, jobs_of, modes_of
 from stages.reports.failures import unresolved_counts
+from stages.reports.figures import draws_of
 from stages.reports.reference_counts import reference_counts
 from stages.reports.results import results_of
 from stages.reports.run_words import notices
@@ -34,11 +35,14 @@ def build_report(run: ScoredRun, *, measures: Measures, calibrate_on: ScoredRun 
             identity=run.identity,
             settings_hash=run.settings_hash,
             notices=tuple(notices("participant", run.profile, run.request)),
+            draw=run.request.get("draw", 0),
+            origin=run.origin,
         ),
         settings=run.settings,
         measures=measures,
         experiments=tuple(_experiment(run, mode, measures, calibrate_on) for mode in modes_of(run)),
         failures=unresolved_counts(run.failures, {job.participant_id: job.labels for job in run.jobs}),
+        draws=draws_of(run.siblings),
         timings=run_timings(run),
     )
 

@@ -37,6 +37,8 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     yield from _notices_of_overlap(request)
     yield from _notices_of_variants(request)
     yield from notices_of_import(request)
+    if draw := request.get("draw"):
+        yield f"Draw {draw}: language models were asked anew; no answer of another draw was used."
     if left_out := request.get("left_out_references"):
         yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
     chunk_scores = request.get("chunk_scores") or {}

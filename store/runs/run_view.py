@@ -1,11 +1,12 @@
 """A run as it is shown: its jobs, the state of each stage, what was kept, what it cost, what failed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from schemas.statuses import JobStatus
+from schemas.values.environments import RunOrigin
 from schemas.values.failures import StageFailure
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
@@ -77,6 +78,8 @@ class RunView:
     """The database's clock when the rows were read."""
     jobs: list[JobView]
     settings: dict[str, Any]
+    origin: RunOrigin = field(default_factory=RunOrigin)
+    """Read only where it is shown: a run that is watched is read twice a second."""
 
 
 async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView | None:

@@ -20,6 +20,8 @@ from store.database import Connection
 from store.runs import ledger
 from store.runs.failures import run_failures
 from store.runs.imported import IMPORTED
+from store.runs.run_figures import siblings
+from store.runs.run_origins import run_origin
 
 _OUTPUTS: Final[dict[str, type[Value]]] = {
     "scores": ParticipantScores,
@@ -117,6 +119,8 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
             attempts=tuple(AttemptTime(**dict(row)) for row in await connection.fetch(ATTEMPTS, run_id)),
             telemetry=tuple(OutputTelemetry(**dict(row)) for row in await connection.fetch(TELEMETRY, run_id)),
             calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in calls.items()),
+            origin=await run_origin(connection, run_id),
+            siblings=await siblings(connection, run_id),
         )
 
 

@@ -70,7 +70,3 @@ async def test_no_repr_contains_the_api_key(chat: Chatting) -> None:
     with pytest.raises(httpx.ConnectError) as caught:
         await model.chat(CALL)
     assert "sk-top" not in f"{model!r} {vars(model)!r} {caught.value!r}"
-
-
-async def test_a_server_gives_no_digest_of_its_weights(chat: Chatting) -> None:
-    assert await chat("http://127.0.0.1:1/v1").digest("m") == ""

@@ -77,8 +77,8 @@ def test_show_warns_on_stderr_once_of_a_name_without_effect(runner: CliRunner) -
     shown = runner.invoke(config, ["show", "--json"], env={"API_PORT": "8000", "LLM_HF_TOKEN": "hidden"})
 
     assert shown.stderr == (
-        "Warning: API_PORT (environment) has no effect: set RAGQ_API_PORT.\n"
         "Warning: LLM_HF_TOKEN (environment) has no effect: set HF_TOKEN, which the library for models reads.\n"
+        "Warning: API_PORT (environment) has no effect: set RAGQ_API_PORT.\n"
     )
     assert "hidden" not in shown.output
     assert json.loads(shown.stdout)["profile"] == "demo"

@@ -35,7 +35,6 @@ from stages.metrics.oracle import augrc_optimal, aurc_optimal
 from stages.metrics.selective import Loss, augrc, aurc, risk_at_coverage, risk_coverage_curve
 from stages.participants.chunking import chunk_transcript
 from stages.participants.grounding import keep_grounded
-from stages.participants.reference_block import reference_block
 from stages.participants.score_reply import parse_scores
 from stages.texts.hashes import short_hash
 from tests.fakes.chat import ScriptedChat
@@ -44,6 +43,7 @@ from tests.stages.at_defaults import (
     GROUNDING,
     extract_evidence,
     rank_references,
+    reference_block,
     reference_filters,
     retrieve_references,
 )
@@ -143,7 +143,8 @@ def select(
     retrieved: RetrievedReferences, item: PHQ8Item, min_similarity: float, top_k: int, max_chars: int
 ) -> tuple[Reference, ...]:
     filters = reference_filters(min_similarity=min_similarity, top_k=top_k, max_chars=max_chars)
-    return rank_references(retrieved, filters=filters).items[item]
+    ranked = rank_references(retrieved, filters=filters)
+    return ranked.items[item]
 
 
 @pytest.mark.parametrize("case", recorded("confidences")["cases"])

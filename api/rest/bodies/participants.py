@@ -8,6 +8,7 @@ from pydantic.config import JsonDict
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply
 from schemas.values.phq8 import AssessmentMode
+from services.draws import MAX_SAMPLES, draws
 from services.participants import ParticipantRequest
 
 ParticipantId = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -58,11 +59,16 @@ class ParticipantSubmission(Body):
     )
     """Values by name, which override the profile, as with `--set`."""
     allow_overlap: bool = False
-    """Search an index that has participants of the submitted split: their chunks are left out, and the run records it."""
+    """Search an index with participants of the submitted split; their chunks are left out, and the run records it."""
     allow_variant_mismatch: bool = False
     """Search an index that was built from another variant of the transcripts; the run records it."""
     always_new: bool = False
     """Store another run even if the same work was submitted before."""
+    draw: Annotated[int, Field(ge=0, lt=MAX_SAMPLES)] = 0
+    """The same work in another draw is another run, whose language models are asked anew: 0, 1, 2 and so on, to measure
+    how much results vary."""
+    fresh: bool = False
+    """A draw of its own: answers of other runs are not reused."""
 
     @model_validator(mode="after")
     def _one_choice_of_participants(self) -> Self:
@@ -72,6 +78,8 @@ class ParticipantSubmission(Body):
             raise ValueError("limit goes with split; name fewer participants instead")
         if len(set(self.modes)) < len(self.modes):
             raise ValueError("name each mode once")
+        if self.fresh and self.draw:
+            raise ValueError("fresh goes without draw")
         return self
 
     @property
@@ -80,6 +88,11 @@ class ParticipantSubmission(Body):
         return {
             name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.settings.items()
         }
+
+    @property
+    def chosen_draw(self) -> int:
+        """The draw to submit it in."""
+        return draws(fresh=True)[0] if self.fresh else self.draw
 
     @property
     def request(self) -> ParticipantRequest:
