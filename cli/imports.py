@@ -17,6 +17,7 @@ from stages.participants.index_identity import counted_variants
 from stages.participants.published_splits import PUBLISHED_IDS
 from stages.participants.splits import PAPER_FILES, TRAIN_AND_DEV, resolve_split
 from stages.participants.variants import CLEANED, refuse_wrong_variant, vary
+from stages.texts.listed import SHOWN
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit
@@ -140,9 +141,11 @@ def participants(
         click.echo(f"  split {name}: {size}" + (" (published ids)" if is_made else ""))
     for participant_id, item in patched.items():
         click.echo(f"  participant {participant_id}: {item} was rebuilt from the total")
-    for participant_id, rows in irregular.items():
+    for participant_id, rows in list(irregular.items())[:SHOWN]:
         kept = ", ".join(f"{count} with {kind.replace('_', ' ')}" for kind, count in rows.items())
         click.echo(f"  participant {participant_id}: rows kept as they are: {kept}")
+    if len(irregular) > SHOWN:
+        click.echo(f"  {len(irregular) - SHOWN} more participants have such rows; --json has all of them")
     if len(stored) > 1:
         click.echo(f"Transcripts of several variants are stored: {counted_variants(stored)}.", err=True)
     if notice := without_paper_splits(published):

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from schemas.values.base import Value
+from schemas.values.chat import ReaskReason
 from schemas.values.verdicts import Decision
 
 
@@ -160,6 +161,10 @@ class ValidatedChunks(Value):
     """The model that judged, or None if validation is disabled and every chunk is kept."""
     chunks: tuple[RerankedChunk, ...]
     verdicts: tuple[ChunkVerdict, ...]
+    reasks: tuple[ReaskReason, ...] = ()
+    """The reasons of the re-asks before the verdicts, in order."""
+    repairs: tuple[str, ...] = ()
+    """Always empty: a repaired verdict would be a guess."""
 
 
 class ContextGroup(Value):

@@ -40,6 +40,7 @@ async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
         model=settings.model.quantitative_model,
         temperature=settings.model.temperature,
         timeout_s=settings.ollama.timeout_seconds,
+        retries=settings.ragq.reply_retries,
         grounding=_grounding(settings.quantitative),
     )
 
