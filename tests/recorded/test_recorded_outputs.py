@@ -134,6 +134,7 @@ async def search(
         search=InMemoryReferenceSearch({1: chunks}),
         index_id=1,
         participant_id=NOBODY,
+        excluded=(),
         candidates=len(chunks),
         **how,
     )
