@@ -15,7 +15,7 @@ from schemas.chains import in_order
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
 from services.control import Action
-from stages.reports.run_words import asked_for, is_chosen, notices
+from stages.reports.run_words import asked_for, is_chosen, notices, variants_in_words
 from store.database import Connection
 from store.runs import jobs
 from store.runs.job_control import Target
@@ -60,6 +60,7 @@ async def run_page(
         "run.html.j2",
         overview=overview,
         asked=asked_for(overview.request),
+        variants=variants_in_words(overview.request),
         notices=list(notices(overview.kind, overview.profile, overview.request)),
         chosen={name: one for name, one in view.settings.items() if is_chosen(one["source"])},
         settings=view.settings,

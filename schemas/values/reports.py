@@ -5,6 +5,8 @@ All values that depend on time are in `timings`: two reports of the same work di
 
 from datetime import datetime
 
+from pydantic import Field
+
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.failures import FailureCounts
@@ -58,6 +60,8 @@ class Provenance(Value):
     limit: int | None
     evidence: str | None
     """`given` when the quotes were part of the submission."""
+    transcript_variants: dict[str, int] = Field(default_factory=dict)
+    """Variant -> number of transcripts; empty for runs of versions that did not record it."""
     quantitative_model: str | None
     quantitative_model_digests: tuple[str, ...]
     """Weights that scored; more than one when the model was replaced during the run."""
