@@ -33,10 +33,11 @@ RagqError
             ReferenceTextError
             WorkChangedError
             ChunksGoneError
-        EvidenceSchemaError  (ValueError)
-        EvidenceGroundingError  (ValueError)
+        UnusableReply                    a reply of a model; its call may be repeated with what is wrong
+            EvidenceSchemaError  (ValueError)
+            EvidenceGroundingError  (ValueError)
         LLMError
-            LLMResponseParseError
+            LLMResponseParseError  (UnusableReply)
                 ExpansionReplyError
                 ScoringSchemaError
                 ScoringRetriesExhausted
@@ -44,6 +45,7 @@ RagqError
         EmbeddingError
             EmbeddingDimensionMismatchError
             EmbeddingValidationError
+            TextTooLongError
             EmbeddingArtifactMismatchError
                 ReferenceIndexMissingError
                 ReferenceIndexReplacedError
@@ -368,20 +370,39 @@ class ChunksGoneError(InputChangedError):
         )
 
 
-class EvidenceSchemaError(DomainError, ValueError):
+class UnusableReply(DomainError):
+    """A model's reply cannot be used.
+
+    `problem` is the part of the message that a re-ask sends to the model. `calls` is the number of calls that gave no
+    usable reply: the first and its re-asks.
+    """
+
+    problem: str
+    calls: int = 1
+
+    def count_calls(self, calls: int) -> None:
+        """Record the calls, and name the re-asks in the message."""
+        self.calls = calls
+        if calls > 1:
+            asked_again = "1 re-ask" if calls == 2 else f"{calls - 1} re-asks"
+            self.args = (f"{str(self).removesuffix('.')} ({asked_again} did not help).",)
+
+
+class EvidenceSchemaError(UnusableReply, ValueError):
     """An extraction reply has the wrong shape. `violations` maps keys to what was found there."""
 
     def __init__(self, violations: dict[str, str]) -> None:
         self.violations = violations
-        found = "; ".join(f"{key}: {violation}" for key, violation in violations.items())
-        super().__init__(f"The extraction reply has the wrong shape: {found}.")
+        self.problem = "; ".join(f"{key}: {violation}" for key, violation in violations.items())
+        super().__init__(f"The extraction reply has the wrong shape: {self.problem}.")
 
 
-class EvidenceGroundingError(DomainError, ValueError):
+class EvidenceGroundingError(UnusableReply, ValueError):
     """Quotes were extracted, and none of them is in the transcript."""
 
     def __init__(self, rejected: int) -> None:
         self.rejected = rejected
+        self.problem = f"none of {rejected} extracted quotes is in the transcript"
         super().__init__(f"None of {rejected} extracted quotes is in the transcript.")
 
 
@@ -398,12 +419,12 @@ class LLMError(DomainError):
         super().__init__(message)
 
 
-class LLMResponseParseError(LLMError):
+class LLMResponseParseError(LLMError, UnusableReply):
     """A reply cannot be used. `raw_response` holds it and is kept out of the message and of repr()."""
 
     def __init__(self, raw_response: str, parse_error: str) -> None:
         self.raw_response = raw_response
-        self.parse_error = parse_error
+        self.parse_error = self.problem = parse_error
         super().__init__(f"The model's reply cannot be used: {parse_error}")
 
 
@@ -428,6 +449,7 @@ class ScoringRetriesExhausted(LLMResponseParseError):
 
     def __init__(self, raw_response: str, parse_error: str, retries: int) -> None:
         self.retries = retries
+        self.calls = retries + 1
         super().__init__(raw_response, f"{retries} retries did not help; the last time {parse_error}")
 
 
@@ -483,6 +505,24 @@ class EmbeddingValidationError(EmbeddingError):
         super().__init__(message)
 
 
+class TextTooLongError(EmbeddingError):
+    """A text is longer than its embedder reads, and was to be embedded whole. `position` counts from 0."""
+
+    def __init__(
+        self, model: str, position: int, *, texts: int, chars: int, tokens: int | None = None, limit: int | None = None
+    ) -> None:
+        self.position = position
+        self.tokens = tokens
+        self.limit = limit
+        length = f"{chars} characters" if tokens is None else f"{chars} characters, {tokens} tokens"
+        reads = "" if limit is None else f" ({limit} tokens)"
+        super().__init__(
+            f"Text {position + 1} of {texts} ({length}) is longer than '{model}' reads{reads}, and nothing was cut. "
+            "Set RAGQ_LONG_TEXTS=truncate to cut such texts and count them, lower EMBEDDING_CHUNK_SIZE if it is a "
+            "chunk of an index, or choose an embedder with a longer context."
+        )
+
+
 class EmbeddingArtifactMismatchError(EmbeddingError):
     """A reference index or its files are missing, broken, or built with other settings; one message lists all."""
 
@@ -496,7 +536,7 @@ class ReferenceIndexMissingError(EmbeddingArtifactMismatchError):
 
 
 class ReferenceIndexReplacedError(EmbeddingArtifactMismatchError):
-    """Chunks were scored for a reference index that a newer one of its name has replaced meanwhile."""
+    """Chunks were scored for a reference index that a newer one of its name and identity has replaced meanwhile."""
 
     def __init__(self, index_id: int, name: str) -> None:
         self.index_id = index_id

@@ -13,13 +13,7 @@ from typing import Any, NamedTuple
 import structlog
 from aiorwlock import RWLock
 
-from schemas.errors import (
-    EvidenceGroundingError,
-    EvidenceSchemaError,
-    LLMResponseParseError,
-    RagqError,
-    ScoringRetriesExhausted,
-)
+from schemas.errors import RagqError, UnusableReply
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
@@ -200,13 +194,9 @@ class StageRunner:
         )
 
         async def store(connection: Connection) -> None:
-            if isinstance(error, ScoringRetriesExhausted):
+            if isinstance(error, UnusableReply):
                 # No reply alone is at fault: together they could not be used.
-                await ledger.reject(connection, claim.attempt_id)
-            elif isinstance(error, LLMResponseParseError):
-                await ledger.reject(connection, claim.attempt_id, error.raw_response)
-            elif isinstance(error, EvidenceSchemaError | EvidenceGroundingError):
-                await ledger.reject_last(connection, claim.attempt_id)
+                await ledger.reject_last(connection, claim.attempt_id, error.calls)
             await stages.fail(connection, claim, stored, inputs=read, retry_in_s=self._retry_wait(claim, error))
 
         await self._database.with_retry(store)

@@ -13,13 +13,14 @@ from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import in_order
 from schemas.errors import RunMissingError
+from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import ReferenceCounts
 from services.control import Action
 from stages.reports.origin_words import origin_words
 from stages.reports.reference_counts import over_all_items, reference_counts
-from stages.reports.run_words import asked_for, is_chosen, notices
+from stages.reports.run_words import asked_for, notices
 from store.database import Connection
 from store.runs import jobs
 from store.runs.job_control import Target
@@ -73,7 +74,7 @@ async def run_page(
         asked=asked_for(overview.request),
         notices=list(notices(overview.kind, overview.profile, overview.request)),
         origin=list(origin_words(view.origin)),
-        chosen={name: one for name, one in view.settings.items() if is_chosen(one["source"])},
+        changed=changed_settings(overview.profile, view.settings),
         settings=view.settings,
         jobs=view.jobs,
         stages=in_order(overview.kind, {stage.stage for job in view.jobs for stage in job.stages}),

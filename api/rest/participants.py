@@ -5,7 +5,7 @@ from fastapi import APIRouter, Response
 from api.context import Context
 from api.idempotency import REPLAYED, Keyed
 from api.problems import problem_responses
-from api.rest.bodies.participants import ParticipantSubmission, SplitLine, SubmittedReply
+from api.rest.bodies.participants import ChangedSettingReply, ParticipantSubmission, SplitLine, SubmittedReply
 from api.rest.strict import StrictRoute
 from schemas.errors import RunMissingError
 from services.submit import submit
@@ -65,5 +65,8 @@ async def submit_participants(
         resumed=submitted.resumed,
         is_sent=submitted.sent == submitted.due,
         profile=overview.profile,
+        changed_settings={
+            name: ChangedSettingReply.model_validate(change) for name, change in settings.changed.items()
+        },
         notices=list(notices(overview.kind, overview.profile, overview.request)),
     )

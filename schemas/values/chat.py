@@ -1,6 +1,7 @@
 """Calls to language models, and their replies."""
 
 import json
+from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -107,3 +108,20 @@ class ChatReply(Value):
     seconds: float
     tokens: TokenSignals | None = None
     """None if token probabilities were not requested, or the server reports none."""
+    is_rejected: bool = False
+    """An earlier attempt of the stage asked the same and rejected this reply: nothing was asked again."""
+
+
+class ReaskReason(StrEnum):
+    """The reason of a re-ask: why a reply could not be used."""
+
+    MISSING_STRUCTURE = "missing_structure"
+    """It has no JSON object."""
+    JSON_PARSE = "json_parse"
+    """Its JSON cannot be parsed, even with repairs."""
+    SCHEMA_VALIDATION = "schema_validation"
+    """The object lacks items, or has values that are not allowed."""
+    CUT_OFF = "cut_off"
+    """It was cut off at the token limit."""
+    NOT_GROUNDED = "not_grounded"
+    """None of its quotes is in the transcript."""

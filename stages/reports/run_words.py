@@ -88,7 +88,7 @@ def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
     )
     labels = imported["labels"]
     if others := labels["other"]:
-        yield f"Other item labels than the file's are stored for participant {', '.join(map(str, others))}."
+        yield f"Other item labels than the file's are stored for participant {listed(others)}."
     if absent := labels["absent"]:
         yield f"No item labels are stored for {len(absent)} participants of the file."
     for found in imported["disagreements"]:
@@ -96,8 +96,3 @@ def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
             f"The file states {found['metric']} {found['stated']:g} for {found['mode']}; its items give "
             + ("none." if found["computed"] is None else f"{found['computed']:.6f}.")
         )
-
-
-def is_chosen(source: str) -> bool:
-    """Whether a setting of that source is neither a default nor a value of the preset, which is shown separately."""
-    return source != "default" and not source.startswith("preset ")

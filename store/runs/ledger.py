@@ -45,15 +45,9 @@ INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused)
 SELECT $1, count(*), $2, $3, $4 FROM llm_call_use WHERE attempt_id = $1
 """
 
-REJECT = """
-UPDATE llm_call SET rejected_at = now()
-WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1)
-  AND ($2::text IS NULL OR reply = $2) AND rejected_at IS NULL
-"""
-
 REJECT_LAST = """
 UPDATE llm_call SET rejected_at = now()
-WHERE id = (SELECT call_id FROM llm_call_use WHERE attempt_id = $1 ORDER BY ordinal DESC LIMIT 1)
+WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1 ORDER BY ordinal DESC LIMIT $2)
   AND rejected_at IS NULL
 """
 
@@ -199,14 +193,9 @@ async def use(connection: Connection, attempt_id: int, call_id: int, purpose: st
     await connection.execute(USE, attempt_id, call_id, purpose, is_reused)
 
 
-async def reject(connection: Connection, attempt_id: int, reply_text: str | None = None) -> None:
-    """Never reuse this reply, which the attempt could not use; without a text, none of the attempt's replies."""
-    await connection.execute(REJECT, attempt_id, reply_text)
-
-
-async def reject_last(connection: Connection, attempt_id: int) -> None:
-    """Never reuse the attempt's last reply; nothing happens when it made no call."""
-    await connection.execute(REJECT_LAST, attempt_id)
+async def reject_last(connection: Connection, attempt_id: int, calls: int = 1) -> None:
+    """Never reuse the replies to the attempt's last calls; nothing happens when it made none."""
+    await connection.execute(REJECT_LAST, attempt_id, calls)
 
 
 async def uses(connection: Connection, attempt_ids: Sequence[int]) -> dict[int, list[CallUse]]:

@@ -27,7 +27,7 @@ def test_a_second_run_of_the_same_work_makes_no_paid_call(
 def test_a_rejected_reply_is_not_reused_by_another_run(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: ScriptedReply("no idea") if judge.calls == 2 else ScriptedReply()
+    judge.answer = lambda prompt: ScriptedReply("no idea") if judge.calls in (2, 3, 4) else ScriptedReply()
     work = (*evidence({316: 1}), *judged_by(judge.name))
     failed = shared.submit(*work)
     assert shared.wait_for(failed) == {"failed": 1}
@@ -35,7 +35,7 @@ def test_a_rejected_reply_is_not_reused_by_another_run(
     second = shared.submit(*work, "--new")
 
     assert shared.wait_for(second) == {"succeeded": 1}
-    first_prompt, second_prompt, asked_again = judge.prompts
+    first_prompt, second_prompt, _, _, asked_again = judge.prompts
     assert (first_prompt != second_prompt, asked_again) == (True, second_prompt)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from cli.daic_woz_files import read_directory
 from schemas.errors import Refused
+from schemas.values.interviews import TranscriptVariant
 from stages.files.problems import ProblemsFound
 
 INTERVIEWS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "interviews_primock57"
@@ -58,3 +59,31 @@ def test_real_interviews_in_the_same_layout_are_read() -> None:
     transcripts = read_directory(INTERVIEWS).transcripts
     assert [*transcripts] == [*range(600, 657)]
     assert sum(len(transcript.utterances) for transcript in transcripts.values()) == 6727
+
+
+@pytest.mark.parametrize(
+    ("folder", "manifest", "named", "variant"),
+    [
+        ("transcripts", None, None, "raw"),
+        ("transcripts_participant_only", None, None, "participant_only"),
+        ("interviews", None, None, "unknown"),
+        ("interviews", '{"variant": "participant_qa", "stats": []}', None, "participant_qa"),
+        ("transcripts_participant_only", '{"variant": "both_speakers_clean"}', None, "both_speakers_clean"),
+        ("interviews", '{"variant": "participant_qa"}', TranscriptVariant.RAW, "raw"),
+    ],
+)
+def test_the_variant_is_the_one_named_else_that_of_the_manifest_else_that_of_the_folder(
+    tmp_path: Path, folder: str, manifest: str | None, named: TranscriptVariant | None, variant: str
+) -> None:
+    write_transcript(tmp_path / folder, 303)
+    if manifest is not None:
+        (tmp_path / folder / "preprocess_manifest.json").write_text(manifest)
+    assert read_directory(tmp_path, transcripts=folder, variant=named).transcripts[303].variant == variant
+
+
+@pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"variant": "raw"}', '{"variant": ["participant_only"]}'])
+def test_a_manifest_that_names_no_variant_is_refused(tmp_path: Path, manifest: str) -> None:
+    write_transcript(tmp_path / "transcripts", 303)
+    (tmp_path / "transcripts" / "preprocess_manifest.json").write_text(manifest)
+    with pytest.raises(Refused, match=r"preprocess_manifest\.json names none of the variants .* --transcripts-variant"):
+        read_directory(tmp_path)

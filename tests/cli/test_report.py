@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.scoring import ReaskReason
+from schemas.values.chat import ReaskReason
 from store.database import Connection
 from store.runs import runs
 from tests.cli.conftest import Ragq

@@ -281,7 +281,7 @@ async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attem
     model = ScriptedChat(lambda call: next(answers))
     await alone(model, database, attempts[0]).chat(CALL)
     async with database.connection() as connection:
-        await ledger.reject(connection, attempts[0].attempt_id, "nonsense")
+        await ledger.reject_last(connection, attempts[0].attempt_id)
 
     assert (await alone(model, database, attempts[1]).chat(CALL)).text == "yes"
     assert await uses(database, attempts[0]) == [(CALL.purpose, "nonsense", False)]

@@ -109,6 +109,16 @@ class ParticipantSubmission(Body):
         )
 
 
+class ChangedSettingReply(Reply):
+    """A value that differs from the profile."""
+
+    value: Any
+    profile: Any
+    """The value of the profile."""
+    source: str = Field(examples=["option"])
+    """`file`, `environment`, or `option` for a value of the request."""
+
+
 class SubmittedReply(Reply):
     """What a submission led to."""
 
@@ -121,6 +131,8 @@ class SubmittedReply(Reply):
     is_sent: bool
     """Messages were sent; otherwise the broker is unavailable, and the jobs start by themselves when it is back."""
     profile: str = Field(examples=["demo"])
+    changed_settings: dict[str, ChangedSettingReply]
+    """By name, in the order of the settings."""
     notices: list[str] = Field(examples=[[]])
     """What has to be known about the results, as shown with every report of the run."""
 

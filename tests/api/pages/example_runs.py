@@ -77,7 +77,7 @@ async def participant_run(
             kind="participant",
             profile="demo",
             settings={
-                "EMBEDDING_TOP_K_REFERENCES": {"value": 2, "source": "option --set"},
+                "EMBEDDING_TOP_K_REFERENCES": {"value": 2, "source": "option"},
                 "MODEL_TEMPERATURE": {"value": 0.0, "source": "default"},
             },
             settings_hash="s" * 64,

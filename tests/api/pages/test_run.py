@@ -33,7 +33,7 @@ async def test_the_head_shows_request_and_notices(client: httpx.AsyncClient, sho
     text = words(await see(client, f"/runs/{shown.run_id}"))
     assert "paper-test" in text
     assert "Demo model: results are not meaningful." in text
-    assert "EMBEDDING_TOP_K_REFERENCES 2 option --set" in text
+    assert "Changed setting Value Profile demo From EMBEDDING_TOP_K_REFERENCES 2 3 option" in text
     assert "All 2 settings of the run" in text
 
 

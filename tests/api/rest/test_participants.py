@@ -42,6 +42,10 @@ async def test_a_split_is_submitted(client: httpx.AsyncClient, ctx: ApiContext) 
     made = reply.json()
     assert (reply.status_code, reply.headers["location"]) == (201, f"/runs/{made['run_id']}")
     assert (made["is_new"], made["jobs"], made["profile"], made["is_sent"]) == (True, 2, "paper", True)
+    assert made["changed_settings"] == {
+        "MODEL_TEMPERATURE": {"value": 0.5, "profile": 0.0, "source": "option"},
+        "CONSISTENCY_ENABLED": {"value": True, "profile": False, "source": "option"},
+    }
     settings = (await client.get(f"/runs/{made['run_id']}/settings")).json()
     assert settings["MODEL_TEMPERATURE"] == {"value": 0.5, "source": "option"}
     assert settings["CONSISTENCY_ENABLED"] == {"value": True, "source": "option"}

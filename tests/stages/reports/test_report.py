@@ -9,11 +9,10 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
-from schemas.values.chat import TokenSignals
+from schemas.values.chat import ReaskReason, TokenSignals
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Measures, Report
 from schemas.values.scored_runs import ScoredRun
-from schemas.values.scoring import ReaskReason
 from stages.reports.report import build_report
 from stages.reports.run_words import DEMO_NOTICES
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, run, scores

@@ -1,6 +1,6 @@
 """The description of a run for people."""
 
-from stages.reports.run_words import CIRCULAR_NOTICE, DEMO_NOTICES, asked_for, is_chosen, notices
+from stages.reports.run_words import CIRCULAR_NOTICE, DEMO_NOTICES, asked_for, notices
 
 
 def test_the_request_is_described_in_names_and_numbers() -> None:
@@ -28,10 +28,3 @@ def test_scores_by_a_prompt_that_is_not_ragqs_are_named_with_it() -> None:
 def test_kinds_that_ask_no_model_of_the_profile_have_no_notice() -> None:
     assert list(notices("index", "demo", {"chunk_scores": None})) == []
     assert list(notices("query", "paper", {})) == []
-
-
-def test_defaults_and_values_of_presets_are_not_chosen() -> None:
-    assert [source for source in ("default", "preset Wide", "option --set", "environment") if is_chosen(source)] == [
-        "option --set",
-        "environment",
-    ]

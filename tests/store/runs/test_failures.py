@@ -59,7 +59,7 @@ async def test_the_item_of_a_reply_that_could_not_be_used_is_known(database: Dat
         assert claim is not None
         kept = await ledger.keep(connection, "key", call, reply, served())
         await ledger.use(connection, claim.attempt_id, kept.call_id, call.purpose, is_reused=False)
-        await ledger.reject(connection, claim.attempt_id, reply.text)
+        await ledger.reject_last(connection, claim.attempt_id)
         await stages.fail(connection, claim, failure, inputs={})
 
         found = await run_failures(connection, run_id)
