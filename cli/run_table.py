@@ -78,6 +78,8 @@ def _jobs(kind: str, jobs: list[JobView]) -> Table:
     has_references = "validate" in stages
     if has_references:
         table.add_column("kept/rejected")
+    has_calls = has_references or any(job.llm_paid or job.llm_reused for job in jobs)
+    if has_calls:
         table.add_column("LLM calls", justify="right")
     table.add_column("seconds", justify="right")
     for job in jobs:
@@ -88,7 +90,8 @@ def _jobs(kind: str, jobs: list[JobView]) -> Table:
             job.mode,
             coloured(job.status),
             *(_mark(by_stage.get(stage)) for stage in stages),
-            *((references(job), calls(job)) if has_references else ()),
+            *((references(job),) if has_references else ()),
+            *((calls(job),) if has_calls else ()),
             f"{job.seconds:.1f}",
         )
     return table
