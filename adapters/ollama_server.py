@@ -85,7 +85,7 @@ class OllamaServer:
         if error.status_code == httpx.codes.NOT_FOUND:
             return self._unknown(model)
         said = str(error.error)
-        if error.status_code == httpx.codes.BAD_REQUEST and "context" in said and "exceed" in said:
+        if is_too_long(error):
             message = (
                 f"The prompt is longer than the context of model '{model}' at {self.url}, and nothing was cut. "
                 "Shorten the input, or use a model with a longer context."
@@ -100,6 +100,12 @@ class OllamaServer:
             "`ollama list` shows.",
             status=httpx.codes.NOT_FOUND,
         )
+
+
+def is_too_long(error: ollama.ResponseError) -> bool:
+    """Whether a server refused a text that is longer than the context of its model."""
+    said = str(error.error)
+    return error.status_code == httpx.codes.BAD_REQUEST and "context" in said and "exceed" in said
 
 
 class _WholePrompts(httpx.AsyncHTTPTransport):

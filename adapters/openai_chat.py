@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
-from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList
+from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList, server_name
 from adapters.token_logprobs import ReportedToken, signals_of
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
@@ -18,6 +18,7 @@ class OpenAIChat:
 
     def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
         self._url = f"{base_url.rstrip('/')}/chat/completions"
+        self._shown_url = f"{server_name(base_url)}/chat/completions"
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx.AsyncClient(headers=headers, timeout=None)
         self._models = OpenAIModelList(self._client, base_url)
@@ -48,7 +49,7 @@ class OpenAIChat:
             raise LLMTimeoutError(call.timeout_s) from None
         if response.is_error:
             raise LLMError(
-                f"{self._url} answered a request for model '{call.model}' with status {response.status_code}.",
+                f"{self._shown_url} answered a request for model '{call.model}' with status {response.status_code}.",
                 status=response.status_code,
                 detail=response.text,
             )
@@ -56,13 +57,14 @@ class OpenAIChat:
             completion = _Completion.model_validate_json(response.content)
         except ValidationError as error:
             raise LLMError(
-                f"{self._url} answered a request for model '{call.model}' with something other than a chat "
+                f"{self._shown_url} answered a request for model '{call.model}' with something other than a chat "
                 f"completion: {_where(error)}. Does the base URL name an OpenAI-compatible API?"
             ) from None
         choice = completion.choices[0]
         if choice.message.content is None:
             raise LLMError(
-                f"Model '{call.model}' at {self._url} answered without text (finish_reason '{choice.finish_reason}')."
+                f"Model '{call.model}' at {self._shown_url} answered without text "
+                f"(finish_reason '{choice.finish_reason}')."
             )
         return ChatReply(
             text=choice.message.content,

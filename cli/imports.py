@@ -1,6 +1,7 @@
 """`ragq import`: data sets, works and vocabularies into the database."""
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -12,10 +13,10 @@ from cli.import_works import works_command
 from cli.output import notices, print_json
 from cli.session import with_database
 from schemas.values.interviews import DataSet, Split, TranscriptVariant
-from services.splits import PublishedAtImport, publish_at_import
+from services.splits import ImportedSplits, import_participants
 from stages.participants.index_identity import counted_variants
 from stages.participants.published_splits import PUBLISHED_IDS
-from stages.participants.splits import PAPER_FILES, TRAIN_AND_DEV, resolve_split
+from stages.participants.splits import TRAIN_AND_DEV, resolve_split
 from stages.participants.variants import CLEANED, refuse_wrong_variant, vary
 from stages.texts.listed import SHOWN
 from store.database import Connection
@@ -109,16 +110,13 @@ def participants(
     people = new_participants(data_set)
     splits = new_splits(data_set)
 
-    async def keep(connection: Connection) -> tuple[PublishedAtImport, dict[TranscriptVariant, int]]:
-        async with connection.transaction():
-            await interviews.keep(connection, people, splits)
-            publishes = paper_splits and not data_set.splits.keys() & PAPER_FILES.keys()
-            published = await publish_at_import(connection) if publishes else PublishedAtImport()
-            return published, await interviews.variants(connection)
+    async def keep(connection: Connection) -> tuple[ImportedSplits, dict[TranscriptVariant, int]]:
+        imported = await import_participants(connection, people, splits, paper_splits=paper_splits)
+        return imported, await interviews.variants(connection)
 
-    published, stored = with_database(keep)
+    imported, stored = with_database(keep)
     patched = {str(label.participant_id): label.patched for label in data_set.labels.values() if label.patched}
-    sizes = {split.name: len(split.participant_ids) for split in (*splits, *published.made)}
+    sizes = {split.name: len(split.participant_ids) for split in (*splits, *imported.made)}
     variants = Counter(person.variant for person in people)
     irregular = {str(person.id): dict(person.irregular_rows) for person in people if person.irregular_rows}
     if as_json:
@@ -127,7 +125,8 @@ def participants(
                 "participants": len(people),
                 "variants": variants,
                 "splits": sizes,
-                "made_splits": [split.name for split in published.made],
+                "made_splits": [split.name for split in imported.made],
+                "replaced_splits": imported.replaced,
                 "patched_items": patched,
                 "irregular_rows": irregular,
                 "stored_variants": stored,
@@ -137,7 +136,7 @@ def participants(
     click.echo(f"Imported {len(people)} participants.")
     click.echo(f"  transcript variant {counted_variants(variants) or 'none'}")
     for name, size in sizes.items():
-        is_made = name in {split.name for split in published.made}
+        is_made = name in {split.name for split in imported.made}
         click.echo(f"  split {name}: {size}" + (" (published ids)" if is_made else ""))
     for participant_id, item in patched.items():
         click.echo(f"  participant {participant_id}: {item} was rebuilt from the total")
@@ -148,23 +147,27 @@ def participants(
         click.echo(f"  {len(irregular) - SHOWN} more participants have such rows; --json has all of them")
     if len(stored) > 1:
         click.echo(f"Transcripts of several variants are stored: {counted_variants(stored)}.", err=True)
-    if notice := without_paper_splits(published):
+    for notice in notices_of_splits(imported):
         notices().print(notice, markup=False)
 
 
-def without_paper_splits(published: PublishedAtImport) -> str | None:
-    """Why the paper's splits were not made; None when they were, or when no participant is one of the paper's."""
-    if published.others:
-        return (
-            f"Stored with other participants and left as they are: {', '.join(published.others)}. "
+def notices_of_splits(imported: ImportedSplits) -> Iterator[str]:
+    """Which splits an import replaced, and why the paper's were not made."""
+    if imported.replaced:
+        yield (
+            f"Replaced: {', '.join(imported.replaced)}. An index that was built on other participants is to be built "
+            "again (`ragq index references`)."
+        )
+    if imported.others:
+        yield (
+            f"Stored with other participants and left as they are: {', '.join(imported.others)}. "
             "`ragq splits make --paper --replace` makes them of the published participants."
         )
-    if 0 < len(published.missing) < len(PUBLISHED_IDS):
-        return (
-            f"The paper's splits were not made: {len(published.missing)} of their {len(PUBLISHED_IDS)} participants "
+    if 0 < len(imported.missing) < len(PUBLISHED_IDS):
+        yield (
+            f"The paper's splits were not made: {len(imported.missing)} of their {len(PUBLISHED_IDS)} participants "
             "are not stored with item labels. `ragq splits make --paper` names those that are not stored."
         )
-    return None
 
 
 def in_variant(data_set: DataSet, variant: TranscriptVariant) -> DataSet:

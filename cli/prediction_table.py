@@ -16,6 +16,11 @@ _BINARY = {
 }
 
 
+def predicted_metrics(measures: Measures) -> dict[str, str]:
+    """The metrics of the prediction mode by their short names; none in the mode `item`."""
+    return {"total": _TOTAL, "binary": _BINARY}.get(measures.prediction_mode, {})
+
+
 def prediction_tables(report: Report) -> list[Table]:
     """One table in the mode `total` or `binary`; none in the mode `item`, since a report always shows the items."""
     match report.measures.prediction_mode:

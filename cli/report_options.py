@@ -120,11 +120,8 @@ def retrieval_measures(
 
 
 def _refuse(names: Iterable[str], belongs_to: str) -> None:
-    given = [name for name in names if _is_given(name)]
+    context = click.get_current_context()
+    given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise click.UsageError(f"{options}: only for {belongs_to}.")
-
-
-def _is_given(name: str) -> bool:
-    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT

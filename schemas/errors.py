@@ -45,6 +45,7 @@ RagqError
         EmbeddingError
             EmbeddingDimensionMismatchError
             EmbeddingValidationError
+            TextTooLongError
             EmbeddingArtifactMismatchError
                 ReferenceIndexMissingError
                 ReferenceIndexReplacedError
@@ -502,6 +503,24 @@ class EmbeddingValidationError(EmbeddingError):
     def __init__(self, message: str, *, defect: VectorDefect | None = None) -> None:
         self.defect = defect
         super().__init__(message)
+
+
+class TextTooLongError(EmbeddingError):
+    """A text is longer than its embedder reads, and was to be embedded whole. `position` counts from 0."""
+
+    def __init__(
+        self, model: str, position: int, *, texts: int, chars: int, tokens: int | None = None, limit: int | None = None
+    ) -> None:
+        self.position = position
+        self.tokens = tokens
+        self.limit = limit
+        length = f"{chars} characters" if tokens is None else f"{chars} characters, {tokens} tokens"
+        reads = "" if limit is None else f" ({limit} tokens)"
+        super().__init__(
+            f"Text {position + 1} of {texts} ({length}) is longer than '{model}' reads{reads}, and nothing was cut. "
+            "Set RAGQ_LONG_TEXTS=truncate to cut such texts and count them, lower EMBEDDING_CHUNK_SIZE if it is a "
+            "chunk of an index, or choose an embedder with a longer context."
+        )
 
 
 class EmbeddingArtifactMismatchError(EmbeddingError):

@@ -1,5 +1,6 @@
 """The reference index that a request names, and the one that a run searches."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -69,7 +70,7 @@ async def fitting_index(
     if not named:
         raise Refused(
             f"There is no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE). Built: {_names(stored)}. "
-            f"`{build_command(settings, named_parts(name).split)}` builds it."
+            f"{_build_remedy(settings, name, transcripts)}"
         )
     compared = [await _compared(connection, index, settings, transcripts) for index in named]
     fit = [one for one in compared if not one.differences and (allow_variant_mismatch or not one.variant)]
@@ -92,7 +93,7 @@ def build_command(settings: EffectiveSettings, split: str | None, **replaced: st
     given = [name for name in _BUILT_WITH if settings.sources[name] is SettingSource.OPTION]
     chosen = {name: values[name] for name in given} | replaced
     profile = f" --profile {settings.profile}" if settings.profile_source == "option --profile" else ""
-    options = "".join(f" --set {name}={value}" for name, value in chosen.items())
+    options = "".join(f" --set {shlex.quote(f'{name}={value}')}" for name, value in chosen.items())
     return f"ragq index references --split {split or next(iter(TRAINING_SPLITS))}{profile}{options}"
 
 
@@ -105,6 +106,14 @@ def address(index: StoredIndex, stored: Iterable[StoredIndex]) -> str:
     """How commands name an index: by its identity too where others have its name."""
     is_alone = sum(other.name == index.name for other in stored) == 1
     return index.name if is_alone else f"{index.name}@{index.identity}"
+
+
+def _build_remedy(settings: EffectiveSettings, name: str, transcripts: Mapping[TranscriptVariant, int]) -> str:
+    named, known = named_parts(name), transcripts.keys() - {TranscriptVariant.UNKNOWN}
+    build = f"`{build_command(settings, named.split)}` builds it."
+    if named.variant is None or not known or named.variant in known:
+        return build
+    return f"`{import_command(named.variant)}` imports the transcripts that it names; then {build}"
 
 
 async def _compared(

@@ -8,6 +8,7 @@ from schemas.settings.resolve import EffectiveSettings
 from services.assessed import Assessed
 from services.indexes import build_command
 from stages.participants.artifacts.names import answers_to, built_name, index_name
+from stages.participants.index_identity import settings_differences
 from stages.participants.splits import TRAINING_SPLITS, training_name
 from stages.texts.listed import listed
 from store.database import Connection
@@ -72,7 +73,8 @@ async def _remedies(
         asked = index_name(settings.run.embedding.embeddings_file)
         name = built_name(asked, split, index.variant)
         choice = f"submit with `--set EMBEDDING_EMBEDDINGS_FILE={name}`"
-        if any(answers_to(other.name, name) for other in await references.current(connection)):
+        named = [other for other in await references.current(connection) if answers_to(other.name, name)]
+        if any(not list(settings_differences(other, settings.run)) for other in named):
             return " ".join([f"The index of split {split} has none of them: {choice}.", *remedies])
         command = build_command(settings, split, EMBEDDING_EMBEDDINGS_FILE=name)
         return " ".join([f"`{command}` builds one of split {split}, which has none of them; then {choice}.", *remedies])

@@ -8,10 +8,10 @@ from schemas.values.interviews import Split, SplitMethod, SplitOrigin, StoredSpl
 from stages.participants.published_splits import PUBLISHED_IDS, PUBLISHED_SPLITS
 from stages.participants.split_checks import origin_words, overlaps
 from stages.participants.split_rule import Labelled, stratified_split
-from stages.participants.splits import TRAIN_AND_DEV, ids_hash, listed_split
+from stages.participants.splits import PAPER_FILES, TRAIN_AND_DEV, ids_hash, listed_split
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewSplit
+from store.references.interviews import NewParticipant, NewSplit
 from store.references.splits import stored_labels, stored_splits
 
 
@@ -23,10 +23,13 @@ class MadeSplits(NamedTuple):
     """Names of splits that were stored with other participants before."""
 
 
-class PublishedAtImport(NamedTuple):
-    """What became of the paper's splits at an import of participants without files of them."""
+class ImportedSplits(NamedTuple):
+    """What an import of participants did to the splits."""
 
+    replaced: tuple[str, ...] = ()
+    """Splits of the import that were stored with other participants before, and how they had been made."""
     made: tuple[NewSplit, ...] = ()
+    """The paper's splits, made because the import has no files of them."""
     missing: tuple[int, ...] = ()
     """Published participants that are not stored with item labels; nothing is made then."""
     others: tuple[str, ...] = ()
@@ -90,20 +93,29 @@ async def make_splits(
     return MadeSplits(tuple(new), tuple(split.name for split in others))
 
 
-async def publish_at_import(connection: Connection) -> PublishedAtImport:
-    """Store the paper's splits when every participant of them is stored with item labels.
+async def import_participants(
+    connection: Connection, people: Sequence[NewParticipant], splits: Sequence[NewSplit], *, paper_splits: bool
+) -> ImportedSplits:
+    """Store participants and splits, all or nothing.
 
-    Nothing is made when participants are missing, or when one of the splits is stored with other participants.
+    With `paper_splits`, and without a paper split among the splits, the paper's are made when every participant of them
+    is stored with item labels, and none of them is stored with other participants.
     """
-    people, stored = await stored_labels(connection), await stored_splits(connection)
-    missing = tuple(number for number in PUBLISHED_IDS if number not in people or people[number].items is None)
-    if missing:
-        return PublishedAtImport(missing=missing)
-    new = [_stored_part(split, set(), SplitMethod.PUBLISHED, None, None) for split in published_splits()]
-    if others := _stored_otherwise(new, stored):
-        return PublishedAtImport(others=tuple(split.name for split in others))
-    await interviews.keep_splits(connection, new)
-    return PublishedAtImport(made=tuple(new))
+    async with connection.transaction():
+        stored = await stored_splits(connection)
+        replaced = tuple(_described(split) for split in _stored_otherwise(splits, stored))
+        await interviews.keep(connection, people, splits)
+        if not paper_splits or any(split.name in PAPER_FILES for split in splits):
+            return ImportedSplits(replaced)
+        labels = await stored_labels(connection)
+        missing = tuple(number for number in PUBLISHED_IDS if number not in labels or labels[number].items is None)
+        if missing:
+            return ImportedSplits(replaced, missing=missing)
+        new = [_stored_part(split, set(), SplitMethod.PUBLISHED, None, None) for split in published_splits()]
+        if others := _stored_otherwise(new, stored):
+            return ImportedSplits(replaced, others=tuple(split.name for split in others))
+        await interviews.keep_splits(connection, new)
+    return ImportedSplits(replaced, tuple(new))
 
 
 def _stored_part(split: Split, missing: set[int], method: SplitMethod, seed: int | None, file: str | None) -> NewSplit:

@@ -42,6 +42,7 @@ class FailureCategory(StrEnum):
     EMBEDDING_ZERO_VECTOR = "embedding_zero_vector"
     EMBEDDING_INVALID_VECTOR = "embedding_invalid_vector"
     EMBEDDING_DIMENSION_MISMATCH = "embedding_dimension_mismatch"
+    EMBEDDING_TEXT_TOO_LONG = "embedding_text_too_long"
     EMBEDDING_TIMEOUT = "embedding_timeout"
     REFERENCE_ARTIFACT_MISSING = "reference_artifact_missing"
     REFERENCE_ARTIFACT_CORRUPT = "reference_artifact_corrupt"
@@ -108,6 +109,7 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.EvidenceSchemaError, FailureCategory.EVIDENCE_SCHEMA_INVALID),
     (errors.EvidenceGroundingError, FailureCategory.EVIDENCE_HALLUCINATION),
     (errors.EmbeddingDimensionMismatchError, FailureCategory.EMBEDDING_DIMENSION_MISMATCH),
+    (errors.TextTooLongError, FailureCategory.EMBEDDING_TEXT_TOO_LONG),
     (errors.ReferenceIndexMissingError, FailureCategory.REFERENCE_ARTIFACT_MISSING),
     (errors.EmbeddingArtifactMismatchError, FailureCategory.REFERENCE_ARTIFACT_MISMATCH),
     (errors.RerankError, FailureCategory.RERANK_ERROR),

@@ -4,7 +4,7 @@ Every implementation of a port passes the contract suite of that port in tests/c
 """
 
 from collections.abc import Collection, Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,14 @@ ScoreSource = Literal["participant", "chunk"]
 
 Vectors = NDArray[np.float32]
 """A matrix, one row per text."""
+
+
+class TextVectors(NamedTuple):
+    """The vectors of texts, one row per text."""
+
+    vectors: Vectors
+    cut: tuple[int, ...] = ()
+    """The positions, from 0, of the texts of which the model read only a part."""
 
 
 class TextEncoder(Protocol):
@@ -50,8 +58,13 @@ class TextEncoder(Protocol):
         """
         ...
 
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens per text that the model sees, after truncation."""
+    def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens per text before truncation."""
+        ...
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The maximum tokens of a text that the model sees; None if it has no limit."""
         ...
 
     @property
@@ -72,12 +85,13 @@ class Embedder(Protocol):
         """An exact identifier of the weights; empty if the server reports none."""
         ...
 
-    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """One row per text, in order, in the model's native dimension. One call, however many texts.
 
-        Without texts the matrix has no rows, and no call is made. Raises LLMTimeoutError with `timeout_s` when the
-        vectors do not arrive in time, EmbeddingValidationError when the number of rows is not the number of texts, and
-        connection errors unchanged.
+        Texts that are longer than the model reads are cut and named with `truncate`; without it TextTooLongError is
+        raised for the first of them. Without texts the matrix has no rows, and no call is made. Raises LLMTimeoutError
+        with `timeout_s` when the vectors do not arrive in time, EmbeddingValidationError when the number of rows is not
+        the number of texts, and connection errors unchanged.
         """
         ...
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from cli.paper.table import PaperNumber, PaperTable, noticed, percent_with_interval, with_interval
+from cli.prediction_table import definitions, predicted_metrics
 from cli.report_table import calibrated_on, exclusions, models
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
@@ -30,7 +31,7 @@ def report_tables(report: Report) -> list[PaperTable]:
         PaperTable(
             f"Results of run {run.run_id}",
             ("Metric", *modes),
-            tuple((name, *map(show, report.experiments)) for name, show in _OF_MODES.items()),
+            (*((name, *map(show, report.experiments)) for name, show in _OF_MODES.items()), *_predictions(report)),
             notes,
         ),
         PaperTable(
@@ -76,6 +77,13 @@ def _numbers(experiment: Experiment) -> Iterator[tuple[str, str | None, float | 
         yield "item_mae", item.value, None, of_item.mae_interval, of_item.count
 
 
+def _predictions(report: Report) -> Iterator[tuple[str, ...]]:
+    """The metrics of totals, or of depressed or not, if the run or an option asks for them."""
+    mode = report.measures.prediction_mode
+    for name, metric in predicted_metrics(report.measures).items():
+        yield f"{mode}: {name}", *(with_interval(one.results.intervals[metric]) for one in report.experiments)
+
+
 def _of_item(report: Report, item: PHQ8Item) -> Iterator[str]:
     for experiment in report.experiments:
         found = experiment.results.per_item[item]
@@ -95,6 +103,7 @@ def _made_of(report: Report) -> str:
     return (
         f"ragq {run.ragq_version}, run {run.run_id} of {split}, profile {run.profile}, {models(report)}. In brackets: "
         f"95 % percentile intervals over {measures.bootstrap_resamples} resamples of participants (seed "
-        f"{measures.bootstrap_seed}). Items are ordered by confidence {measures.confidence}, with loss {measures.loss}."
+        f"{measures.bootstrap_seed}). Items are ordered by confidence {measures.confidence}, with loss {measures.loss}"
+        f"; {definitions(measures)}."
         + "".join(sorted({f" It was calibrated on {calibrated_on(found)}." for found in calibrated if found}))
     )

@@ -33,6 +33,8 @@ class RagqSettings(SettingsGroup):
     """Seconds that the cross-encoder may take for the references of one item."""
     validation_max_chars: int = Field(default=4000, ge=100, le=100_000)
     """Characters of a passage that the judging prompt shows; the rest is cut."""
+    long_texts: Literal["refuse", "truncate"] = "refuse"
+    """Evidence and reference chunks that are longer than the embedder reads: fail the job, or cut and count them."""
     verdict_max_tokens: int = Field(default=256, ge=1)
     """Maximum tokens of a verdict on a reference or a passage; one that is cut off is asked for again."""
     chunk_score_max_tokens: int = Field(default=256, ge=1)

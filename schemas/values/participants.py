@@ -32,6 +32,8 @@ class ExtractedEvidence(Value):
     """The reasons of the re-asks before the used reply, in order."""
     repairs: tuple[str, ...] = ()
     """Repairs that reading the model's reply needed, in order; empty if strict parsing succeeded."""
+    cut_texts: int = 0
+    """Utterances longer than the embedder reads, which were cut to be compared."""
     unknown_keys: tuple[str, ...] = ()
     """The shapes of keys in the reply that belong to no item, and whose values were left out: `PHQ8_xxxx`."""
 
@@ -50,6 +52,10 @@ class EmbeddedEvidence(Value):
     items: tuple[PHQ8Item, ...]
     embedding_calls: int
     """Calls of the embedder: 1 in batch mode with evidence, 0 without evidence."""
+    cut_texts: int = 0
+    """Items whose evidence is longer than the embedder reads, and was cut."""
+    cut_items: tuple[PHQ8Item, ...] = ()
+    """These items."""
 
 
 class Reference(Value):

@@ -61,6 +61,10 @@ class EmbeddedQuery(Value):
     dimension: int
     texts: tuple[QueryText, ...]
     """The original, then every MQE phrase, then HyDE if there is one."""
+    cut_texts: int = 0
+    """Texts that are longer than the embedder reads, and were cut."""
+    cut: tuple[int, ...] = ()
+    """Their positions, from 0."""
 
 
 class Leg(StrEnum):

@@ -59,12 +59,9 @@ def draw(participants: int, *, resamples: int, seed: int) -> Draws:
 
 
 def interval_of(value: float | None, resampled: Floats) -> Interval:
-    """A value with the percentiles of the resampled values; NaN is a resample without a value.
-
-    Without a value there are no percentiles either.
-    """
+    """A value with the percentiles of the resampled values; NaN is a resample without a value."""
     valid = resampled[~np.isnan(resampled)]
-    if value is None or len(valid) < 2:
+    if len(valid) < 2:
         low, high, std = value, value, None
     else:
         low, high = (known(float(bound)) for bound in np.percentile(valid, PERCENTILES))

@@ -30,7 +30,7 @@ def test_a_file_becomes_a_run_that_shows_where_it_is_from(ragq: Ragq, imported: 
     assert imported.exit_code == 0, imported.output
     assert imported.stdout == "r1: 2 participants in zero_shot (1 failed), 2 participants in few_shot\n"
     notice = "Imported from ai-psychiatrist (run 1a2b3c4d, of 2026-01-07T12:00:00, commit abc1234)"
-    for shown in (ragq("show", "r1").output, imported.stderr):
+    for shown in (ragq("show", "r1").output, ragq("report", "r1", *FEW).output, imported.stderr):
         assert notice in " ".join(shown.split())
     listed = ragq("runs").stdout
     assert "paper-test imported" in listed

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,6 +113,28 @@ def test_an_import_leaves_a_draw_as_it_is(ragq: Ragq, plain: str) -> None:
 
     assert "left as they are: paper-train, paper-val, paper-test" in " ".join(done.stderr.split())
     assert members(ragq, "paper-test") == drawn
+
+
+def test_an_import_names_the_splits_that_it_replaces(ragq: Ragq, plain: str, tmp_path: Path) -> None:
+    ragq("import", "participants", plain)
+
+    done = ragq("import", "participants", str(write_files(tmp_path / "small", small_files())))
+
+    printed = " ".join(done.stderr.split())
+    assert "split paper-train (58 other participants, published ids)" in printed
+    assert "split train (107 other participants, its file)" in printed
+    assert "is to be built again (`ragq index references`)" in printed
+    again = ragq("import", "participants", str(tmp_path / "small"), "--json")
+    assert json.loads(again.stdout)["replaced_splits"] == []
+
+
+def test_a_split_that_was_stored_before_origins_were_is_listed(ragq: Ragq, plain: str, stored: Any) -> None:
+    ragq("import", "participants", plain)
+    stored(lambda connection: connection.execute("UPDATE split SET origin = NULL"))
+
+    assert ragq("splits", "verify").exit_code == 0
+    assert {split["origin"] for split in json.loads(ragq("splits", "list", "--json").stdout)} == {None}
+    assert "not recorded" in ragq("splits", "list").stdout
 
 
 def test_splits_are_made_from_a_file_of_ids(ragq: Ragq, plain: str) -> None:

@@ -117,6 +117,32 @@ async def test_when_none_fits_the_differences_of_each_are_named(database: Databa
     ]
 
 
+@pytest.mark.parametrize(
+    ("asked", "transcripts", "remedy"),
+    [
+        ("y_paper_train", RAW, "`ragq index references --split paper-train --profile paper --set "),
+        ("y_avec_train", RAW, "`ragq index references --split avec-train --profile paper --set "),
+        (
+            "y_paper_train_participant_only",
+            RAW,
+            "`ragq import participants DIR --variant participant_only` imports the transcripts that it names; then "
+            "`ragq index references --split paper-train ",
+        ),
+        ("y_participant_only", {TranscriptVariant.UNKNOWN: 3}, "`ragq index references --split paper-train "),
+    ],
+)
+async def test_an_index_that_is_missing_is_refused_with_what_builds_it(
+    database: Database, asked: str, transcripts: dict[TranscriptVariant, int], remedy: str
+) -> None:
+    async with database.connection() as connection:
+        await store(connection, PLAN)
+
+        with pytest.raises(Refused) as refusal:
+            await fitting_index(connection, asking(asked), transcripts=transcripts)
+
+    assert f"'{asked}' (EMBEDDING_EMBEDDINGS_FILE). Built: x_paper_train. {remedy}" in str(refusal.value)
+
+
 async def test_an_identity_names_one_of_several_of_a_name(database: Database) -> None:
     async with database.connection() as connection:
         stored = await store(connection, PLAN, OTHER_CHUNKS)

@@ -1,7 +1,7 @@
 """Random splits and indexes: a submission is refused, or none of its references comes from its own split."""
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -145,3 +145,56 @@ def chunks_of(number: int) -> ParticipantChunks:
         texts=("one", "two"),
         vectors=rows / np.linalg.norm(rows, axis=1, keepdims=True),
     )
+
+
+async def refusal(connection: Connection) -> str:
+    chosen = Submission({300, 301}, {301, 302}, limit=None, by_number=False, allow_overlap=False)
+    with pytest.raises(Refused) as refused:
+        await plan_participants(connection, chosen.request, SETTINGS)
+    return str(refused.value)
+
+
+async def test_the_refusal_names_an_index_without_them_or_the_command_that_builds_one(database: Database) -> None:
+    chosen = Submission({300, 301}, {301, 302}, limit=None, by_number=False, allow_overlap=False)
+    others = NewSplit(name="train", csv_hash="c", ids_hash="t", participant_ids=[303, 304])
+    who = (
+        "1 of the 2 participants of reference index 'x' (split paper-train) are in split 'dev': 301. A run needs "
+        "references of other people. "
+    )
+    allow = " --allow-overlap runs without their chunks, and every report of the run shows it."
+    command = (
+        "`ragq index references --split avec-train --profile paper --set EMBEDDING_EMBEDDINGS_FILE=x_avec_train --set "
+        "EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny`"
+    )
+    choice = "submit with `--set EMBEDDING_EMBEDDINGS_FILE=x_avec_train`."
+    async with database.connection() as connection:
+        await store(connection, chosen)
+        assert await refusal(connection) == (
+            f"{who}No stored training split is without them: submit with --zero-shot-only.{allow}"
+        )
+
+        await interviews.keep(connection, [], [others])
+        assert await refusal(connection) == (
+            f"{who}{command} builds one of split avec-train, which has none of them; then {choice}{allow}"
+        )
+
+        plan = replace(index_plan(SETTINGS), name="x_avec_train", split="train")
+        await references.keep_imported(
+            connection,
+            plan,
+            [chunks_of(303)],
+            model_digest=None,
+            artifact_meta=None,
+            chunk_scores_meta=None,
+            partial=None,
+        )
+        assert await refusal(connection) == f"{who}The index of split avec-train has none of them: {choice}{allow}"
+
+
+async def test_of_many_people_in_both_the_refusal_names_the_first(database: Database) -> None:
+    everybody = set(range(300, 330))
+    chosen = Submission(everybody, everybody, limit=None, by_number=False, allow_overlap=False)
+    async with database.connection() as connection:
+        await store(connection, chosen)
+        with pytest.raises(Refused, match=r"30 of the 30 participants .* 317, 318, 319 and 10 more\."):
+            await plan_participants(connection, replace(chosen, limit=1).request, SETTINGS)

@@ -70,11 +70,13 @@ extract_by_similarity = partial(
     _extract_by_similarity,
     threshold=_RUN.quantitative.similarity_threshold,
     max_quotes=_RUN.quantitative.similarity_max_quotes,
+    truncate=_RUN.ragq.long_texts == "truncate",
 )
 embed_evidence = partial(
     _embed_evidence,
     min_evidence_chars=_RUN.embedding.min_evidence_chars,
     batch=_RUN.embedding.enable_batch_query_embedding,
+    truncate=_RUN.ragq.long_texts == "truncate",
 )
 retrieve_references = partial(
     _retrieve_references,

@@ -72,6 +72,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_RERANKER_MAX_TOKENS": 512,
     "RAGQ_RERANKER_TIMEOUT_SECONDS": 300,
     "RAGQ_VALIDATION_MAX_CHARS": 4000,
+    "RAGQ_LONG_TEXTS": "refuse",
     "RAGQ_VERDICT_MAX_TOKENS": 256,
     "RAGQ_CHUNK_SCORE_MAX_TOKENS": 256,
     "RAGQ_REPLY_RETRIES": 2,
@@ -203,7 +204,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "399ac5fa25cbd75acc6f86b153d10a386411773ab9c588b60eaea650642b4056"
+    assert settings_hash(RunSettings()) == "37b48c8953f54e2b77b19e9a860df25f44157c8769a9662bc25a7b1c8c26f1df"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
