@@ -80,9 +80,10 @@ async def fitting_index(
     compared = [await _compared(connection, index, settings, transcripts) for index in named]
     if with_sidecars:
         for one in compared:
-            name_of = _address(one.candidate, stored)
-            build = build_command(settings, training_name(one.candidate.split))
-            one.lacks.extend(await unfit_sidecars(connection, one.candidate, settings.run, name=name_of, build=build))
+            index = one.candidate
+            build = build_command(settings, training_name(index.split))
+            named_as = _address(index, stored)
+            one.lacks.extend(await unfit_sidecars(connection, index, settings.run, name=named_as, build=build))
     fit = [
         one for one in compared if not (one.differences or one.lacks) and (allow_variant_mismatch or not one.variant)
     ]
