@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -23,13 +23,17 @@ class CrossEncoderScorer:
 
     `name` is a folder or the id of a model hub. Only an id may use the network, and only for files that are not
     in the local cache. `threads` limits torch for the whole process; None keeps torch's default. Loading and scoring
-    take turns on one thread, so that the caller's event loop is not blocked.
+    take turns on one thread, so that the caller's event loop is not blocked. Callers take turns too: the time-out of
+    one does not count the batches of others. A batch that runs when its caller times out ends by itself; the next
+    caller waits for it, at most for its own time-out.
     """
 
     def __init__(self, name: str, *, threads: int | None = None) -> None:
         self._name = name
         self._threads = threads
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cross-encoder")
+        self._turn = asyncio.Lock()
+        self._running: Future[list[float]] | None = None
 
     @property
     def name(self) -> str:
@@ -44,19 +48,21 @@ class CrossEncoderScorer:
         self, query: str, passages: Sequence[str], *, timeout_s: float, batch_size: int, max_tokens: int
     ) -> list[float]:
         """See PairScorer. Passages of similar length share a batch, since all in it are padded to the longest."""
-        loop = asyncio.get_running_loop()
         by_length = sorted(range(len(passages)), key=lambda position: len(passages[position]))
         logits = [0.0] * len(passages)
-        try:
-            async with asyncio.timeout(timeout_s):
-                for start in range(0, len(by_length), batch_size):
-                    positions = by_length[start : start + batch_size]
-                    pairs = [(query, passages[position]) for position in positions]
-                    scored = await loop.run_in_executor(self._executor, self._score, pairs, max_tokens)
-                    for position, logit in zip(positions, scored, strict=True):
-                        logits[position] = logit
-        except TimeoutError:
-            raise LLMTimeoutError(timeout_s) from None
+        async with self._turn:
+            await self._wait_for_abandoned_batch(timeout_s)
+            try:
+                async with asyncio.timeout(timeout_s):
+                    for start in range(0, len(by_length), batch_size):
+                        positions = by_length[start : start + batch_size]
+                        pairs = [(query, passages[position]) for position in positions]
+                        self._running = self._executor.submit(self._score, pairs, max_tokens)
+                        scored = await asyncio.wrap_future(self._running)
+                        for position, logit in zip(positions, scored, strict=True):
+                            logits[position] = logit
+            except TimeoutError:
+                raise LLMTimeoutError(timeout_s) from None
         if unusable := sum(not isfinite(logit) for logit in logits):
             raise RerankError(
                 f"Cross-encoder '{self._name}' gave {unusable} of {len(logits)} scores that are not finite numbers; "
@@ -67,6 +73,12 @@ class CrossEncoderScorer:
     async def close(self) -> None:
         """End the thread without waiting for a running batch."""
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _wait_for_abandoned_batch(self, timeout_s: float) -> None:
+        if self._running is not None and not self._running.done():
+            _, unfinished = await asyncio.wait([asyncio.wrap_future(self._running)], timeout=timeout_s)
+            if unfinished:
+                raise LLMTimeoutError(timeout_s)
 
     def _score(self, pairs: list[tuple[str, str]], max_tokens: int) -> list[float]:
         from torch.nn import Identity

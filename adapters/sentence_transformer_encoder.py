@@ -13,6 +13,7 @@ import numpy as np
 from adapters.packaged import PACKAGED_EMBEDDER, embedder_folder
 from adapters.weights import cached_folder, local_folder, weights_digest
 from stages.ports import Vectors
+from stages.vectors import seen_tokens
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -70,18 +71,13 @@ class SentenceTransformerEncoder:
                 by_position.update(zip(positions, tokens, strict=True))
             return [by_position[position].cpu().numpy() for position in range(len(texts))]
 
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """See TextEncoder."""
-        limit = self._model.max_seq_length
-        return [count if limit is None else min(count, limit) for count in self.count_whole_tokens(texts)]
-
     @property
     def forward_passes(self) -> int:
         """See TextEncoder."""
         return self._forward_passes
 
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens per text before truncation: of a text above `max_tokens` the model sees only a part."""
+        """See TextEncoder."""
         with self._turn:
             if not texts:
                 return []
@@ -91,14 +87,14 @@ class SentenceTransformerEncoder:
 
     @property
     def max_tokens(self) -> int | None:
-        """The maximum tokens of a text that the model sees; None if it has no limit."""
+        """See TextEncoder."""
         with self._turn:
             return self._model.max_seq_length
 
     def _padded_alike(self, texts: Sequence[str]) -> Iterator[list[int]]:
         """The positions of texts of one padded length."""
         alike = defaultdict(list)
-        for position, tokens in enumerate(self.count_tokens(texts)):
+        for position, tokens in enumerate(seen_tokens(self.count_whole_tokens(texts), self.max_tokens)):
             alike[-(-tokens // PADDED_TO)].append(position)
         yield from alike.values()
 

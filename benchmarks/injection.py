@@ -123,9 +123,10 @@ async def _decision(chat: ChatModel, pair: Pair, insertion: Insertion | None, mo
         model=model,
         timeout_s=TIMEOUT_S,
         max_chars=RagqSettings().validation_max_chars,
+        max_tokens=RagqSettings().verdict_max_tokens,
     )
     try:
-        return decision_of(whole_reply(await chat.chat(call)))
+        return decision_of(whole_reply(await chat.chat(call), token_setting="RAGQ_VERDICT_MAX_TOKENS"))
     except LLMResponseParseError:
         return None
 

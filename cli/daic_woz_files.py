@@ -27,7 +27,7 @@ def read_directory(
     variant: TranscriptVariant | None = None,
     patch_missing_items: bool = False,
 ) -> DataSet:
-    """Read the data set in a folder; `transcripts` is the sub-folder with the interviews, of any variant.
+    """Read the data set in a folder; `transcripts` is the folder with the interviews, of any variant, relative to it.
 
     The variant is the one that is named here, else that of the folder's preprocess_manifest.json, else of its name.
 
@@ -44,9 +44,11 @@ def read_directory(
     present = [name for name in names if (directory / name).is_file()]
     files: dict[str, bytes] = {}
     problems: list[FileProblem] = []
-    for name in [*_transcript_names(directory / transcripts), *present]:
+    folder = directory / transcripts
+    paths = {name: folder.parent / name for name in _transcript_names(folder)}
+    for name, path in (paths | {name: directory / name for name in present}).items():
         try:
-            files[name] = (directory / name).read_bytes()
+            files[name] = path.read_bytes()
         except OSError as error:
             found = f"cannot be read ({error.strerror})"
             problems.append(FileProblem(file=name, line=None, found=found, what_to_do="restore the file or its rights"))

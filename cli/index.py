@@ -95,7 +95,7 @@ def references_command(
         click.echo(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
         _print([published], as_json)
         return
-    report_submitted(submitted, settings)
+    report_submitted([submitted], settings)
     if not no_wait:
         follow_to_rest(submitted.run_id, as_json=as_json)
         _exit_by_what_was_published(submitted.run_id)
@@ -157,13 +157,13 @@ def chunk_scores_command(
         )
     )
     submitted = scoring.submitted
-    report_submitted(submitted, settings)
+    report_submitted([submitted], settings)
     if scoring.is_trial:
         click.echo(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
     if wait:
         follow(submitted.run_id, as_json=as_json)
     else:
-        print_submitted(submitted, as_json=as_json)
+        print_submitted([submitted], settings, as_json=as_json)
 
 
 @index.command("list")
@@ -235,5 +235,8 @@ def _print(indexes: list[StoredIndex], as_json: bool) -> None:
 def _scorer(one: StoredIndex) -> str:
     if one.chunk_scores_meta is None:
         return ""
-    scorer = one.chunk_scores_meta.get("scorer_model") or "unknown scorer"
-    return f"{scorer} (the assessing model)" if one.chunk_scores_meta.get("allow_same_model") else scorer
+    meta = one.chunk_scores_meta
+    remarks = ["the assessing model"] if meta.get("allow_same_model") else []
+    remarks += [f"prompt {meta['prompt_hash']}"] if meta.get("other_prompt") else []
+    scorer = meta.get("scorer_model") or "unknown scorer"
+    return f"{scorer} ({', '.join(remarks)})" if remarks else scorer

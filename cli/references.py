@@ -1,17 +1,15 @@
 """`ragq references`: reference indexes as files."""
 
-import os
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from cli.artifact_files import read_artifact_files, write_artifact_files
+from cli.data_directory import data_directory, environment
 from cli.output import print_result
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
-from schemas.settings.layers import ENV_FILE, merged
 from schemas.values.interviews import TranscriptVariant
 from services.index_files import ImportedIndex, export_artifact, import_artifact, training_splits
 from stages.participants.artifacts.names import ArtifactFile, index_name, named_parts, vectors_path
@@ -53,6 +51,12 @@ def references_group() -> None:
     default=None,
     help="Read NAME.chunk_scores.json or leave it alone; else as the settings need it.",
 )
+@click.option(
+    "--other-prompt",
+    is_flag=True,
+    help="Accept chunk scores that were made with another prompt than ragq's, as those of other programs are; its hash "
+    "is recorded, and shown with every run that uses them.",
+)
 @settings_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def import_command(
@@ -62,6 +66,7 @@ def import_command(
     variant: str | None,
     tags: bool | None,
     chunk_scores: bool | None,
+    other_prompt: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     as_json: bool,
@@ -78,6 +83,7 @@ def import_command(
     Example:
         ragq references import data/embeddings/huggingface_qwen3_8b_paper_train.npz --profile paper
         ragq references import small.npz --set EMBEDDING_DIMENSION=384 --tags
+        ragq references import data/embeddings/scored.npz --chunk-scores --other-prompt
     """
     settings = effective_settings(profile, assignments).run
     path = file or _settings_path(settings.embedding.embeddings_file)
@@ -89,6 +95,7 @@ def import_command(
         with_chunk_scores=(
             settings.embedding.reference_score_source == "chunk" if chunk_scores is None else chunk_scores
         ),
+        accept_other_prompt=other_prompt,
         default_split=split or named.split or next(iter(TRAINING_SPLITS)),
         default_variant=TranscriptVariant(variant) if variant else named.variant or TranscriptVariant.UNKNOWN,
     )
@@ -129,7 +136,7 @@ def export_command(name: str, directory: Path | None, force: bool, as_json: bool
         ragq references export huggingface_all_minilm_l6_v2_paper_train --directory exported
     """
     file_name = index_name(name.partition("@")[0])
-    vectors = (directory or _data_directory(_environment()) / "embeddings") / f"{file_name}{ArtifactFile.VECTORS}"
+    vectors = (directory or data_directory() / "embeddings") / f"{file_name}{ArtifactFile.VECTORS}"
 
     async def read(connection: Connection) -> dict[ArtifactFile, bytes]:
         return await export_artifact(connection, name, file_name=file_name)
@@ -138,18 +145,9 @@ def export_command(name: str, directory: Path | None, force: bool, as_json: bool
     print_result(written, "\n".join(written), as_json=as_json)
 
 
-def _environment() -> Mapping[str, str]:
-    return merged(os.environ, ENV_FILE)
-
-
-def _data_directory(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("DATA_BASE_DIR") or "data")
-
-
 def _settings_path(embeddings_file: str) -> Path:
-    environment = _environment()
     return vectors_path(
         embeddings_file,
-        embeddings_path=environment.get("DATA_EMBEDDINGS_PATH"),
-        data_directory=_data_directory(environment),
+        embeddings_path=environment().get("DATA_EMBEDDINGS_PATH"),
+        data_directory=data_directory(),
     )

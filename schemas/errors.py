@@ -3,6 +3,7 @@
 RagqError
     Refused                              a request that ragq refuses; exit code 1
         StackError                       a server or a connection is not available
+        SettingsError
         DuplicateWorkError
         CorpusUnknownError
         TemplateFixedError
@@ -32,10 +33,11 @@ RagqError
             ReferenceTextError
             WorkChangedError
             ChunksGoneError
-        EvidenceSchemaError  (ValueError)
-        EvidenceGroundingError  (ValueError)
+        UnusableReply                    a reply of a model; its call may be repeated with what is wrong
+            EvidenceSchemaError  (ValueError)
+            EvidenceGroundingError  (ValueError)
         LLMError
-            LLMResponseParseError
+            LLMResponseParseError  (UnusableReply)
                 ExpansionReplyError
                 ScoringSchemaError
                 ScoringRetriesExhausted
@@ -43,6 +45,7 @@ RagqError
         EmbeddingError
             EmbeddingDimensionMismatchError
             EmbeddingValidationError
+            TextTooLongError
             EmbeddingArtifactMismatchError
                 ReferenceIndexMissingError
                 ReferenceIndexReplacedError
@@ -77,6 +80,16 @@ class Refused(RagqError):
 
 class StackError(Refused):
     """A server that is needed is unavailable, or cannot be started."""
+
+
+class SettingsError(Refused):
+    """Settings that cannot be used. `problems` has a line for each; most begin with the name of their setting."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
+        lines = [heading, *(f"- {problem}" for problem in problems)]
+        super().__init__("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
 
 
 class DuplicateWorkError(Refused):
@@ -165,6 +178,18 @@ class AttemptMissingError(Refused):
         self.stage = stage
         self.number = number
         super().__init__(f"Job j{job_id} has no attempt {number} of this stage; `ragq inspect j{job_id}` lists all.")
+
+
+class ImportedRunError(Refused):
+    """An action on a run, or a job of it, whose results another program computed. `verb` is the past participle."""
+
+    def __init__(self, run_id: int, verb: str) -> None:
+        self.run_id = run_id
+        self.verb = verb
+        super().__init__(
+            f"Run r{run_id} was imported and cannot be {verb}: ragq computed nothing of it. `ragq report r{run_id}` "
+            "shows its results, `ragq submit` starts a run of ragq."
+        )
 
 
 class NoJobInStateError(Refused):
@@ -345,20 +370,39 @@ class ChunksGoneError(InputChangedError):
         )
 
 
-class EvidenceSchemaError(DomainError, ValueError):
+class UnusableReply(DomainError):
+    """A model's reply cannot be used.
+
+    `problem` is the part of the message that a re-ask sends to the model. `calls` is the number of calls that gave no
+    usable reply: the first and its re-asks.
+    """
+
+    problem: str
+    calls: int = 1
+
+    def count_calls(self, calls: int) -> None:
+        """Record the calls, and name the re-asks in the message."""
+        self.calls = calls
+        if calls > 1:
+            asked_again = "1 re-ask" if calls == 2 else f"{calls - 1} re-asks"
+            self.args = (f"{str(self).removesuffix('.')} ({asked_again} did not help).",)
+
+
+class EvidenceSchemaError(UnusableReply, ValueError):
     """An extraction reply has the wrong shape. `violations` maps keys to what was found there."""
 
     def __init__(self, violations: dict[str, str]) -> None:
         self.violations = violations
-        found = "; ".join(f"{key}: {violation}" for key, violation in violations.items())
-        super().__init__(f"The extraction reply has the wrong shape: {found}.")
+        self.problem = "; ".join(f"{key}: {violation}" for key, violation in violations.items())
+        super().__init__(f"The extraction reply has the wrong shape: {self.problem}.")
 
 
-class EvidenceGroundingError(DomainError, ValueError):
+class EvidenceGroundingError(UnusableReply, ValueError):
     """Quotes were extracted, and none of them is in the transcript."""
 
     def __init__(self, rejected: int) -> None:
         self.rejected = rejected
+        self.problem = f"none of {rejected} extracted quotes is in the transcript"
         super().__init__(f"None of {rejected} extracted quotes is in the transcript.")
 
 
@@ -375,12 +419,12 @@ class LLMError(DomainError):
         super().__init__(message)
 
 
-class LLMResponseParseError(LLMError):
+class LLMResponseParseError(LLMError, UnusableReply):
     """A reply cannot be used. `raw_response` holds it and is kept out of the message and of repr()."""
 
     def __init__(self, raw_response: str, parse_error: str) -> None:
         self.raw_response = raw_response
-        self.parse_error = parse_error
+        self.parse_error = self.problem = parse_error
         super().__init__(f"The model's reply cannot be used: {parse_error}")
 
 
@@ -405,6 +449,7 @@ class ScoringRetriesExhausted(LLMResponseParseError):
 
     def __init__(self, raw_response: str, parse_error: str, retries: int) -> None:
         self.retries = retries
+        self.calls = retries + 1
         super().__init__(raw_response, f"{retries} retries did not help; the last time {parse_error}")
 
 
@@ -414,6 +459,21 @@ class LLMTimeoutError(LLMError):
     def __init__(self, timeout_seconds: float) -> None:
         self.timeout_seconds = timeout_seconds
         super().__init__(f"LLM request timed out after {timeout_seconds:g}s")
+
+
+class ModelChangedError(DomainError):
+    """A language model is another one than the run began with. `frozen` and `found` name the two."""
+
+    def __init__(self, run_id: int, model: str, frozen: str, found: str, *, is_from_submission: bool) -> None:
+        self.run_id = run_id
+        self.model = model
+        self.frozen = frozen
+        self.found = found
+        when = "at its submission" if is_from_submission else "at its first call"
+        super().__init__(
+            f"Model '{model}' of run r{run_id} has changed: {frozen} {when}, {found} now. Serve the first one again "
+            f"and `ragq retry r{run_id}`, or submit the same work with `--new`, which uses the present one."
+        )
 
 
 class EmbeddingError(DomainError):
@@ -443,6 +503,24 @@ class EmbeddingValidationError(EmbeddingError):
     def __init__(self, message: str, *, defect: VectorDefect | None = None) -> None:
         self.defect = defect
         super().__init__(message)
+
+
+class TextTooLongError(EmbeddingError):
+    """A text is longer than its embedder reads, and was to be embedded whole. `position` counts from 0."""
+
+    def __init__(
+        self, model: str, position: int, *, texts: int, chars: int, tokens: int | None = None, limit: int | None = None
+    ) -> None:
+        self.position = position
+        self.tokens = tokens
+        self.limit = limit
+        length = f"{chars} characters" if tokens is None else f"{chars} characters, {tokens} tokens"
+        reads = "" if limit is None else f" ({limit} tokens)"
+        super().__init__(
+            f"Text {position + 1} of {texts} ({length}) is longer than '{model}' reads{reads}, and nothing was cut. "
+            "Set RAGQ_LONG_TEXTS=truncate to cut such texts and count them, lower EMBEDDING_CHUNK_SIZE if it is a "
+            "chunk of an index, or choose an embedder with a longer context."
+        )
 
 
 class EmbeddingArtifactMismatchError(EmbeddingError):

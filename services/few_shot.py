@@ -9,6 +9,7 @@ from services.assessed import Assessed
 from services.index_sidecars import chunk_scores_meta
 from services.indexes import fitting_index
 from services.overlap import allowed_overlap, refuse_overlap
+from stages.participants.artifacts.chunk_scores import other_prompt
 from stages.participants.chunk_scores import is_circular
 from stages.participants.index_identity import variant_difference
 from store.database import Connection
@@ -67,7 +68,10 @@ async def plan_search(
 
 
 def _scorer(meta: ChunkScoresMeta | None, settings: RunSettings) -> dict[str, Any]:
-    if meta is None or meta.scorer_model is None:
-        return {"scorer_model": None, "is_circular": None}
-    circular = is_circular(meta.scorer_model, quantitative_model=settings.model.quantitative_model)
-    return {"scorer_model": meta.scorer_model, "is_circular": circular}
+    scorer = None if meta is None else meta.scorer_model
+    quantitative_model = settings.model.quantitative_model
+    return {
+        "scorer_model": scorer,
+        "is_circular": None if scorer is None else is_circular(scorer, quantitative_model=quantitative_model),
+        "other_prompt": meta.prompt_hash if meta is not None and other_prompt(meta) else None,
+    }

@@ -31,7 +31,8 @@ async def unfit_sidecars(
         meta = chunk_scores_meta(index)
         unknown = "prompt_hash: nothing records by which prompt the chunks were scored"
         other = unknown if meta is None else other_prompt(meta)
-        unfit += [f"{other}; {PROMPT_REMEDY}"] if other else []
+        is_accepted = meta is not None and meta.other_prompt
+        unfit += [f"{other}; {PROMPT_REMEDY}"] if other and not is_accepted else []
     return unfit
 
 

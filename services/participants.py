@@ -114,7 +114,7 @@ async def _participants(connection: Connection, request: ParticipantRequest) -> 
         known = ", ".join(await interviews.split_names(connection)) or "none yet"
         raise Refused(
             f"Split '{request.split}' is not stored. Stored splits: {known}. "
-            "`ragq import participants DIR` imports the splits of a data set."
+            "`ragq import participants DIR` imports the splits of a data set, `ragq splits make` makes others."
         )
     return everybody, everybody[: request.limit]
 

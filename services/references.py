@@ -80,7 +80,8 @@ async def _planned(
     hashes = await interviews.split_hashes(connection, name)
     if hashes is None:
         raise Refused(
-            f"Split '{split}' is not stored. `ragq import participants DIR` imports the splits of a data set."
+            f"Split '{split}' is not stored. `ragq import participants DIR` imports the splits of a data set, "
+            "`ragq splits make` makes others."
         )
     members = await interviews.members(connection, name)
     missing = [str(member.participant_id) for member in members if member.transcript_hash is None]

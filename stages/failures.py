@@ -42,6 +42,7 @@ class FailureCategory(StrEnum):
     EMBEDDING_ZERO_VECTOR = "embedding_zero_vector"
     EMBEDDING_INVALID_VECTOR = "embedding_invalid_vector"
     EMBEDDING_DIMENSION_MISMATCH = "embedding_dimension_mismatch"
+    EMBEDDING_TEXT_TOO_LONG = "embedding_text_too_long"
     EMBEDDING_TIMEOUT = "embedding_timeout"
     REFERENCE_ARTIFACT_MISSING = "reference_artifact_missing"
     REFERENCE_ARTIFACT_CORRUPT = "reference_artifact_corrupt"
@@ -71,6 +72,7 @@ class FailureCategory(StrEnum):
     #: Found by a report, like the next one: the participant has no item labels.
     GROUND_TRUTH_MISSING = "ground_truth_missing"
     GROUND_TRUTH_INVALID = "ground_truth_invalid"
+    MODEL_CHANGED = "model_changed"
     LLM_ERROR = "llm_error"
     TRANSPORT = "transport"
     WORKER_LOST = "worker_lost"
@@ -92,6 +94,7 @@ _FATAL: Final = frozenset(
         FailureCategory.REFERENCE_TAG_MISMATCH,
         FailureCategory.REFERENCE_LEAK,
         FailureCategory.EMBEDDING_DIMENSION_MISMATCH,
+        FailureCategory.MODEL_CHANGED,
         FailureCategory.WORKER_LOST,
     }
 )
@@ -106,6 +109,7 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.EvidenceSchemaError, FailureCategory.EVIDENCE_SCHEMA_INVALID),
     (errors.EvidenceGroundingError, FailureCategory.EVIDENCE_HALLUCINATION),
     (errors.EmbeddingDimensionMismatchError, FailureCategory.EMBEDDING_DIMENSION_MISMATCH),
+    (errors.TextTooLongError, FailureCategory.EMBEDDING_TEXT_TOO_LONG),
     (errors.ReferenceIndexMissingError, FailureCategory.REFERENCE_ARTIFACT_MISSING),
     (errors.EmbeddingArtifactMismatchError, FailureCategory.REFERENCE_ARTIFACT_MISMATCH),
     (errors.RerankError, FailureCategory.RERANK_ERROR),
@@ -119,6 +123,7 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.TemplateError, FailureCategory.TEMPLATE_INVALID),
     (errors.VocabularyError, FailureCategory.VOCABULARY_UNUSABLE),
     (errors.TagContractError, FailureCategory.TAG_CONTRACT_BROKEN),
+    (errors.ModelChangedError, FailureCategory.MODEL_CHANGED),
 )
 
 _BY_DEFECT: Final = {

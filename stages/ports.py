@@ -4,12 +4,12 @@ Every implementation of a port passes the contract suite of that port in tests/c
 """
 
 from collections.abc import Collection, Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.queries import Hit
@@ -19,6 +19,14 @@ ScoreSource = Literal["participant", "chunk"]
 
 Vectors = NDArray[np.float32]
 """A matrix, one row per text."""
+
+
+class TextVectors(NamedTuple):
+    """The vectors of texts, one row per text."""
+
+    vectors: Vectors
+    cut: tuple[int, ...] = ()
+    """The positions, from 0, of the texts of which the model read only a part."""
 
 
 class TextEncoder(Protocol):
@@ -50,8 +58,13 @@ class TextEncoder(Protocol):
         """
         ...
 
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens per text that the model sees, after truncation."""
+    def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens per text before truncation."""
+        ...
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The maximum tokens of a text that the model sees; None if it has no limit."""
         ...
 
     @property
@@ -72,12 +85,13 @@ class Embedder(Protocol):
         """An exact identifier of the weights; empty if the server reports none."""
         ...
 
-    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """One row per text, in order, in the model's native dimension. One call, however many texts.
 
-        Without texts the matrix has no rows, and no call is made. Raises LLMTimeoutError with `timeout_s` when the
-        vectors do not arrive in time, EmbeddingValidationError when the number of rows is not the number of texts, and
-        connection errors unchanged.
+        Texts that are longer than the model reads are cut and named with `truncate`; without it TextTooLongError is
+        raised for the first of them. Without texts the matrix has no rows, and no call is made. Raises LLMTimeoutError
+        with `timeout_s` when the vectors do not arrive in time, EmbeddingValidationError when the number of rows is not
+        the number of texts, and connection errors unchanged.
         """
         ...
 
@@ -132,10 +146,11 @@ class PairScorer(Protocol):
 class ChatModel(Protocol):
     """Answers chat calls."""
 
-    async def digest(self, model: str) -> str:
-        """An exact identifier of the weights behind a model name; empty if the server reports none.
+    async def identity(self, model: str) -> ModelIdentity:
+        """The server and the exact model behind a name, as the server reports them.
 
-        Cheap when repeated: it is part of the identity of a call. Raises as `chat` does for an unknown model.
+        Cheap when repeated: it is part of the identity of a call, and at most a minute old. Raises as `chat` does for
+        an unknown model.
         """
         ...
 
@@ -143,9 +158,9 @@ class ChatModel(Protocol):
         """The complete reply to one call.
 
         With `json_schema` the server enforces the schema if it can; with `json_mode`, JSON of any shape. The text is
-        returned as the model wrote it; the caller parses it. Raises LLMTimeoutError with `call.timeout_s`, LLMError
-        when the server answers with an error (unknown model, bad request), and connection errors (ConnectionError,
-        httpx.TransportError) unchanged.
+        returned as the model wrote it; the caller parses it. The reply has the digest of the model's identity. Raises
+        LLMTimeoutError with `call.timeout_s`, LLMError when the server answers with an error (unknown model, bad
+        request), and connection errors (ConnectionError, httpx.TransportError) unchanged.
         """
         ...
 
@@ -171,6 +186,15 @@ class ReferenceSearch(Protocol):
         are never returned, so that nobody whom a run assesses is a reference in it. Without queries the list is empty.
         Raises EmbeddingDimensionMismatchError when a query has another dimension than the index, and
         ReferenceIndexMissingError when there is no such index.
+        """
+        ...
+
+    async def count_untagged(
+        self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
+    ) -> list[int]:
+        """For each item, in order, the number of chunks that `tagged_only` leaves out of its search.
+
+        Chunks of `exclude_participants` do not count. One round trip for all items.
         """
         ...
 

@@ -1,5 +1,7 @@
 """Vectors of an embedder, checked and cut to the dimension of the index."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, VectorDefect
@@ -12,6 +14,11 @@ _FOUND = {
     VectorDefect.INFINITE: "infinite numbers",
     VectorDefect.ZERO: "only zeros",
 }
+
+
+def seen_tokens(whole: Sequence[int], limit: int | None) -> list[int]:
+    """Tokens per text that a model sees, which are at most `limit`, of the tokens of the whole texts."""
+    return [tokens if limit is None else min(tokens, limit) for tokens in whole]
 
 
 def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Vectors:

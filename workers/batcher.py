@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import structlog
 
-from schemas.errors import EmbeddingValidationError, LLMTimeoutError
-from stages.ports import TextEncoder, Vectors
+from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
+from stages.ports import TextEncoder, TextVectors, Vectors
+from stages.vectors import seen_tokens
 
 log = structlog.get_logger("ragq.batcher")
 
@@ -25,20 +26,32 @@ _NOTHING = np.empty(0, dtype=np.float32)
 MOST_TEXTS = 128
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class _Texts:
     texts: list[str]
     rows: list[np.ndarray] = field(init=False)
     """What the encoder gave for each text."""
+    cut: tuple[int, ...] = ()
+    """The positions of texts that the encoder does not see whole."""
 
     def __post_init__(self) -> None:
         self.rows = [_NOTHING] * len(self.texts)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody waits for the texts any more."""
+        return False
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, kw_only=True)
 class _Request(_Texts):
-    future: "asyncio.Future[Vectors]"
+    truncate: bool
+    future: "asyncio.Future[TextVectors]"
     begun: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_over(self) -> bool:
+        return self.future.done()
 
 
 @dataclass(frozen=True)
@@ -81,16 +94,22 @@ class Batcher:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
         self._drain = asyncio.get_running_loop().create_task(self._serve())
 
-    async def encode(self, texts: Sequence[str], *, timeout_s: float | None = None) -> Vectors:
+    async def encode(
+        self, texts: Sequence[str], *, timeout_s: float | None = None, truncate: bool = True
+    ) -> TextVectors:
         """One row per text, in order. Raises what the encoder raises for these texts alone.
 
+        Without `truncate` TextTooLongError is raised for a text that the model does not see whole, before any pass.
+
         `timeout_s` bounds the work on these texts and their neighbours in the passes, and not the waiting for others
-        before them as long as that gets on: TimeoutError is raised when nothing is finished for so long.
+        before them as long as that gets on: TimeoutError is raised when nothing is finished for so long. Of a request
+        that timed out no further pass is computed; the one that runs ends by itself.
         """
         if not texts:
-            return np.zeros((0, 0), dtype=np.float32)
+            return TextVectors(np.zeros((0, 0), dtype=np.float32))
         async with self._places:
-            request = _Request(list(texts), asyncio.get_running_loop().create_future())
+            future = asyncio.get_running_loop().create_future()
+            request = _Request(texts=list(texts), truncate=truncate, future=future)
             self._waiting.append(request)
             self._arrival.set()
             try:
@@ -106,7 +125,7 @@ class Batcher:
 
         Callers take turns, and `timeout_s` counts from the caller's own.
         """
-        asked = _Texts(list(texts))
+        asked = _Texts(texts=list(texts))
         async with self._turn_for_tokens, asyncio.timeout(timeout_s):
             await self._fill([asked], self.encoder.encode_tokens)
         return asked.rows
@@ -143,7 +162,7 @@ class Batcher:
         texts = 0
         while self._waiting and (not taken or texts + len(self._waiting[0].texts) <= MOST_TEXTS):
             request = self._waiting.popleft()
-            if not request.future.done():
+            if not request.is_over:
                 request.begun.set()
                 taken.append(request)
                 texts += len(request.texts)
@@ -154,7 +173,7 @@ class Batcher:
             await self._encode_all(requests)
         except Exception as error:  # noqa: BLE001  (whatever the model raises belongs to the request that caused it)
             if len(requests) == 1:
-                if not requests[0].future.done():
+                if not requests[0].is_over:
                     requests[0].future.set_exception(error)
                 return
             for request in requests:
@@ -163,25 +182,48 @@ class Batcher:
     async def _encode_all(self, requests: list[_Request]) -> None:
         await self._fill(requests, self.encoder.encode)
         for request in requests:
-            if not request.future.done():
-                request.future.set_result(np.stack(request.rows))
+            if not request.is_over:
+                request.future.set_result(TextVectors(np.stack(request.rows), request.cut))
 
     async def _fill(self, requests: Sequence[_Texts], encode: Callable[[Sequence[str]], Iterable[np.ndarray]]) -> None:
         loop = asyncio.get_running_loop()
         before = self.encoder.forward_passes
         texts = [text for request in requests for text in request.texts]
-        tokens = await loop.run_in_executor(self._executor, self.encoder.count_tokens, texts)
-        places = [(request, position) for request in requests for position in range(len(request.texts))]
-        ordered = sorted(
-            (_Text(request, position, count) for (request, position), count in zip(places, tokens, strict=True)),
-            key=lambda text: text.tokens,
-        )
+        whole, limit = await loop.run_in_executor(self._executor, self._count, texts)
+        counts = iter(whole)
+        places = []
+        for request in requests:
+            tokens = [next(counts) for _ in request.texts]
+            self._note_long_texts(request, tokens, limit)
+            places += [_Text(request, position, seen) for position, seen in enumerate(seen_tokens(tokens, limit))]
+        ordered = sorted(places, key=lambda text: text.tokens)
         for batch in passes(ordered, self._token_budget):
-            rows = await loop.run_in_executor(self._executor, encode, [text.text for text in batch])
+            wanted = [text for text in batch if not text.request.is_over]
+            if not wanted:
+                continue
+            rows = await loop.run_in_executor(self._executor, encode, [text.text for text in wanted])
             self._finished += 1
-            for text, row in zip(batch, rows, strict=True):
+            for text, row in zip(wanted, rows, strict=True):
                 text.request.rows[text.position] = row
         log.info("texts_encoded", requests=len(requests), texts=len(texts), passes=self.encoder.forward_passes - before)
+
+    def _count(self, texts: list[str]) -> tuple[list[int], int | None]:
+        return self.encoder.count_whole_tokens(texts), self.encoder.max_tokens
+
+    def _note_long_texts(self, request: _Texts, tokens: list[int], limit: int | None) -> None:
+        request.cut = tuple(at for at, count in enumerate(tokens) if limit is not None and count > limit)
+        if request.cut and isinstance(request, _Request) and not request.truncate and not request.is_over:
+            first = request.cut[0]
+            request.future.set_exception(
+                TextTooLongError(
+                    self.encoder.name,
+                    first,
+                    texts=len(tokens),
+                    chars=len(request.texts[first]),
+                    tokens=tokens[first],
+                    limit=limit,
+                )
+            )
 
 
 def passes(ordered: Sequence[_Text], token_budget: int) -> Iterator[list[_Text]]:
@@ -214,15 +256,17 @@ class BatchedEmbedder:
             self._digest = await asyncio.to_thread(lambda: self._batcher.encoder.digest)
         return self._digest
 
-    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """See Embedder."""
         try:
-            matrix = await self._batcher.encode(texts, timeout_s=timeout_s)
+            encoded = await self._batcher.encode(texts, timeout_s=timeout_s, truncate=truncate)
         except TimeoutError:
             raise LLMTimeoutError(timeout_s) from None
-        if len(matrix) != len(texts):
-            raise EmbeddingValidationError(f"{self.name} returned {len(matrix)} vectors for {len(texts)} texts.")
-        return matrix
+        if len(encoded.vectors) != len(texts):
+            raise EmbeddingValidationError(
+                f"{self.name} returned {len(encoded.vectors)} vectors for {len(texts)} texts."
+            )
+        return encoded
 
     async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
         """See TokenEmbedder."""

@@ -20,7 +20,8 @@ from store.references import interviews, references
 from store.references.interviews import StoredTranscript
 from store.runs import attempts
 from store.runs.stages import Claim
-from workers.ledger_chat import LedgerChat
+from workers.ledger_chat import CallingAttempt, LedgerChat
+from workers.rejected_replies import CorrectingChat, RejectedReplies, ResamplingChat
 from workers.tag_models import TagModels
 from workers.wiring import Wiring
 
@@ -47,6 +48,8 @@ class Work:
     _wiring: Wiring
     read: dict[str, Any]
     _preset: Preset | None = None
+    draw: int = 0
+    """The draw of the run: its calls get answers of their own."""
 
     @property
     def preset(self) -> Preset:
@@ -75,10 +78,13 @@ class Work:
 
     @property
     def chat(self) -> ChatModel:
-        """The language model server that the run's settings mean, behind the ledger."""
-        return LedgerChat(
-            self._wiring.chat(self.settings), self.database, self.claim.attempt_id, self._wiring.in_flight_calls
-        )
+        """The language model server that the run's settings mean, behind the ledger, for stages that ask again."""
+        return CorrectingChat(self._ledger_chat(), RejectedReplies(self.database, self.claim))
+
+    @property
+    def resampling_chat(self) -> ChatModel:
+        """As `chat`, for stages that ask once: after a rejected reply they ask for another sample."""
+        return ResamplingChat(self._ledger_chat(), RejectedReplies(self.database, self.claim))
 
     @property
     def tag_models(self) -> TagModels:
@@ -121,6 +127,15 @@ class Work:
         """The texts behind references, by chunk id; chunks that are gone are absent."""
         chunk_ids = sorted({reference.chunk_id for of_item in items.values() for reference in of_item})
         return await self.database.with_retry(lambda connection: references.chunk_texts(connection, chunk_ids))
+
+    def _ledger_chat(self) -> LedgerChat:
+        return LedgerChat(
+            self._wiring.chat(self.settings),
+            self.database,
+            CallingAttempt(self.claim.attempt_id, self.claim.run_id, self.draw),
+            self._wiring.in_flight_calls,
+            self._wiring.frozen_models,
+        )
 
     async def _stored(self, output: type[Value]) -> attempts.Output:
         stage = stage_that_stores(self.claim.kind, self.claim.mode, output)

@@ -17,9 +17,9 @@ from api.rendering import page
 from api.routes import PageRoute
 from schemas.errors import Refused, RunMissingError
 from schemas.values.query_runs import QueryRun
-from schemas.values.reports import Measures
 from schemas.values.retrieval_reports import RetrievalMeasures
 from schemas.values.scored_runs import ScoredRun
+from stages.reports.measures import measures_of
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
 from stages.reports.run_words import notices
@@ -106,7 +106,7 @@ def _drawn(run: ScoredRun | QueryRun) -> Iterator[tuple[str, str]]:
     if isinstance(run, QueryRun):
         found = retrieval.plots(build_retrieval_report(run, measures=RetrievalMeasures()))
     else:
-        found = scored.plots(build_report(run, measures=Measures()))
+        found = scored.plots(build_report(run, measures=measures_of(run.settings, {})))
     for title, svg in found:
         yield title, as_file(svg)
 

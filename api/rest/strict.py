@@ -17,7 +17,7 @@ class StrictRequest(Request):
         """The object in the body. Raises JSONDecodeError, which becomes a problem as any invalid part does."""
         body = await self.body()
         try:
-            return strict_object(body.decode(), unique_names=True)
+            return strict_object(body.decode())
         except ValueError as error:
             found = "not UTF-8" if isinstance(error, UnicodeError) else str(error)
             raise json.JSONDecodeError(found, "", 0) from None

@@ -1,11 +1,17 @@
 """RAGQ_* settings of a run: those that are new in ragq. The RAGQ_* settings of a process are in process.py."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from schemas.settings.base import SettingsGroup, disagreement
+from schemas.values.coverage_grid import ALLOWED, GRID, coverage_grid
+
+
+def _is_coverage_grid(text: str) -> str:
+    coverage_grid(text)
+    return text
 
 
 class RagqSettings(SettingsGroup):
@@ -27,14 +33,29 @@ class RagqSettings(SettingsGroup):
     """Seconds that the cross-encoder may take for the references of one item."""
     validation_max_chars: int = Field(default=4000, ge=100, le=100_000)
     """Characters of a passage that the judging prompt shows; the rest is cut."""
+    long_texts: Literal["refuse", "truncate"] = "refuse"
+    """Evidence and reference chunks that are longer than the embedder reads: fail the job, or cut and count them."""
+    verdict_max_tokens: int = Field(default=256, ge=1)
+    """Maximum tokens of a verdict on a reference or a passage; one that is cut off is asked for again."""
+    chunk_score_max_tokens: int = Field(default=256, ge=1)
+    """Maximum tokens of the scores of a chunk; a reply that is cut off is asked for again."""
+    reply_retries: int = Field(default=2, ge=0, le=10)
+    """Times the model is sent the error in evidence, a verdict or chunk scores and asked again before the job fails."""
     deduplicate_references: bool = False
     """Keep only the better of two references that share most of their lines; the next one replaces the other."""
+    prompt_format: Literal["xml", "sentinel", "notebook"] = "xml"
+    """Block of references: closed by its tag and left out when empty (xml), closed and with a sentence when empty
+    (sentinel), or as in the paper's notebook, whose closing line repeats the opening tag (notebook)."""
     score_schema: bool = False
     """Have the server enforce a JSON schema for scores; the model then cannot reason before it answers."""
     score_text_chars: int = Field(default=0, ge=0)
     """Maximum characters of each evidence and reason under RAGQ_SCORE_SCHEMA; 0 is no limit."""
     token_signals: bool = False
     """Request the log-probabilities of the tokens of each scoring reply, and store the signals of certainty in them."""
+    coverage_grid: Annotated[str, AfterValidator(_is_coverage_grid)] = Field(
+        default=GRID, json_schema_extra={"allowed": ALLOWED}
+    )
+    """Coverages at which the report of the run shows the risk."""
     query_model: str = ""
     """Language model that expands and answers questions; if empty, MODEL_QUANTITATIVE_MODEL."""
     query_light_model: str = ""

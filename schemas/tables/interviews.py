@@ -43,6 +43,8 @@ class SplitTable(SQLModel, table=True):
     name: str = Field(sa_column=Column(Text, primary_key=True))
     csv_hash: str
     ids_hash: str
+    origin: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """How it was made; None for a split that was imported before this was stored."""
     imported_at: datetime | None = Field(default=None, sa_column=now_column())
 
 

@@ -1,5 +1,6 @@
 """The content of a data set of interviews: transcripts, labels, splits, and problems of its files."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -77,6 +78,30 @@ class Labels(Value):
     """The item whose blank cell was computed from the score."""
 
 
+class SplitMethod(StrEnum):
+    """How a split was made."""
+
+    FILE = "file"
+    """Read from its CSV at an import of participants."""
+    PUBLISHED = "published"
+    """The participant ids that the paper's authors used."""
+    STRATIFIED = "stratified"
+    """Drawn by the paper's rule with a seed: participants other than the paper's."""
+    LISTED = "listed"
+    """Read from a file of ids that was named with `ragq splits make --from`."""
+
+
+class SplitOrigin(Value):
+    """How a split was made, stored with it."""
+
+    method: SplitMethod
+    seed: int | None = None
+    file: str | None = None
+    """The name of the file of ids."""
+    missing: tuple[int, ...] = ()
+    """Participants that belong to the split and were not stored when it was made, and are left out."""
+
+
 class Split(Value):
     """A named group of participants, in the order of its CSV."""
 
@@ -86,6 +111,38 @@ class Split(Value):
     """First 12 hex digits of the SHA-256 of the CSV's bytes; for a joined split, of its parts' hashes."""
     ids_hash: str
     """First 12 hex digits of the SHA-256 of the ascending ids, joined by commas: the same for every order."""
+
+
+class StoredSplit(Value):
+    """A split as it is stored."""
+
+    name: str
+    participant_ids: tuple[int, ...]
+    csv_hash: str
+    ids_hash: str
+    origin: SplitOrigin | None
+    """None for a split that was imported before this was stored."""
+    imported_at: datetime
+
+
+class StoredLabels(Value):
+    """The labels of a participant as they are stored. None is unknown."""
+
+    gender: int | None
+    phq8_binary: int | None
+    phq8_score: int | None
+    items: dict[PHQ8Item, int] | None
+
+
+class SplitProblem(Value):
+    """What is wrong with a stored split."""
+
+    split: str
+    found: str
+    what_to_do: str
+
+    def __str__(self) -> str:
+        return f"{self.split}: {self.found}; {self.what_to_do}"
 
 
 class DataSet(Value):

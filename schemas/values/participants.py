@@ -5,7 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from schemas.values.base import Value
-from schemas.values.chat import Message
+from schemas.values.chat import Message, ReaskReason
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.verdicts import Decision
 
@@ -28,8 +28,14 @@ class ExtractedEvidence(Value):
     quotes: dict[PHQ8Item, tuple[str, ...]] = Field(repr=False)
     rejected: dict[PHQ8Item, int] = Field(default_factory=dict)
     """Quotes per item that the grounding check did not find in the transcript; items without any are absent."""
+    reasks: tuple[ReaskReason, ...] = ()
+    """The reasons of the re-asks before the used reply, in order."""
     repairs: tuple[str, ...] = ()
-    """Repairs that parsing the model's reply needed, in order; empty if strict parsing succeeded."""
+    """Repairs that reading the model's reply needed, in order; empty if strict parsing succeeded."""
+    cut_texts: int = 0
+    """Utterances longer than the embedder reads, which were cut to be compared."""
+    unknown_keys: tuple[str, ...] = ()
+    """The shapes of keys in the reply that belong to no item, and whose values were left out: `PHQ8_xxxx`."""
 
     @property
     def hallucinated(self) -> bool:
@@ -46,6 +52,10 @@ class EmbeddedEvidence(Value):
     items: tuple[PHQ8Item, ...]
     embedding_calls: int
     """Calls of the embedder: 1 in batch mode with evidence, 0 without evidence."""
+    cut_texts: int = 0
+    """Items whose evidence is longer than the embedder reads, and was cut."""
+    cut_items: tuple[PHQ8Item, ...] = ()
+    """These items."""
 
 
 class Reference(Value):
@@ -75,10 +85,15 @@ class RetrievedReferences(Value):
     excluded_participants: tuple[int, ...] = ()
     """All of them, ids ascending; empty in outputs of versions that excluded only the tested one."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
+    dropped: dict[PHQ8Item, dict[str, int]] = Field(default_factory=dict)
+    """The number of chunks of the index that the search left out for an item: `tags`, those not tagged with it.
+
+    Items for which none was left out are absent, as are all without the tag filter.
+    """
 
 
 class RankedReferences(Value):
-    """Stage `rerank`: the references per item after threshold, top-k and budget, in order."""
+    """Stage `rerank`: the references per item after all filters, in order."""
 
     ranker: str
     """The ranker: `similarity`, or `cross_encoder` and its model."""
@@ -86,9 +101,10 @@ class RankedReferences(Value):
     """Identifies the weights of the ranker; empty if it has none, or was not called."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     dropped: dict[PHQ8Item, dict[str, int]]
-    """The number of references that each guard dropped: `threshold`, `duplicate`, `top_k`, `budget`.
+    """The number of references that each filter dropped: `tags`, `threshold`, `duplicate`, `top_k`, `budget`.
 
-    Guards that dropped none are absent.
+    `tags` counts chunks of the index, the others references that the search returned. Filters that dropped none are
+    absent.
     """
 
 
@@ -107,6 +123,10 @@ class ValidatedReferences(Value):
     """The model that judged, or None if validation is disabled and every ranked reference is kept."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     verdicts: dict[PHQ8Item, tuple[Verdict, ...]]
+    reasks: tuple[ReaskReason, ...] = ()
+    """The reasons of the re-asks before the verdicts, in order."""
+    repairs: tuple[str, ...] = ()
+    """Always empty: a repaired verdict would be a guess."""
 
 
 class SimilarityStatistics(Value):

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from schemas.values.base import Value
+from schemas.values.chat import ReaskReason
 from schemas.values.verdicts import Decision
 
 
@@ -60,6 +61,10 @@ class EmbeddedQuery(Value):
     dimension: int
     texts: tuple[QueryText, ...]
     """The original, then every MQE phrase, then HyDE if there is one."""
+    cut_texts: int = 0
+    """Texts that are longer than the embedder reads, and were cut."""
+    cut: tuple[int, ...] = ()
+    """Their positions, from 0."""
 
 
 class Leg(StrEnum):
@@ -160,6 +165,10 @@ class ValidatedChunks(Value):
     """The model that judged, or None if validation is disabled and every chunk is kept."""
     chunks: tuple[RerankedChunk, ...]
     verdicts: tuple[ChunkVerdict, ...]
+    reasks: tuple[ReaskReason, ...] = ()
+    """The reasons of the re-asks before the verdicts, in order."""
+    repairs: tuple[str, ...] = ()
+    """Always empty: a repaired verdict would be a guess."""
 
 
 class ContextGroup(Value):

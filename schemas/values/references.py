@@ -26,6 +26,10 @@ class EmbeddedChunks(Value):
     model_digest: str
     dimension: int
     vectors: int
+    cut_texts: int = 0
+    """Windows that are longer than the embedder reads, and were cut."""
+    cut: tuple[int, ...] = ()
+    """Their positions, from 0."""
 
 
 class FinishedBatch(Value):

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from schemas.values.base import Value
-from schemas.values.chat import TokenSignals
+from schemas.values.chat import ReaskReason, TokenSignals
 from schemas.values.participants import EvidenceExtractor, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
 
@@ -43,19 +43,6 @@ class InferenceType(StrEnum):
     TEMPORAL_MARKER = "temporal_marker"
     INTENSITY_MARKER = "intensity_marker"
     IMPACT_STATEMENT = "impact_statement"
-
-
-class ReaskReason(StrEnum):
-    """The reason of a re-ask: why a reply could not be used."""
-
-    MISSING_STRUCTURE = "missing_structure"
-    """It has no JSON object."""
-    JSON_PARSE = "json_parse"
-    """Its JSON cannot be parsed, even with repairs."""
-    SCHEMA_VALIDATION = "schema_validation"
-    """The object lacks items, or has values that are not allowed."""
-    CUT_OFF = "cut_off"
-    """It was cut off at the token limit."""
 
 
 class Consistency(Value):
@@ -127,7 +114,7 @@ class ParticipantScores(Value):
     reasks: tuple[ReaskReason, ...] = ()
     """The reasons of the re-asks before the used replies, in order."""
     repairs: tuple[str, ...] = ()
-    """Repairs that parsing those replies needed, in order."""
+    """Repairs that reading those replies needed, in order."""
     failed_samples: int = 0
     """Samples whose re-asks ran out, and which do not count."""
 
@@ -149,5 +136,7 @@ class ChunkScores(Value):
     """Scores of different prompts are not comparable."""
     scores: dict[PHQ8Item, int | None]
     """All eight items, 0..3; None where the chunk does not support any score."""
+    reasks: tuple[ReaskReason, ...] = ()
+    """The reasons of the re-asks before the used reply, in order."""
     repairs: tuple[str, ...] = ()
-    """Repairs that parsing the reply needed, in order."""
+    """Repairs that reading the reply needed, in order."""

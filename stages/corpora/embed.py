@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from schemas.values.corpora import CorpusChunk
-from stages.ports import Embedder, Vectors
+from stages.ports import Embedder, TextVectors
 from stages.vectors import unit_rows
 
 
@@ -25,9 +25,13 @@ def embedded_text(chunk: CorpusChunk, *, embeds_headings: bool) -> str:
 
 async def embed_chunks(
     chunks: Sequence[CorpusChunk], *, embedder: Embedder, dimension: int, embeds_headings: bool, timeout_s: float
-) -> Vectors:
-    """One row of length 1 per chunk, in one call; none without chunks. Raises as `unit_rows` and the embedder do."""
+) -> TextVectors:
+    """One row of length 1 per chunk, in one call; none without chunks. Raises as `unit_rows` and the embedder do.
+
+    Chunks are often longer than an embedder reads: these are cut, and named.
+    """
     if not chunks:
-        return np.empty((0, dimension), dtype=np.float32)
+        return TextVectors(np.empty((0, dimension), dtype=np.float32))
     texts = [embedded_text(chunk, embeds_headings=embeds_headings) for chunk in chunks]
-    return unit_rows(await embedder.embed_batch(texts, timeout_s=timeout_s), rows=len(texts), dimension=dimension)
+    matrix, cut = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=True)
+    return TextVectors(unit_rows(matrix, rows=len(texts), dimension=dimension), cut)

@@ -1,6 +1,6 @@
-"""Chunk scores: the item scores that a chunk of the reference index supports by itself; one call a chunk (Spec 35)."""
+"""Chunk scores: the item scores that a chunk of the reference index supports by itself (Spec 35)."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from schemas.errors import Refused, ScoringSchemaError
 from schemas.values.chat import ChatCall
@@ -8,41 +8,64 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ITEM_SCORES, ChunkScores
 from stages.model_aliases import canonical_model
 from stages.participants.chunk_scores_prompt import CHUNK_SCORES_JSON_SCHEMA, PROMPT_HASH, chunk_scores_messages
+from stages.participants.item_keys import match_keys
 from stages.ports import ChatModel
 from stages.replies import parse_reply
+from stages.replies.asking import ReplyReader, ask_until_usable
 from stages.replies.strict import json_type
-from stages.replies.whole_reply import whole_reply
 
-_MAX_TOKENS = 256
-"""Token limit of a reply: eight numbers or nulls."""
+_FORM = "one JSON object with exactly the eight keys, each with 0, 1, 2, 3 or null"
 
 
-async def score_chunk(text: str, *, chat: ChatModel, model: str, timeout_s: float) -> ChunkScores:
-    """Ask once about one chunk.
+class ParsedChunkScores(NamedTuple):
+    """The scores of all items, and the repairs that reading the reply needed."""
 
-    Raises LLMResponseParseError and ScoringSchemaError when the reply cannot be used, and the errors of the model's
-    client unchanged. A reply that cannot be used never becomes eight nulls.
+    scores: dict[PHQ8Item, int | None]
+    repairs: tuple[str, ...]
+
+
+async def score_chunk(
+    text: str, *, chat: ChatModel, model: str, timeout_s: float, max_tokens: int, retries: int
+) -> ChunkScores:
+    """Ask about one chunk; a reply that cannot be used is asked for again, up to `retries` times.
+
+    Raises LLMResponseParseError and ScoringSchemaError after the last re-ask, and the errors of the model's client
+    unchanged. A reply that cannot be used never becomes eight nulls.
     """
-    reply = await chat.chat(chunk_scores_call(text, model=model, timeout_s=timeout_s))
-    raw = whole_reply(reply)
-    parsed = parse_reply(raw)
+    reader = ReplyReader(
+        read=read_chunk_scores, form=_FORM, retries=retries, token_setting="RAGQ_CHUNK_SCORE_MAX_TOKENS"
+    )
+    call = chunk_scores_call(text, model=model, timeout_s=timeout_s, max_tokens=max_tokens)
+    usable = await ask_until_usable(call, chat=chat, reader=reader)
     return ChunkScores(
         model=model,
-        model_digest=reply.digest,
+        model_digest=usable.reply.digest,
         prompt_hash=PROMPT_HASH,
-        scores=chunk_scores_of(parsed.value, raw=raw),
-        repairs=parsed.repairs,
+        scores=usable.read.scores,
+        reasks=usable.reasks,
+        repairs=usable.read.repairs,
     )
 
 
-def chunk_scores_call(text: str, *, model: str, timeout_s: float) -> ChatCall:
-    """The call about one chunk, always at temperature 0."""
+def read_chunk_scores(reply: str) -> ParsedChunkScores:
+    """The scores in a model's reply, whose keys may be written in another way. Raises UnusableReply."""
+    parsed = parse_reply(reply)
+    keys = match_keys(parsed.value)
+    if keys.repeated:
+        raise ScoringSchemaError(reply, dict.fromkeys(keys.repeated, "given more than once"))
+    others = dict.fromkeys(map(str, range(len(keys.unknown))))
+    scores = chunk_scores_of(keys.members | others, raw=reply)
+    return ParsedChunkScores(scores, (*parsed.repairs, *keys.repairs(parsed.value)))
+
+
+def chunk_scores_call(text: str, *, model: str, timeout_s: float, max_tokens: int) -> ChatCall:
+    """The first call about one chunk, always at temperature 0."""
     return ChatCall(
         model=model,
         messages=chunk_scores_messages(text),
         json_mode=True,
         json_schema=dict(CHUNK_SCORES_JSON_SCHEMA),
-        max_tokens=_MAX_TOKENS,
+        max_tokens=max_tokens,
         timeout_s=timeout_s,
         purpose="score chunk",
     )

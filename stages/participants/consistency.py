@@ -9,9 +9,11 @@ from schemas.errors import LLMResponseParseError
 from schemas.values.participants import AssembledPrompt, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Consistency, ParticipantScores
-from stages.participants.score import ScoringPlan, UsableReply, ask_until_usable, item_score, scoring_call
+from stages.participants.score import ScoringPlan, ask_for_scores, item_score, scoring_call
+from stages.participants.score_reply import ParsedScores
 from stages.participants.totals import totals_of
 from stages.ports import ChatModel
+from stages.replies.asking import UsableReply
 
 _AGREED = 0.5
 """The least share of samples with the modal score for a record of it to be used."""
@@ -33,22 +35,23 @@ async def score_by_consistency(
     Errors of the model's client are raised unchanged: the samples before are in the ledger.
     """
     plan = replace(plan, temperature=temperature)
-    usable: list[UsableReply] = []
+    usable: list[UsableReply[ParsedScores]] = []
     failed: list[LLMResponseParseError] = []
     while len(usable) < samples and len(usable) + len(failed) < 2 * samples:
         call = scoring_call(prompt, plan=plan, sample=len(usable) + len(failed))
         try:
-            usable.append(await ask_until_usable(call, chat=chat, plan=plan))
+            usable.append(await ask_for_scores(call, chat=chat, plan=plan))
         except LLMResponseParseError as error:
             failed.append(error)
     if not usable:
+        failed[-1].calls = sum(error.calls for error in failed)
         raise failed[-1]
-    agreement = {item: consistency_of([sample.parsed.answers[item].score for sample in usable]) for item in PHQ8Item}
+    agreement = {item: consistency_of([sample.read.answers[item].score for sample in usable]) for item in PHQ8Item}
     chosen = {item: usable[chosen_sample(agreement[item])] for item in PHQ8Item}
     items = {
         item: item_score(
             item,
-            sample.parsed.answers[item],
+            sample.read.answers[item],
             prompt=prompt,
             extracted=extracted,
             plan=plan,
@@ -63,7 +66,7 @@ async def score_by_consistency(
         items=items,
         totals=totals_of(item.score for item in items.values()),
         reasks=tuple(reason for sample in usable for reason in sample.reasks),
-        repairs=tuple(repair for sample in usable for repair in sample.parsed.repairs),
+        repairs=tuple(repair for sample in usable for repair in sample.read.repairs),
         failed_samples=len(failed),
     )
 

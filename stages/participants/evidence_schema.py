@@ -19,8 +19,8 @@ EVIDENCE_JSON_SCHEMA: Mapping[str, object] = {
 def quotes_per_item(reply: object) -> dict[PHQ8Item, tuple[str, ...]]:
     """The quotes of each item, trimmed, without empty and repeated ones, in order.
 
-    A key that is missing or null has no quotes; unknown keys are ignored. All violations are raised together, as
-    EvidenceSchemaError. Text that Postgres cannot store, with NUL or half a surrogate pair, is one of them.
+    A key that is missing or null has no quotes; other keys than the eight are not read. All violations are raised
+    together, as EvidenceSchemaError. Text with NUL or half a surrogate pair, which Postgres cannot store, is one.
 
     >>> quotes_per_item({"PHQ8_Sleep": [" up at three ", "", "up at three"]})[PHQ8Item.SLEEP]
     ('up at three',)

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from schemas.errors import ReferenceLeakError
 from schemas.values.participants import EmbeddedEvidence, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
+from stages.participants.reference_filters import TAGS
 from stages.ports import ReferenceSearch, ScoreSource, Vectors
 
 
@@ -23,8 +24,9 @@ async def retrieve_references(
     """The `candidates` nearest chunks for each embedded item, in one round trip; other items have none.
 
     `excluded` are the participants of the run's own split: together with the tested one they are never references.
-    Without embedded items the index is not searched. Raises ReferenceLeakError when one of them is among the references
-    nevertheless, ValueError when vectors and items differ in number, and the errors of the search.
+    Without embedded items the index is not searched. With the tag filter, another round trip counts the chunks that it
+    leaves out. Raises ReferenceLeakError when an excluded participant is among the references nevertheless, ValueError
+    when vectors and items differ in number, and the errors of the search.
     """
     left_out = {participant_id, *excluded}
     queries = list(zip(embedded.items, vectors, strict=True))
@@ -44,9 +46,15 @@ async def retrieve_references(
         if reference.participant_id in left_out:
             raise ReferenceLeakError(reference.participant_id, index_id)
     nearest = dict(zip(embedded.items, found, strict=True))
+    untagged = (
+        await search.count_untagged(index_id, embedded.items, exclude_participants=left_out)
+        if queries and tagged_only
+        else [0] * len(queries)
+    )
     return RetrievedReferences(
         index_id=index_id,
         excluded_participant=participant_id,
         excluded_participants=tuple(sorted(left_out)),
         items={item: nearest.get(item, ()) for item in PHQ8Item},
+        dropped={item: {TAGS: count} for item, count in zip(embedded.items, untagged, strict=True) if count},
     )

@@ -2,19 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from schemas.errors import LLMResponseParseError, ScoringRetriesExhausted, ScoringSchemaError
-from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.errors import LLMResponseParseError, ScoringRetriesExhausted
+from schemas.values.chat import ChatCall, ChatReply
 from schemas.values.participants import AssembledPrompt, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import Consistency, ItemAnswer, ItemScore, NAReason, ParticipantScores, ReaskReason
+from schemas.values.scoring import Consistency, ItemAnswer, ItemScore, NAReason, ParticipantScores
 from stages.participants.score_prompt import SeverityMode
-from stages.participants.score_reply import ParsedScores, object_text, parse_scores
+from stages.participants.score_reply import ParsedScores, parse_scores
 from stages.participants.score_schema import score_json_schema
 from stages.participants.totals import totals_of
 from stages.ports import ChatModel
-from stages.replies.whole_reply import is_cut_off, whole_reply
+from stages.replies.asking import ReplyReader, UsableReply, ask_until_usable
 
 TOP_LOGPROBS = 5
 """The number of likeliest tokens for token signals (Spec 051)."""
@@ -40,14 +39,6 @@ class ScoringPlan:
     """Request the log-probabilities for token signals."""
 
 
-class UsableReply(NamedTuple):
-    """A reply whose answers can be used, and the reasons for the re-asks before it."""
-
-    reply: ChatReply
-    parsed: ParsedScores
-    reasks: tuple[ReaskReason, ...]
-
-
 async def score_participant(
     prompt: AssembledPrompt, *, extracted: ExtractedEvidence, chat: ChatModel, plan: ScoringPlan
 ) -> ParticipantScores:
@@ -56,10 +47,10 @@ async def score_participant(
     Raises ScoringRetriesExhausted after the last re-ask, and the errors of the model's client unchanged. Without
     re-asks, the error of the one reply is raised unchanged: LLMResponseParseError or ScoringSchemaError.
     """
-    usable = await ask_until_usable(scoring_call(prompt, plan=plan), chat=chat, plan=plan)
+    usable = await ask_for_scores(scoring_call(prompt, plan=plan), chat=chat, plan=plan)
     items = {
         item: item_score(item, answer, prompt=prompt, extracted=extracted, plan=plan, reply=usable.reply)
-        for item, answer in usable.parsed.answers.items()
+        for item, answer in usable.read.answers.items()
     }
     return ParticipantScores(
         model=plan.model,
@@ -67,7 +58,7 @@ async def score_participant(
         items=items,
         totals=totals_of(item.score for item in items.values()),
         reasks=usable.reasks,
-        repairs=usable.parsed.repairs,
+        repairs=usable.read.repairs,
     )
 
 
@@ -86,47 +77,19 @@ def scoring_call(prompt: AssembledPrompt, *, plan: ScoringPlan, sample: int = 0)
     )
 
 
-async def ask_until_usable(call: ChatCall, *, chat: ChatModel, plan: ScoringPlan) -> UsableReply:
-    """Ask; while the reply cannot be used, send the model the error and ask again, up to `plan.retries` times.
-
-    Each call has the whole exchange, so that no two calls are equal and none is answered from the ledger.
-    """
-    reasks: list[ReaskReason] = []
-    asked = call
-    while True:
-        reply = await chat.chat(asked)
-        try:
-            parsed = parse_scores(whole_reply(reply), severity_mode=plan.severity_mode)
-        except LLMResponseParseError as error:
-            if not plan.retries:
-                raise
-            if len(reasks) == plan.retries:
-                raise ScoringRetriesExhausted(reply.text, error.parse_error, plan.retries) from error
-            reasks.append(reask_reason(reply, error))
-            purpose = f"{call.purpose}, re-ask {len(reasks)}"
-            messages = (*asked.messages, *reask_messages(reply, error))
-            asked = asked.model_copy(update={"messages": messages, "purpose": purpose})
-        else:
-            return UsableReply(reply, parsed, tuple(reasks))
-
-
-def reask_reason(reply: ChatReply, error: LLMResponseParseError) -> ReaskReason:
-    """The reason that a re-ask is counted under."""
-    if isinstance(error, ScoringSchemaError):
-        return ReaskReason.SCHEMA_VALIDATION
-    if is_cut_off(reply):
-        return ReaskReason.CUT_OFF
-    return ReaskReason.MISSING_STRUCTURE if object_text(reply.text) is None else ReaskReason.JSON_PARSE
-
-
-def reask_messages(reply: ChatReply, error: LLMResponseParseError) -> tuple[Message, ...]:
-    """The unchanged reply, and its error."""
-    shorter = " Think in fewer words." if is_cut_off(reply) else ""
-    request = (
-        f"This answer cannot be used: {error.parse_error}.{shorter} "
-        f"Give it again, whole and corrected: one JSON object with all eight keys, inside <answer> tags."
+async def ask_for_scores(call: ChatCall, *, chat: ChatModel, plan: ScoringPlan) -> UsableReply[ParsedScores]:
+    """The first reply whose scores can be used. Raises as `score_participant` does."""
+    reader = ReplyReader(
+        read=lambda text: parse_scores(text, severity_mode=plan.severity_mode),
+        form="one JSON object with all eight keys, inside <answer> tags",
+        retries=plan.retries,
     )
-    return Message(role="assistant", content=reply.text), Message(role="user", content=request)
+    try:
+        return await ask_until_usable(call, chat=chat, reader=reader)
+    except LLMResponseParseError as error:
+        if not plan.retries:
+            raise
+        raise ScoringRetriesExhausted(error.raw_response, error.parse_error, error.calls - 1) from error
 
 
 def item_score(

@@ -3,19 +3,20 @@
 import re
 from typing import NamedTuple
 
-from schemas.errors import LLMResponseParseError
+from schemas.errors import LLMResponseParseError, ScoringSchemaError
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ItemAnswer
+from stages.participants.item_keys import match_keys
 from stages.participants.score_prompt import SeverityMode
 from stages.participants.score_schema import item_answers
 from stages.replies import parse_reply
+from stages.replies.envelope import fenced_block
 
 _ANSWER_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE)
-_FENCED_BLOCK = re.compile(r"```(?:json)?(.*?)```", re.DOTALL | re.IGNORECASE)
 
 
 class ParsedScores(NamedTuple):
-    """The answers for all items, and the repairs that parsing needed."""
+    """The answers for all items, and the repairs that reading the reply needed."""
 
     answers: dict[PHQ8Item, ItemAnswer]
     repairs: tuple[str, ...]
@@ -34,13 +35,17 @@ def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
         parsed = parse_reply(text)
     except LLMResponseParseError as error:
         raise LLMResponseParseError(raw, error.parse_error) from None
-    return ParsedScores(item_answers(parsed.value, raw=raw, severity_mode=severity_mode), parsed.repairs)
+    keys = match_keys(parsed.value)
+    if keys.repeated:
+        raise ScoringSchemaError(raw, dict.fromkeys(keys.repeated, "given more than once"))
+    answers = item_answers(keys.members, raw=raw, severity_mode=severity_mode)
+    return ParsedScores(answers, (*parsed.repairs, *keys.repairs(parsed.value)))
 
 
 def object_text(raw: str) -> str | None:
     """The part of a reply that should be the object; None if there is no opening brace.
 
-    The last body of answer tags, whose end may be missing, else the first fenced block, else everything; of that the
+    The last body of answer tags, whose end may be missing, else the fenced block, else everything; of that the
     text from the first to the last brace. Braces in the reasoning are skipped this way.
 
     >>> object_text('<thinking>{hm}</thinking><ANSWER>Here: {"PHQ8_Sleep": 1}</ANSWER>')
@@ -48,8 +53,8 @@ def object_text(raw: str) -> str | None:
     """
     text = _last_answer(raw)
     if text is None:
-        block = _FENCED_BLOCK.search(raw)
-        text = block[1] if block else raw
+        block = fenced_block(raw)
+        text = raw if block is None else block
     _, opening, rest = text.partition("{")
     if not opening:
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
-from schemas.values.chat import ChatCall
+from schemas.values.chat import ChatCall, ReaskReason
 from schemas.values.participants import (
     ExtractedEvidence,
     RankedReferences,
@@ -17,8 +17,8 @@ from stages.participants.chunk_texts import text_of
 from stages.participants.embed import evidence_text
 from stages.participants.validate_prompt import verdict_messages
 from stages.ports import ChatModel
-from stages.replies.verdict import VERDICT_JSON_SCHEMA, VERDICT_MAX_TOKENS, decision_of
-from stages.replies.whole_reply import whole_reply
+from stages.replies.asking import ask_until_usable
+from stages.replies.verdict import VERDICT_JSON_SCHEMA, verdict_reader
 
 Ask = Callable[[int, Reference], Awaitable[Decision]]
 """Returns the decision on the reference of a rank."""
@@ -46,14 +46,18 @@ async def validate_references(
     timeout_s: float,
     max_refs: int,
     max_chars: int | None,
+    max_tokens: int,
+    retries: int,
 ) -> ValidatedReferences:
-    """Judge each item's references in order, one call each, until `max_refs` are accepted; keep only those.
+    """Judge each item's references in order, until `max_refs` are accepted; keep only those.
 
-    `unsure` excludes a reference as `reject` does. The model sees at most `max_chars` characters of each passage.
+    `unsure` excludes a reference as `reject` does. The model sees at most `max_chars` characters of each passage. A
+    reply that is not exactly one verdict is asked for again, up to `retries` times.
 
-    Raises LLMResponseParseError for a reply that is not exactly one verdict, InputChangedError when the text of a
-    chunk differs from the one that was ranked, and the errors of the model's client unchanged.
+    Raises LLMResponseParseError after the last re-ask, InputChangedError when the text of a chunk differs from the one
+    that was ranked, and the errors of the model's client unchanged.
     """
+    reasks: list[ReaskReason] = []
 
     async def judge_item(item: PHQ8Item, references: tuple[Reference, ...]) -> Judged:
         evidence = evidence_text(extracted.quotes[item])
@@ -67,9 +71,12 @@ async def validate_references(
                 reference=text_of(reference, chunk_texts),
                 score=reference.score,
                 max_chars=max_chars,
+                max_tokens=max_tokens,
                 timeout_s=timeout_s,
             )
-            return decision_of(whole_reply(await chat.chat(call)))
+            usable = await ask_until_usable(call, chat=chat, reader=verdict_reader(retries=retries))
+            reasks.extend(usable.reasks)
+            return usable.read
 
         return await judge(references, ask=ask, max_refs=max_refs)
 
@@ -78,6 +85,7 @@ async def validate_references(
         validator=model,
         items={item: judged[item].accepted if references else () for item, references in ranked.items.items()},
         verdicts={item: of_item.verdicts for item, of_item in judged.items()},
+        reasks=tuple(reasks),
     )
 
 
@@ -105,14 +113,15 @@ def verdict_call(
     score: int | None,
     timeout_s: float,
     max_chars: int | None,
+    max_tokens: int,
 ) -> ChatCall:
-    """The call about one reference, always at temperature 0."""
+    """The first call about one reference, always at temperature 0."""
     return ChatCall(
         model=model,
         messages=verdict_messages(item, evidence=evidence, reference=reference, score=score, max_chars=max_chars),
         json_mode=True,
         json_schema=dict(VERDICT_JSON_SCHEMA),
-        max_tokens=VERDICT_MAX_TOKENS,
+        max_tokens=max_tokens,
         timeout_s=timeout_s,
         purpose=f"validate {item.evidence_key} rank {rank}",
     )

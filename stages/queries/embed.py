@@ -33,15 +33,22 @@ async def embed_query(
 ) -> EmbeddedTexts:
     """Embed all texts of a query in one call, with the model weights that the corpus was embedded with.
 
+    Texts that are longer than the embedder reads are cut, and named.
+
     `dimension` and `digest` are those of the corpus; an empty digest, on either side, is unknown and not compared.
     Raises EmbeddingArtifactMismatchError for other weights, before any call; what `unit_rows` raises; and the
     embedder's errors unchanged.
     """
     found = await same_weights(embedder, digest)
     texts = query_texts(query, expansion)
-    matrix = await embedder.embed_batch([text for _, text in texts], timeout_s=timeout_s)
+    matrix, cut = await embedder.embed_batch([text for _, text in texts], timeout_s=timeout_s, truncate=True)
     embedded = EmbeddedQuery(
-        model=embedder.name, model_digest=found, dimension=dimension, texts=tuple(kind for kind, _ in texts)
+        model=embedder.name,
+        model_digest=found,
+        dimension=dimension,
+        texts=tuple(kind for kind, _ in texts),
+        cut_texts=len(cut),
+        cut=cut,
     )
     return EmbeddedTexts(embedded, unit_rows(matrix, rows=len(texts), dimension=dimension))
 

@@ -40,7 +40,11 @@ async def expand_query(
     call = expansion_call(
         query, n, template=template, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens
     )
-    return read_expansion(whole_reply(await chat.chat(call)), origin=Origin.MODEL, n=n)
+    return read_expansion(
+        whole_reply(await chat.chat(call), token_setting="RAGQ_QUERY_MAX_TOKENS" if max_tokens else None),
+        origin=Origin.MODEL,
+        n=n,
+    )
 
 
 def expansion_prompt(query: str, n: int, *, template: str) -> str:

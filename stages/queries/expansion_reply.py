@@ -67,7 +67,7 @@ def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
 def _object(raw: str) -> dict[str, Any]:
     text = _unfenced(raw.strip())
     try:
-        return strict_object(text, unique_names=True)
+        return strict_object(text)
     except ValueError as error:
         around = "there is text before the JSON object: " if "{" in text and not text.startswith("{") else ""
         raise LLMResponseParseError(raw, f"{around}{error}") from None

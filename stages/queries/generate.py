@@ -30,7 +30,12 @@ async def generate_answer(
     call = answer_call(
         augmented, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens, sample=sample
     )
-    return _answer(whole_reply(await chat.chat(call)), augmented, origin=Origin.MODEL, model=model)
+    return _answer(
+        whole_reply(await chat.chat(call), token_setting="RAGQ_QUERY_MAX_TOKENS" if max_tokens else None),
+        augmented,
+        origin=Origin.MODEL,
+        model=model,
+    )
 
 
 def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:

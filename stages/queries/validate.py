@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from schemas.errors import NothingRelevantError
-from schemas.values.chat import ChatCall, Message
+from schemas.values.chat import ChatCall, Message, ReaskReason
 from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
 from schemas.values.verdicts import Decision
 from stages.ports import ChatModel
 from stages.queries.templates import render
-from stages.replies.verdict import VERDICT_JSON_SCHEMA, VERDICT_MAX_TOKENS, decision_of
-from stages.replies.whole_reply import whole_reply
+from stages.replies.asking import ask_until_usable
+from stages.replies.verdict import VERDICT_JSON_SCHEMA, verdict_reader
 from stages.texts.fence import DATA_RULE, fenced
 
 _SYSTEM = f"""\
@@ -28,7 +28,7 @@ def keep_all(
 
     Raises NothingRelevantError when there are none, unless `allow_empty`; it lists what the filters `dropped` before.
     """
-    return _validated(None, chunks, (), dropped=dropped, allow_empty=allow_empty)
+    return _validated(None, chunks, (), (), dropped=dropped, allow_empty=allow_empty)
 
 
 async def validate_chunks(
@@ -41,15 +41,20 @@ async def validate_chunks(
     timeout_s: float,
     max_chunks: int | None,
     max_chars: int | None,
+    max_tokens: int,
+    retries: int,
     dropped: Mapping[str, int] = MappingProxyType({}),
     allow_empty: bool,
 ) -> ValidatedChunks:
-    """Ask about the chunks in order, one call each, until `max_chunks` are accepted; keep only those.
+    """Ask about the chunks in order, until `max_chunks` are accepted; keep only those.
 
-    `unsure` excludes a chunk as `reject` does. The model sees `max_chars` characters of each; None shows all. Raises
-    LLMResponseParseError for a reply that is not exactly one verdict, NothingRelevantError when no chunk is accepted
-    or there is none, unless `allow_empty`, and the errors of the model's client unchanged.
+    `unsure` excludes a chunk as `reject` does. The model sees `max_chars` characters of each; None shows all. A reply
+    that is not exactly one verdict is asked for again, up to `retries` times. Raises LLMResponseParseError after the
+    last re-ask, NothingRelevantError when no chunk is accepted or there is none, unless `allow_empty`, and the errors
+    of the model's client unchanged.
     """
+    reader = verdict_reader(retries=retries)
+    reasks: list[ReaskReason] = []
     accepted: list[RerankedChunk] = []
     verdicts: list[ChunkVerdict] = []
     for rank, chunk in enumerate(chunks, start=1):
@@ -63,12 +68,14 @@ async def validate_chunks(
             model=model,
             timeout_s=timeout_s,
             max_chars=max_chars,
+            max_tokens=max_tokens,
         )
-        decision = decision_of(whole_reply(await chat.chat(call)))
-        verdicts.append(ChunkVerdict(rank=rank, chunk_id=chunk.chunk_id, decision=decision))
-        if decision is Decision.ACCEPT:
+        usable = await ask_until_usable(call, chat=chat, reader=reader)
+        reasks.extend(usable.reasks)
+        verdicts.append(ChunkVerdict(rank=rank, chunk_id=chunk.chunk_id, decision=usable.read))
+        if usable.read is Decision.ACCEPT:
             accepted.append(chunk)
-    return _validated(model, accepted, verdicts, dropped=dropped, allow_empty=allow_empty)
+    return _validated(model, accepted, verdicts, reasks, dropped=dropped, allow_empty=allow_empty)
 
 
 def verdict_call(
@@ -80,8 +87,12 @@ def verdict_call(
     model: str,
     timeout_s: float,
     max_chars: int | None,
+    max_tokens: int,
 ) -> ChatCall:
-    """The call about one chunk, always at temperature 0. It shows the chunk's headings and the text that was ranked."""
+    """The first call about one chunk, always at temperature 0.
+
+    It shows the chunk's headings and the text that was ranked.
+    """
     passage = "\n\n".join(part for part in (chunk.heading_breadcrumbs, chunk.enriched_content) if part)
     values = {"query": fenced("question", query), "chunk": fenced("passage", passage, max_chars=max_chars)}
     return ChatCall(
@@ -89,7 +100,7 @@ def verdict_call(
         messages=(Message(role="system", content=_SYSTEM), Message(role="user", content=render(template, values))),
         json_mode=True,
         json_schema=dict(VERDICT_JSON_SCHEMA),
-        max_tokens=VERDICT_MAX_TOKENS,
+        max_tokens=max_tokens,
         timeout_s=timeout_s,
         purpose=f"validate rank {rank}",
     )
@@ -99,10 +110,11 @@ def _validated(
     validator: str | None,
     kept: Sequence[RerankedChunk],
     verdicts: Sequence[ChunkVerdict],
+    reasks: Sequence[ReaskReason],
     *,
     dropped: Mapping[str, int],
     allow_empty: bool,
 ) -> ValidatedChunks:
     if not kept and not allow_empty:
         raise NothingRelevantError(len(verdicts), dropped)
-    return ValidatedChunks(validator=validator, chunks=tuple(kept), verdicts=tuple(verdicts))
+    return ValidatedChunks(validator=validator, chunks=tuple(kept), verdicts=tuple(verdicts), reasks=tuple(reasks))

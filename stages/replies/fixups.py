@@ -1,4 +1,4 @@
-"""Seven small corrections of nearly valid JSON, tried in a fixed order.
+"""Six small corrections of nearly valid JSON, tried in a fixed order.
 
 A quote closes a string when the next text after white space is one of `, } ] :`, the end of the text, or
 another `"name":`. All other quotes belong to the string.
@@ -35,11 +35,6 @@ def tolerant_fixups(text: str) -> str:
 def straighten_smart_quotes(text: str) -> str:
     """Typographic quotes become ASCII ones."""
     return text.translate(_SMART_QUOTES)
-
-
-def remove_zero_width_spaces(text: str) -> str:
-    """U+200B is removed everywhere."""
-    return text.replace("\u200b", "")
 
 
 def insert_missing_commas(text: str) -> str:
@@ -87,7 +82,6 @@ def drop_trailing_commas(text: str) -> str:
 
 FIXUPS: tuple[Callable[[str], str], ...] = (
     straighten_smart_quotes,
-    remove_zero_width_spaces,
     insert_missing_commas,
     escape_inner_quotes,
     escape_control_characters,

@@ -3,12 +3,16 @@
 import ast
 import json
 import re
+from collections import Counter
 from typing import Any
 
+from stages.replies.reply_object import RepeatedNameError, reply_object
+
 _TOKEN = re.compile(
-    r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\b(?:true|false|null)\b""",
+    r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|\b(?:true|false|null)\b""",
     re.DOTALL,
 )
+"""An escape outside strings is a token too, so that an unclosed string is searched for its end once."""
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _PYTHON_SPELLING = {"true": "True", "false": "False", "null": "None"}
 _PYTHON_ESCAPES = frozenset("\\'\"abfnrtvxuUN\n")
@@ -17,17 +21,29 @@ _PYTHON_ESCAPES = frozenset("\\'\"abfnrtvxuUN\n")
 def python_literal_object(text: str) -> dict[str, Any] | None:
     """The object in `text`, parsed as a Python literal; None if it is not a literal or has no equivalent in JSON.
 
-    JSON's true, false and null are accepted outside strings.
+    JSON's true, false and null are accepted outside strings. Raises RepeatedNameError for a name that is given twice.
 
     >>> python_literal_object("{'slept': true, 'hours': (3, 4)}")
     {'slept': True, 'hours': [3, 4]}
     """
     try:
-        literal = ast.literal_eval(_TOKEN.sub(_as_python, text))
-        value = json.loads(json.dumps(literal, allow_nan=False))
+        tree = ast.parse(_TOKEN.sub(_as_python, text).lstrip(" \t"), mode="eval")
+        literal = ast.literal_eval(tree)
+        _refuse_repeated_names(tree)
+        return reply_object(json.dumps(literal, allow_nan=False)).value
+    except RepeatedNameError:
+        raise
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+
+
+def _refuse_repeated_names(tree: ast.AST) -> None:
+    """Python keeps the last of several equal keys."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            names = Counter(key.value for key in node.keys if isinstance(key, ast.Constant))
+            if any(count > 1 for count in names.values()):
+                raise RepeatedNameError
 
 
 def _as_python(token: re.Match[str]) -> str:

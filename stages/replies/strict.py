@@ -1,14 +1,18 @@
 """Strict JSON of RFC 8259."""
 
 import json
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from schemas.errors import LLMResponseParseError
 from stages.replies.envelope import strip_whole_fence
 
+Pairs = list[tuple[str, Any]]
+"""The members of an object, in order."""
+
 
 def parse_strict(raw: str) -> dict[str, Any]:
-    """The object of a validator's reply, which may be inside one code fence and nothing else.
+    """The object of a validator's reply, which may be inside a code fence and nothing else.
 
     Nothing is repaired, and a repeated name is refused, because either value would be a guess.
     Raises LLMResponseParseError.
@@ -17,22 +21,26 @@ def parse_strict(raw: str) -> dict[str, Any]:
     {'decision': 'accept'}
     """
     try:
-        return strict_object(strip_whole_fence(raw), unique_names=True)
+        return strict_object(strip_whole_fence(raw))
     except ValueError as error:
         raise LLMResponseParseError(raw, str(error)) from None
 
 
-def strict_object(text: str, *, unique_names: bool = False) -> dict[str, Any]:
-    """The JSON object in `text`. Raises ValueError, whose message has the position but no part of the text.
+def refuse_repeated_names(pairs: Pairs) -> dict[str, Any]:
+    """The object with these members. Raises ValueError when two of them have one name."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a name occurs twice in one object")
+    return members
 
-    Without `unique_names` the last of several equal names counts, as in Python's parser.
+
+def strict_object(text: str, *, members: Callable[[Pairs], dict[str, Any]] = refuse_repeated_names) -> dict[str, Any]:
+    """The JSON object in `text`; `members` builds each object in it.
+
+    Raises ValueError, whose message has the position but no part of the text.
     """
     try:
-        value = json.loads(
-            text,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_refuse_repeated_names if unique_names else None,
-        )
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=members)
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
@@ -61,10 +69,3 @@ def json_type(value: object) -> str:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
-
-
-def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a name occurs twice in one object")
-    return members

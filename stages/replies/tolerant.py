@@ -1,5 +1,6 @@
 """The tolerant parser of model replies. Each repair is recorded; a reply that cannot be parsed raises."""
 
+import json
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -9,18 +10,26 @@ from schemas.errors import LLMResponseParseError
 from stages.replies.envelope import unwrap
 from stages.replies.fixups import tolerant_fixups
 from stages.replies.python_literal import python_literal_object
-from stages.replies.strict import strict_object
+from stages.replies.reply_object import RepeatedNameError, reply_object
+from stages.texts.zero_width import without_zero_width
+
+_REPAIRABLE_CHARS = 16_000
+"""Longer texts are not given to json-repair: its time grows with the square of the length of some texts."""
 
 
 class RepairStep(StrEnum):
     """A repair that a reply needed, under its name in telemetry."""
 
     FIXUPS = "json_fixups_applied"
-    """The corrections of `tolerant_fixups` changed the text."""
+    """Zero-width characters were removed, or the corrections of `tolerant_fixups` changed the text."""
     PYTHON_LITERAL = "json_python_literal_fallback"
     """The corrected text was parsed as Python instead of JSON."""
     JSON_REPAIR = "json_repair_fallback"
     """The json-repair library parsed the text."""
+    NEAR_KEYS = "near_keys_matched"
+    """Keys such as `sleep` or `PHQ-8 Sleep` were taken for the key of their item."""
+    UNKNOWN_KEYS = "unknown_keys_dropped"
+    """Keys that belong to no item were left out."""
 
 
 class ParsedReply(NamedTuple):
@@ -33,43 +42,69 @@ class ParsedReply(NamedTuple):
 def parse_reply(raw: str) -> ParsedReply:
     """The JSON object of a reply: as it is, unwrapped, corrected, as a Python literal, or repaired.
 
-    Raises LLMResponseParseError with the error of the first strict parse of the unwrapped reply, which is more
-    informative than the error of the last step. A reply that is JSON but not an object is never accepted.
+    Names of members have no zero-width characters, and the text has none from the first correction on. Raises
+    LLMResponseParseError with the error of the first strict parse of the unwrapped reply, which is more informative
+    than the error of the last step. A reply that is JSON but not an object is never accepted, nor is one that repeats
+    a name with another value.
 
     >>> parse_reply('{"PHQ8_Sleep": ["up at three",]}')
     ParsedReply(value={'PHQ8_Sleep': ['up at three']}, repairs=(<RepairStep.FIXUPS: 'json_fixups_applied'>,))
     """
-    text = raw.strip()
-    if (value := _strict_or_none(text)) is not None:
-        return ParsedReply(value, ())
-    text = unwrap(text)
     try:
-        return ParsedReply(strict_object(text), ())
+        return _parsed(raw)
+    except RepeatedNameError as error:
+        raise LLMResponseParseError(raw, str(error)) from None
+
+
+def _parsed(raw: str) -> ParsedReply:
+    if (found := _strict_or_none(raw.strip())) is not None:
+        return found
+    text = unwrap(raw)
+    try:
+        return _strict(text)
+    except RepeatedNameError:
+        raise
     except ValueError as error:
         first_error = str(error)
 
-    corrected = tolerant_fixups(text)
+    visible = unwrap(without_zero_width(raw))
+    seen = (RepairStep.FIXUPS,) if visible != text else ()
+    corrected = tolerant_fixups(visible)
     repairs = (RepairStep.FIXUPS,) if corrected != text else ()
-    if (value := _strict_or_none(corrected)) is not None:
-        return ParsedReply(value, repairs)
+    if (found := _strict_or_none(corrected, *repairs)) is not None:
+        return found
     if (value := python_literal_object(corrected)) is not None:
         return ParsedReply(value, (*repairs, RepairStep.PYTHON_LITERAL))
     # The library guesses better from the model's text than from corrections that did not produce JSON.
-    if (value := _repaired_or_none(text)) is not None:
-        return ParsedReply(value, (RepairStep.JSON_REPAIR,))
+    if (found := _repaired_or_none(visible, *seen)) is not None:
+        return found
     raise LLMResponseParseError(raw, first_error)
 
 
-def _strict_or_none(text: str) -> dict[str, Any] | None:
+def _strict(text: str, *repairs: RepairStep) -> ParsedReply:
+    value, had_zero_width_names = reply_object(text)
+    if had_zero_width_names and RepairStep.FIXUPS not in repairs:
+        repairs = (RepairStep.FIXUPS, *repairs)
+    return ParsedReply(value, repairs)
+
+
+def _strict_or_none(text: str, *repairs: RepairStep) -> ParsedReply | None:
     try:
-        return strict_object(text)
+        return _strict(text, *repairs)
+    except RepeatedNameError:
+        raise
     except ValueError:
         return None
 
 
-def _repaired_or_none(text: str) -> dict[str, Any] | None:
+def _repaired_or_none(text: str, *repairs: RepairStep) -> ParsedReply | None:
+    if len(text) > _REPAIRABLE_CHARS:
+        return None
     try:
         value = json_repair.repair_json(text, return_objects=True, skip_json_loads=True)
+        # Escapes in names can be zero-width characters too.
+        return _strict_or_none(json.dumps(value), *repairs, RepairStep.JSON_REPAIR)
+    except RepeatedNameError:
+        raise
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None

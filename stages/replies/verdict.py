@@ -1,9 +1,10 @@
-"""The reply of a validator: the schema that a server is given, and the parser of the reply."""
+"""The reply of a validator: the schema that a server is given, and how the reply is read."""
 
 from collections.abc import Mapping
 
 from schemas.errors import LLMResponseParseError
 from schemas.values.verdicts import Decision
+from stages.replies.asking import ReplyReader
 from stages.replies.strict import parse_strict
 
 VERDICT_JSON_SCHEMA: Mapping[str, object] = {
@@ -12,8 +13,16 @@ VERDICT_JSON_SCHEMA: Mapping[str, object] = {
     "required": ["decision"],
     "additionalProperties": False,
 }
-VERDICT_MAX_TOKENS = 256
-"""Token limit of a reply."""
+
+
+def verdict_reader(*, retries: int) -> ReplyReader[Decision]:
+    """How the replies of a validator are read."""
+    return ReplyReader(
+        read=decision_of,
+        form='one JSON object with "decision" alone, which is accept, reject or unsure',
+        retries=retries,
+        token_setting="RAGQ_VERDICT_MAX_TOKENS",
+    )
 
 
 def decision_of(raw: str) -> Decision:

@@ -21,8 +21,13 @@ _ASKED = ("split", "index", "corpus", "preset", "vocabulary", "limit")
 
 def asked_for(request: Mapping[str, Any]) -> str:
     """The request of a run, in names and numbers; empty if it has none."""
-    overlap = ["with overlap"] if request.get("overlap") else []
-    return " ".join([*(str(request[key]) for key in _ASKED if request.get(key)), *overlap])
+    marks = {"overlap": "with overlap", "imported": "imported"}
+    return " ".join(
+        [
+            *(str(request[key]) for key in _ASKED if request.get(key)),
+            *(mark for key, mark in marks.items() if request.get(key)),
+        ]
+    )
 
 
 def variants_in_words(request: Mapping[str, Any]) -> str:
@@ -43,10 +48,17 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
         yield notice
     yield from _notices_of_overlap(request)
     yield from _notices_of_variants(request)
+    yield from notices_of_import(request)
+    if draw := request.get("draw"):
+        yield f"Draw {draw}: language models were asked anew; no answer of another draw was used."
     if left_out := request.get("left_out_references"):
         yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
-    if (request.get("chunk_scores") or {}).get("is_circular"):
+    chunk_scores = request.get("chunk_scores") or {}
+    if chunk_scores.get("is_circular"):
         yield CIRCULAR_NOTICE
+    if prompt := chunk_scores.get("other_prompt"):
+        scorer = chunk_scores.get("scorer_model") or "a scorer without a name"
+        yield f"Chunk scores of the references: by {scorer} with a prompt that is not ragq's ({prompt})."
 
 
 def _notices_of_overlap(request: Mapping[str, Any]) -> Iterator[str]:
@@ -75,6 +87,24 @@ def _notices_of_variants(request: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def is_chosen(source: str) -> bool:
-    """Whether a setting of that source is neither a default nor a value of the preset, which is shown separately."""
-    return source != "default" and not source.startswith("preset ")
+def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
+    """Notices about a run whose results another program computed; none for any other run."""
+    imported = request.get("imported")
+    if imported is None:
+        return
+    known = {"of": imported.get("timestamp"), "commit": imported.get("git_commit")}
+    details = ", ".join([imported["run_id"], *(f"{word} {value}" for word, value in known.items() if value)])
+    yield (
+        f"Imported from {imported['program']} (run {details}): ragq computed none of these scores. "
+        "The ground truth is that of the file."
+    )
+    labels = imported["labels"]
+    if others := labels["other"]:
+        yield f"Other item labels than the file's are stored for participant {listed(others)}."
+    if absent := labels["absent"]:
+        yield f"No item labels are stored for {len(absent)} participants of the file."
+    for found in imported["disagreements"]:
+        yield (
+            f"The file states {found['metric']} {found['stated']:g} for {found['mode']}; its items give "
+            + ("none." if found["computed"] is None else f"{found['computed']:.6f}.")
+        )

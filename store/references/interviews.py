@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.errors import InputChangedError, TranscriptNotFoundError
-from schemas.values.interviews import RowIrregularity, TranscriptVariant
+from schemas.values.interviews import RowIrregularity, SplitMethod, SplitOrigin, TranscriptVariant
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 
@@ -22,8 +22,9 @@ SET transcript = excluded.transcript, transcript_hash = excluded.transcript_hash
 """
 
 KEEP_SPLIT = """
-INSERT INTO split (name, csv_hash, ids_hash) VALUES ($1, $2, $3)
-ON CONFLICT (name) DO UPDATE SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, imported_at = now()
+INSERT INTO split (name, csv_hash, ids_hash, origin) VALUES ($1, $2, $3, $4)
+ON CONFLICT (name) DO UPDATE
+SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, origin = excluded.origin, imported_at = now()
 """
 
 KEEP_MEMBERS = """
@@ -36,6 +37,15 @@ SELECT m.participant_id, p.transcript_hash, p.variant, p.items
 FROM split_member AS m LEFT JOIN participant AS p ON p.id = m.participant_id
 WHERE m.split = $1 ORDER BY m.ordinal
 """
+
+
+SIZES = """
+SELECT s.name, count(m.participant_id) AS participants,
+       count(m.participant_id) FILTER (WHERE p.id IS NULL) AS without_transcript
+FROM split AS s LEFT JOIN split_member AS m ON m.split = s.name LEFT JOIN participant AS p ON p.id = m.participant_id
+GROUP BY s.name ORDER BY s.name
+"""
+_FROM_ITS_FILE = SplitOrigin(method=SplitMethod.FILE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +72,7 @@ class NewSplit:
     csv_hash: str
     ids_hash: str
     participant_ids: Sequence[int]
+    origin: SplitOrigin = _FROM_ITS_FILE
 
 
 class Member(NamedTuple):
@@ -95,6 +106,15 @@ class SplitHashes(NamedTuple):
     ids_hash: str
 
 
+class SplitSize(NamedTuple):
+    """How many participants a split has."""
+
+    name: str
+    participants: int
+    without_transcript: int
+    """Participants whose transcript was not imported."""
+
+
 async def keep(connection: Connection, participants: Sequence[NewParticipant], splits: Sequence[NewSplit]) -> None:
     """Store participants and splits, all or nothing. What was there under the same id or name is replaced."""
     async with connection.transaction():
@@ -111,8 +131,15 @@ async def keep(connection: Connection, participants: Sequence[NewParticipant], s
             [person.variant for person in participants],
             [json.dumps(person.irregular_rows) for person in participants],
         )
+        await keep_splits(connection, splits)
+
+
+async def keep_splits(connection: Connection, splits: Sequence[NewSplit]) -> None:
+    """Store splits, all or nothing. One that was there under the same name is replaced."""
+    async with connection.transaction():
         for split in splits:
-            await connection.execute(KEEP_SPLIT, split.name, split.csv_hash, split.ids_hash)
+            origin = split.origin.model_dump_json()
+            await connection.execute(KEEP_SPLIT, split.name, split.csv_hash, split.ids_hash, origin)
             await connection.execute("DELETE FROM split_member WHERE split = $1", split.name)
             await connection.execute(KEEP_MEMBERS, split.name, list(split.participant_ids))
 
@@ -120,6 +147,11 @@ async def keep(connection: Connection, participants: Sequence[NewParticipant], s
 async def split_names(connection: Connection) -> list[str]:
     """The splits that were imported, by name."""
     return [row["name"] for row in await connection.fetch("SELECT name FROM split ORDER BY name")]
+
+
+async def split_sizes(connection: Connection) -> list[SplitSize]:
+    """The splits that were imported, by name, with their sizes."""
+    return [SplitSize(**dict(row)) for row in await connection.fetch(SIZES)]
 
 
 async def split_hashes(connection: Connection, name: str) -> SplitHashes | None:

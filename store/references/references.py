@@ -89,6 +89,14 @@ LEFT JOIN reference_participant AS p ON p.index_id = $1 AND p.participant_id = n
 ORDER BY q.ordinal, n.distance, n.participant_id, n.ordinal
 """
 
+COUNT_UNTAGGED = """
+SELECT count(t.id)
+FROM unnest($2::text[]) WITH ORDINALITY AS q (key, ordinal)
+LEFT JOIN reference_chunk AS t
+    ON t.index_id = $1 AND t.participant_id <> ALL($3::integer[]) AND (q.key = ANY(t.tags)) IS NOT TRUE
+GROUP BY q.ordinal ORDER BY q.ordinal
+"""
+
 
 IDENTITY: Final = (
     *("backend", "model", "dimension", "split", "split_ids_hash", "variant"),
@@ -315,6 +323,16 @@ class PostgresReferenceSearch:
             return [tuple(references) for references in found]
 
         return await self._database.with_retry(search)
+
+    async def count_untagged(
+        self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
+    ) -> list[int]:
+        """See ReferenceSearch."""
+        keys = [item.evidence_key for item in items]
+        rows = await self._database.with_retry(
+            lambda connection: connection.fetch(COUNT_UNTAGGED, index_id, keys, list(exclude_participants))
+        )
+        return [row["count"] for row in rows]
 
 
 def _chunk_records(index_id: int, participants: Sequence[ParticipantChunks]) -> Iterator[tuple[Any, ...]]:

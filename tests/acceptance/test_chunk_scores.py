@@ -87,7 +87,15 @@ def test_a_scored_index_shows_its_own_scores_after_export_and_import(
 def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_one_alone(
     fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    scorer.answer = lambda prompt: ScriptedReply("no score at all" if scorer.calls == 40 else scores_reply())
+    useless: list[str] = []
+
+    def answer(prompt: str) -> ScriptedReply:
+        if scorer.calls == 40 or (useless and prompt.startswith(useless[0]) and len(useless) < 3):
+            useless.append(prompt)
+            return ScriptedReply("no score at all")
+        return ScriptedReply(scores_reply())
+
+    scorer.answer = answer
     fresh.start_worker()
     run_id = score_chunks(fresh, scorer.name)
     assert fresh.wait_for(run_id) == {"failed": 1, "succeeded": CHUNKS - 1}
@@ -102,7 +110,7 @@ def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_o
     assert score_chunks(fresh, scorer.name) == run_id
 
     assert fresh.wait_for(run_id) == {"succeeded": CHUNKS}
-    assert sorted(scorer.calls_per_prompt.values()) == [1] * (CHUNKS - 1) + [2]
+    assert sorted(scorer.calls_per_prompt.values()) == [1] * (CHUNKS + 3)
     assert fresh.value(SCORED) == CHUNKS
 
 
@@ -203,6 +211,42 @@ def test_scores_by_another_prompt_are_refused_at_submission_unless_that_is_allow
     )
     allowed = fresh.submit(*work, "--set", "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true")
     assert fresh.wait_for(allowed) == {"succeeded": 1}
+
+
+def test_scores_of_another_program_are_imported_with_their_prompt_and_shown_with_it(
+    fresh: Installation, evidence: GiveEvidence
+) -> None:
+    fresh.ragq("references", "export", NAME, "--directory", "theirs")
+    folder = fresh.folder / "theirs"
+    chunks = json.loads((folder / f"{NAME}.json").read_text())
+    nulls = {item.evidence_key: None for item in PHQ8Item}
+    scores = {person: [nulls | {"PHQ8_Sleep": 2} for _ in texts] for person, texts in chunks.items()}
+    (folder / f"{NAME}.chunk_scores.json").write_text(json.dumps(scores))
+    (folder / f"{NAME}.chunk_scores.meta.json").write_text(
+        json.dumps(
+            {
+                "scorer_model": "gemma3:27b-it-qat",
+                "scorer_backend": "ollama",
+                "temperature": 0.0,
+                "prompt_hash": "0123456789ab",
+                "generated_at": "2026-01-07T12:00:00",
+                "source_embeddings": f"{NAME}.npz",
+                "total_chunks": CHUNKS,
+            }
+        )
+    )
+    imported = ("references", "import", f"theirs/{NAME}.npz", "--chunk-scores")
+    refused = fresh.ragq(*imported)
+    assert (refused.exit_code, "--chunk-scores --other-prompt" in refused.stderr) == (1, True)
+
+    accepted = fresh.ragq(*imported, "--other-prompt")
+
+    assert (accepted.exit_code, "prompt 0123456789ab" in fresh.ragq("index", "list").stdout) == (0, True)
+    fresh.start_worker()
+    run_id = fresh.submit(*evidence({316: 1}), *BY_CHUNK)
+    assert fresh.wait_for(run_id) == {"succeeded": 1}
+    shown = " ".join(fresh.ragq("show", f"r{run_id}").stdout.split())
+    assert "by gemma3:27b-it-qat with a prompt that is not ragq's (0123456789ab)" in shown
 
 
 def test_a_run_whose_index_is_scored_again_before_its_search_fails(

@@ -47,7 +47,7 @@ def test_another_setting_is_another_run(shared: Installation, judge: ScriptedMod
 def test_after_a_failure_the_same_submission_continues_the_run(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    judge.answer = lambda prompt: ScriptedReply("useless" if judge.calls == 2 else ScriptedReply().text)
+    judge.answer = lambda prompt: ScriptedReply("useless" if judge.calls in (2, 3, 4) else ScriptedReply().text)
     work = (*evidence({316: 1, 319: 0}), *judged_by(judge.name))
     run_id = shared.submit(*work)
     assert shared.wait_for(run_id) == {"failed": 1, "succeeded": 1}
@@ -55,7 +55,7 @@ def test_after_a_failure_the_same_submission_continues_the_run(
     again = shared.ragq("submit", *work, "--wait", "--json")
 
     assert f"Already submitted as r{run_id}; 1 of 2 jobs continue." in again.stderr
-    assert (again.exit_code, again.json["overview"]["id"], judge.calls) == (0, run_id, 3)
+    assert (again.exit_code, again.json["overview"]["id"], judge.calls) == (0, run_id, 5)
 
 
 def test_waiting_for_a_run_whose_jobs_failed_ends_with_3(

@@ -53,7 +53,7 @@ def test_a_useless_answer_is_asked_for_again_and_counted(
     assert [call["purpose"] for call in attempt["calls"]] == ["score", "score, re-ask 1"]
 
 
-def test_exhausted_re_asks_fail_the_job_and_a_retry_asks_again(
+def test_exhausted_re_asks_fail_the_job_and_a_retry_continues_the_exchange(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
     judge.answer = judge_and(lambda: ScriptedReply("no idea" if judge.calls <= 2 else SCORES))
@@ -69,7 +69,11 @@ def test_exhausted_re_asks_fail_the_job_and_a_retry_asks_again(
     assert failed["error_type"] == "schemas.errors.ScoringRetriesExhausted"
     assert "no idea" not in failed["error_message"]
     assert [call["rejected_at"] is not None for call in failed["calls"]] == [True, True]
-    assert [(call["purpose"], call["is_reused"]) for call in scored["calls"]] == [("score", False)]
+    assert [(call["purpose"], call["is_reused"]) for call in scored["calls"]] == [
+        ("score, rejected before", True),
+        ("score, re-ask 1, rejected before", True),
+        ("score, re-ask 2", False),
+    ]
     assert judge.calls == 3
 
 

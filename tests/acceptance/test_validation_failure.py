@@ -1,4 +1,4 @@
-"""An unusable verdict fails the chain at `validate`, and no call is paid for twice."""
+"""Unusable verdicts fail the chain at `validate`, and no call is paid for twice."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ WORDS = "the lamp of the lighthouse"
 
 @dataclass(frozen=True)
 class Story:
-    """A run whose third verdict was unusable, and the same run after a retry with usable verdicts."""
+    """A run whose third verdict and its re-asks were unusable, and the same run after a retry with usable verdicts."""
 
     judge: ScriptedModel
     failed: Finished
@@ -49,7 +49,7 @@ def story(
     request: pytest.FixtureRequest, shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence
 ) -> Story:
     judge = ollama.model()
-    judge.answer = lambda prompt: ScriptedReply(request.param if judge.calls == 3 else ACCEPT)
+    judge.answer = lambda prompt: ScriptedReply(request.param if judge.calls in (3, 4, 5) else ACCEPT)
     failed = shared.ragq("submit", *evidence({316: 2}), *judged_by(judge.name), "--wait", "--json")
     run_id = failed.json["overview"]["id"]
     calls_until_failure, outputs_then = judge.calls, shared.rows(OUTPUTS, run_id)
@@ -87,8 +87,8 @@ def test_later_stages_do_not_run_and_earlier_outputs_are_kept(story: Story) -> N
     ]
 
 
-def test_the_failure_ends_the_stage_at_once(story: Story) -> None:
-    assert story.calls_until_failure == 3
+def test_the_failure_ends_the_stage_after_two_re_asks(story: Story) -> None:
+    assert story.calls_until_failure == 5
 
 
 def test_a_retry_runs_validate_and_what_follows_and_nothing_before_it(story: Story) -> None:
@@ -102,11 +102,12 @@ def test_a_retry_runs_validate_and_what_follows_and_nothing_before_it(story: Sto
     ]
 
 
-def test_a_retry_pays_for_the_useless_call_alone(story: Story) -> None:
-    useless = story.judge.prompts[2]
+def test_a_retry_repeats_no_request_and_corrects_the_useless_replies(story: Story) -> None:
+    useless, corrected = story.judge.prompts[2], story.judge.prompts[5]
 
-    assert story.judge.calls_per_prompt == dict.fromkeys(story.judge.prompts, 1) | {useless: 2}
-    assert len(story.judge.calls_per_prompt) == 4
+    assert set(story.judge.calls_per_prompt.values()) == {1}
+    assert len(story.judge.calls_per_prompt) == 7
+    assert corrected.startswith(useless) and corrected.count("This answer cannot be used: ") == 3
 
 
 def test_inspect_shows_which_calls_were_reused_and_which_reply_was_rejected(story: Story) -> None:
@@ -116,8 +117,16 @@ def test_inspect_shows_which_calls_were_reused_and_which_reply_was_rejected(stor
         (False, True),
         (False, True),
         (False, False),
+        (False, False),
+        (False, False),
     ]
-    assert [call["is_reused"] for call in second["calls"]] == [True, True, False, False]
+    assert [call["is_reused"] for call in second["calls"]] == [True] * 5 + [False] * 2
+    assert [call["purpose"].partition(", ")[2] for call in second["calls"]][2:6] == [
+        "rejected before",
+        "re-ask 1, rejected before",
+        "re-ask 2, rejected before",
+        "re-ask 3",
+    ]
 
 
 def test_the_old_error_is_kept_with_its_reply(story: Story) -> None:

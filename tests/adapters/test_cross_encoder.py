@@ -1,4 +1,6 @@
+import asyncio
 import math
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -124,8 +126,6 @@ async def test_no_batch_runs_after_the_time_out(
     batches = []
 
     def score(pairs: list[tuple[str, str]], max_tokens: int) -> list[float]:
-        import time
-
         batches.append(len(pairs))
         time.sleep(0.2)
         return [0.0] * len(pairs)
@@ -135,3 +135,51 @@ async def test_no_batch_runs_after_the_time_out(
         await scorer.score_pairs(QUERY, PASSAGES, timeout_s=0.05, batch_size=4, max_tokens=512)
     await scorer.digest()
     assert batches == [4]
+
+
+class SlowBatches:
+    """Stands for a model whose batch takes `seconds`; lists the batches by their query."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.queries: list[str] = []
+
+    def __call__(self, pairs: list[tuple[str, str]], max_tokens: int) -> list[float]:
+        self.queries.append(pairs[0][0])
+        time.sleep(self.seconds)
+        return [0.0] * len(pairs)
+
+
+async def test_the_batches_of_others_do_not_count_as_ones_own_time(
+    scoring: Scoring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer, batches = scoring(tmp_path), SlowBatches(0.1)
+    monkeypatch.setattr(scorer, "_score", batches)
+
+    calls = (scorer.score_pairs(query, PASSAGES, timeout_s=0.4, batch_size=4, max_tokens=512) for query in "abc")
+
+    assert [len(logits) for logits in await asyncio.gather(*calls)] == [10, 10, 10]
+    assert batches.queries == ["a"] * 3 + ["b"] * 3 + ["c"] * 3
+
+
+async def test_a_batch_whose_caller_timed_out_is_the_only_one_that_the_next_caller_waits_for(
+    scoring: Scoring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer, batches = scoring(tmp_path), SlowBatches(0.3)
+    monkeypatch.setattr(scorer, "_score", batches)
+    with pytest.raises(LLMTimeoutError):
+        await scorer.score_pairs("late", PASSAGES, timeout_s=0.1, batch_size=1, max_tokens=512)
+
+    logits = await scorer.score_pairs("next", PASSAGES[:1], timeout_s=0.4, batch_size=1, max_tokens=512)
+
+    assert (logits, batches.queries) == ([0.0], ["late", "next"])
+
+
+async def test_a_batch_that_does_not_end_is_waited_for_as_long_as_the_callers_own_time_out(
+    scoring: Scoring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = scoring(tmp_path)
+    monkeypatch.setattr(scorer, "_score", SlowBatches(0.6))
+    for _ in range(2):
+        with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
+            await scorer.score_pairs(QUERY, PASSAGES, timeout_s=0.1, batch_size=4, max_tokens=512)

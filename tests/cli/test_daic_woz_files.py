@@ -30,6 +30,13 @@ def test_another_folder_of_transcripts_can_be_named(tmp_path: Path) -> None:
     assert [*read_directory(tmp_path, transcripts="transcripts_participant_only").transcripts] == [303]
 
 
+def test_the_folder_of_transcripts_can_be_elsewhere(tmp_path: Path) -> None:
+    write_transcript(tmp_path / "elsewhere" / "transcripts_participant_only", 303)
+    (tmp_path / "data").mkdir()
+    elsewhere = str(tmp_path / "elsewhere" / "transcripts_participant_only")
+    assert [*read_directory(tmp_path / "data", transcripts=elsewhere).transcripts] == [303]
+
+
 def test_a_folder_without_its_transcript_is_a_problem(tmp_path: Path) -> None:
     write_transcript(tmp_path / "transcripts", 303)
     (tmp_path / "transcripts" / "304_P").mkdir()

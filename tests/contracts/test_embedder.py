@@ -8,22 +8,38 @@ import pytest
 
 from adapters.ollama_embedder import OllamaEmbedder
 from adapters.packaged import PACKAGED_EMBEDDER
-from schemas.errors import LLMTimeoutError
-from stages.ports import Embedder
+from schemas.errors import LLMTimeoutError, TextTooLongError
+from stages.ports import Embedder, Vectors
 from tests.canned import canned, http
 from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.encoder import FakeEncoder
+from workers.batcher import BatchedEmbedder, Batcher
 
 TEXTS = ["I wake up at four every night.", "We went fishing.", "Nothing tastes good any more."]
 
 
-@pytest.fixture(params=["fake", pytest.param("ollama", marks=pytest.mark.servers)])
+LONG = "I lie awake. " * 400
+
+
+@pytest.fixture(params=["fake", "batched", pytest.param("ollama", marks=pytest.mark.servers)])
 async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
     if request.param == "fake":
-        yield FakeEmbedder()
+        yield FakeEmbedder(max_chars=1000)
+        return
+    if request.param == "batched":
+        batcher = Batcher(FakeEncoder(), window_s=0.01, token_budget=4096)
+        yield BatchedEmbedder(batcher)
+        await batcher.close()
         return
     ollama = OllamaEmbedder(PACKAGED_EMBEDDER, url=request.getfixturevalue("ollama_url"))
     yield ollama
     await ollama.close()
+
+
+async def rows(embedder: Embedder, texts: list[str]) -> Vectors:
+    embedded = await embedder.embed_batch(texts, timeout_s=60, truncate=False)
+    assert embedded.cut == ()
+    return embedded.vectors
 
 
 @pytest.fixture(params=["fake", "ollama"])
@@ -38,23 +54,22 @@ async def slow_embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedde
 
 
 async def test_there_is_one_float32_row_per_text_in_order(embedder: Embedder) -> None:
-    matrix = await embedder.embed_batch(TEXTS, timeout_s=60)
-    backwards = await embedder.embed_batch(TEXTS[::-1], timeout_s=60)
+    matrix, backwards = await rows(embedder, TEXTS), await rows(embedder, TEXTS[::-1])
     assert (matrix.ndim, len(matrix), matrix.dtype.name) == (2, 3, "float32")
     np.testing.assert_allclose(backwards[::-1], matrix, atol=1e-5)
 
 
 async def test_no_text_gives_a_matrix_of_zero_rows(embedder: Embedder) -> None:
-    assert len(await embedder.embed_batch([], timeout_s=60)) == 0
+    assert len(await rows(embedder, [])) == 0
 
 
 async def test_no_text_asks_nobody(slow_embedder: Embedder) -> None:
-    assert len(await slow_embedder.embed_batch([], timeout_s=0.1)) == 0
+    assert len((await slow_embedder.embed_batch([], timeout_s=0.1, truncate=False)).vectors) == 0
 
 
 async def test_a_time_out_names_its_seconds(slow_embedder: Embedder) -> None:
     with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s") as caught:
-        await slow_embedder.embed_batch(TEXTS, timeout_s=0.1)
+        await slow_embedder.embed_batch(TEXTS, timeout_s=0.1, truncate=False)
     assert caught.value.timeout_seconds == 0.1
 
 
@@ -64,5 +79,23 @@ async def test_the_name_and_the_digest_stay_the_same(embedder: Embedder) -> None
 
 
 async def test_calls_at_the_same_time_get_their_own_rows(embedder: Embedder) -> None:
-    matrices = await asyncio.gather(*(embedder.embed_batch([text], timeout_s=60) for text in TEXTS))
-    np.testing.assert_allclose(np.vstack(matrices), await embedder.embed_batch(TEXTS, timeout_s=60), atol=1e-5)
+    matrices = await asyncio.gather(*(rows(embedder, [text]) for text in TEXTS))
+    np.testing.assert_allclose(np.vstack(matrices), await rows(embedder, TEXTS), atol=1e-5)
+
+
+async def test_a_text_that_is_too_long_is_cut_and_named_on_request(embedder: Embedder) -> None:
+    embedded = await embedder.embed_batch([TEXTS[0], LONG, TEXTS[1]], timeout_s=60, truncate=True)
+
+    longer = await embedder.embed_batch([LONG + "And then I get up."], timeout_s=60, truncate=True)
+    assert (embedded.cut, longer.cut) == ((1,), (0,))
+    np.testing.assert_allclose(embedded.vectors[::2], await rows(embedder, TEXTS[:2]), atol=1e-5)
+    np.testing.assert_allclose(embedded.vectors[1], longer.vectors[0], atol=1e-5)
+
+
+async def test_a_text_that_is_too_long_is_refused_otherwise(embedder: Embedder) -> None:
+    with pytest.raises(TextTooLongError, match=r"Text 2 of 3 \(5200 characters.*RAGQ_LONG_TEXTS=truncate") as caught:
+        await embedder.embed_batch([TEXTS[0], LONG, LONG], timeout_s=60, truncate=False)
+
+    assert caught.value.position == 1
+    assert "awake" not in str(caught.value)
+    assert len(await rows(embedder, TEXTS)) == 3

@@ -148,6 +148,18 @@ async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone(search: Se
     assert [ids(of_query) for of_query in found] == [[1], []]
 
 
+async def test_the_chunks_that_the_tag_filter_leaves_out_are_counted_without_those_who_are_excluded(
+    search: Search,
+) -> None:
+    tagged = replace(chunk(1, 304, 0, NORTH), tags=(PHQ8Item.NO_INTEREST, PHQ8Item.SLEEP))
+    searched = await search([tagged, chunk(2, 305, 0, EAST), replace(chunk(3, 306, 0, EAST), tags=(PHQ8Item.TIRED,))])
+    items = PHQ8Item.MOVING, PHQ8Item.SLEEP, PHQ8Item.TIRED
+
+    assert await searched.count_untagged(INDEX, items, exclude_participants=NOBODY) == [3, 2, 2]
+    assert await searched.count_untagged(INDEX, items, exclude_participants=[304]) == [2, 2, 1]
+    assert await searched.count_untagged(INDEX, [], exclude_participants=[304]) == []
+
+
 async def test_scores_are_the_chunks_own_on_request(search: Search) -> None:
     scored = replace(chunk(1, 304, 0, EAST, NO_INTEREST=3), own_scores={PHQ8Item.NO_INTEREST: 1})
     searched = await search([scored, chunk(2, 305, 0, NORTH, NO_INTEREST=2)])

@@ -8,6 +8,7 @@ import pytest
 from adapters.packaged import PACKAGED_EMBEDDER
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 from stages.ports import TextEncoder, Vectors
+from stages.vectors import seen_tokens
 from tests.fakes.encoder import FakeEncoder
 
 TEXTS = ["I wake up at four every night.", "We went fishing.", ""]
@@ -70,7 +71,7 @@ def test_who_shares_a_pass_does_not_change_what_is_nearest(encoder: TextEncoder)
 
 def test_no_text_gives_a_matrix_of_zero_rows(encoder: TextEncoder) -> None:
     assert encoder.encode([]).shape == (0, encoder.encode(["word"]).shape[1])
-    assert encoder.count_tokens([]) == []
+    assert encoder.count_whole_tokens([]) == []
 
 
 def test_every_token_that_the_model_sees_has_a_row_that_depends_on_its_text_alone_but_for_rounding(
@@ -80,7 +81,9 @@ def test_every_token_that_the_model_sees_has_a_row_that_depends_on_its_text_alon
 
     together = encoder.encode_tokens([*texts, *TEXTS])
 
-    assert [len(tokens) for tokens in together] == encoder.count_tokens([*texts, *TEXTS])
+    assert [len(tokens) for tokens in together] == seen_tokens(
+        encoder.count_whole_tokens([*texts, *TEXTS]), encoder.max_tokens
+    )
     assert {(tokens.shape[1], tokens.dtype.name) for tokens in together} == {
         (encoder.encode(["a"]).shape[1], "float32")
     }
@@ -91,7 +94,9 @@ def test_every_token_that_the_model_sees_has_a_row_that_depends_on_its_text_alon
 
 def test_a_text_beyond_the_limit_is_cut(encoder: TextEncoder) -> None:
     long, longer = "word " * 300, "word " * 400
-    assert encoder.count_tokens([long]) == encoder.count_tokens([longer])
+    (tokens,) = encoder.count_whole_tokens([long])
+    assert encoder.count_whole_tokens([longer]) == [tokens + 100]
+    assert encoder.max_tokens is not None and tokens > encoder.max_tokens
     np.testing.assert_allclose(encoder.encode([long]), encoder.encode([longer]), atol=1e-6)
 
 

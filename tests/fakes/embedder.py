@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas.errors import LLMTimeoutError
-from stages.ports import Vectors
+from schemas.errors import LLMTimeoutError, TextTooLongError
+from stages.ports import TextVectors, Vectors
 
 
 def hash_vector(text: str) -> list[float]:
@@ -25,19 +25,25 @@ class FakeEmbedder:
     calls: list[list[str]] = field(default_factory=list)
     digests_asked: int = 0
     delay_s: float = 0.0
+    max_chars: int = 1_000_000
+    """Longer texts are cut."""
 
     async def digest(self) -> str:
         self.digests_asked += 1
         return "digest of fake"
 
-    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         self.calls.append(list(texts))
         if not texts:
-            return np.empty((0, len(self.vector_of(""))), dtype=np.float32)
+            return TextVectors(np.empty((0, len(self.vector_of(""))), dtype=np.float32))
+        cut = tuple(position for position, text in enumerate(texts) if len(text) > self.max_chars)
+        if cut and not truncate:
+            raise TextTooLongError(self.name, cut[0], texts=len(texts), chars=len(texts[cut[0]]))
         if self.delay_s > timeout_s:
             raise LLMTimeoutError(timeout_s)
         await asyncio.sleep(self.delay_s)
-        return np.array([self.vector_of(text) for text in texts], dtype=np.float32)
+        rows = [self.vector_of(text[: self.max_chars]) for text in texts]
+        return TextVectors(np.array(rows, dtype=np.float32), cut)
 
 
 def word_vectors(text: str) -> Vectors:

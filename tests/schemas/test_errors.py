@@ -7,11 +7,10 @@ from schemas import errors
 
 
 def tree_of(error: type[errors.RagqError], depth: int = 0) -> Iterator[str]:
-    """The lines for a class and its subclasses, as they are defined: indented by depth, with foreign bases."""
-    foreign = [base.__name__ for base in error.__bases__ if not issubclass(base, errors.RagqError)]
-    yield "    " * depth + error.__name__ + "".join(f"  ({name})" for name in foreign if name != "Exception")
+    """The lines for a class and its subclasses, as they are defined: below the first base, with the other bases."""
+    yield "    " * depth + error.__name__ + "".join(f"  ({base.__name__})" for base in error.__bases__[1:])
     for subclass in error.__subclasses__():
-        if subclass.__module__ == errors.__name__:
+        if subclass.__module__ == errors.__name__ and subclass.__base__ is error:
             yield from tree_of(subclass, depth + 1)
 
 

@@ -5,6 +5,8 @@ from functools import partial
 from schemas.settings.preset import Preset
 from schemas.settings.run import RunSettings
 from stages.participants.assemble import assemble_prompt as _assemble_prompt
+from stages.participants.chunk_scores import chunk_scores_call as _chunk_scores_call
+from stages.participants.chunk_scores import score_chunk as _score_chunk
 from stages.participants.chunking import chunk_transcript as _chunk_transcript
 from stages.participants.consistency import score_by_consistency as _score_by_consistency
 from stages.participants.embed import embed_evidence as _embed_evidence
@@ -13,6 +15,8 @@ from stages.participants.extract import extraction_call as _extraction_call
 from stages.participants.extract import given_evidence as _given_evidence
 from stages.participants.extract_by_similarity import extract_by_similarity as _extract_by_similarity
 from stages.participants.grounding import GroundingCheck
+from stages.participants.reference_block import reference_block as _reference_block
+from stages.participants.reference_filters import reference_filters as _reference_filters
 from stages.participants.rerank import rank_references as _rank_references
 from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder as _rerank_by_cross_encoder
 from stages.participants.retrieve import retrieve_references as _retrieve_references
@@ -54,43 +58,63 @@ GROUNDING = GroundingCheck(
     fuzzy_threshold=_RUN.quantitative.evidence_quote_fuzzy_threshold,
     fail_on_all_rejected=_RUN.quantitative.evidence_quote_fail_on_all_rejected,
 )
-extract_evidence = partial(_extract_evidence, temperature=_RUN.model.temperature, grounding=GROUNDING)
+extract_evidence = partial(
+    _extract_evidence,
+    temperature=_RUN.model.temperature,
+    retries=_RUN.ragq.reply_retries,
+    grounding=GROUNDING,
+)
 extraction_call = partial(_extraction_call, temperature=_RUN.model.temperature)
 given_evidence = partial(_given_evidence, grounding=GROUNDING)
 extract_by_similarity = partial(
     _extract_by_similarity,
     threshold=_RUN.quantitative.similarity_threshold,
     max_quotes=_RUN.quantitative.similarity_max_quotes,
+    truncate=_RUN.ragq.long_texts == "truncate",
 )
 embed_evidence = partial(
     _embed_evidence,
     min_evidence_chars=_RUN.embedding.min_evidence_chars,
     batch=_RUN.embedding.enable_batch_query_embedding,
+    truncate=_RUN.ragq.long_texts == "truncate",
 )
 retrieve_references = partial(
     _retrieve_references,
     tagged_only=_RUN.embedding.enable_item_tag_filter,
     score_source=_RUN.embedding.reference_score_source,
 )
-rank_references = partial(
-    _rank_references,
+reference_filters = partial(
+    _reference_filters,
     min_similarity=_RUN.embedding.min_reference_similarity,
     top_k=_RUN.embedding.top_k_references,
     max_chars=_RUN.embedding.max_reference_chars_per_item,
+    repeats=None,
 )
+rank_references = partial(_rank_references, filters=reference_filters())
 rerank_by_cross_encoder = partial(
     _rerank_by_cross_encoder,
     batch_size=_RUN.ragq.reranker_batch_size,
     max_tokens=_RUN.ragq.reranker_max_tokens,
-    min_similarity=_RUN.embedding.min_reference_similarity,
-    top_k=_RUN.embedding.top_k_references,
-    max_chars=_RUN.embedding.max_reference_chars_per_item,
+    filters=reference_filters(),
 )
 validate_references = partial(
-    _validate_references, max_refs=_RUN.embedding.validation_max_refs_per_item, max_chars=SHOWN_CHARS
+    _validate_references,
+    max_refs=_RUN.embedding.validation_max_refs_per_item,
+    max_chars=SHOWN_CHARS,
+    max_tokens=_RUN.ragq.verdict_max_tokens,
+    retries=_RUN.ragq.reply_retries,
 )
-reference_verdict_call = partial(_reference_verdict_call, max_chars=SHOWN_CHARS)
-assemble_prompt = partial(_assemble_prompt, severity_mode=_RUN.quantitative.severity_inference_mode)
+reference_verdict_call = partial(
+    _reference_verdict_call, max_chars=SHOWN_CHARS, max_tokens=_RUN.ragq.verdict_max_tokens
+)
+score_chunk = partial(_score_chunk, max_tokens=_RUN.ragq.chunk_score_max_tokens, retries=_RUN.ragq.reply_retries)
+chunk_scores_call = partial(_chunk_scores_call, max_tokens=_RUN.ragq.chunk_score_max_tokens)
+assemble_prompt = partial(
+    _assemble_prompt,
+    severity_mode=_RUN.quantitative.severity_inference_mode,
+    prompt_format=_RUN.ragq.prompt_format,
+)
+reference_block = partial(_reference_block, prompt_format=_RUN.ragq.prompt_format)
 scoring_plan = partial(
     ScoringPlan,
     temperature=_RUN.model.temperature,
@@ -161,9 +185,11 @@ validate_chunks = partial(
     _validate_chunks,
     max_chunks=_PRESET.validation.max_chunks,
     max_chars=SHOWN_CHARS,
+    max_tokens=_RUN.ragq.verdict_max_tokens,
+    retries=_RUN.ragq.reply_retries,
     allow_empty=_PRESET.validation.allow_empty,
 )
-verdict_call = partial(_verdict_call, max_chars=SHOWN_CHARS)
+verdict_call = partial(_verdict_call, max_chars=SHOWN_CHARS, max_tokens=_RUN.ragq.verdict_max_tokens)
 consolidate_chunks = partial(
     _consolidate_chunks,
     coverage_threshold=_PRESET.consolidation.coverage_threshold,

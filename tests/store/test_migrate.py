@@ -11,7 +11,7 @@ from store import migrate
 from store.database import Database
 from store.references import interviews, references
 from store.references.interviews import TranscriptIdentity
-from store.runs import attempts, job_control
+from store.runs import attempts, job_control, ledger
 from store.runs.attempts import Audit
 from store.runs.run_view import run_view
 from store.views.lineage import job_trace
@@ -24,6 +24,14 @@ VALUES ('small', 'a', 'paper-train', 'i', 'huggingface', 'tiny', 2, 8, 2, 8)
 
 #: What the revision before wrote, and hashed.
 CARRIED: Final = {"by": "by hand", "from": {"job": 1, "attempt": 1}}
+
+
+#: An answer that run 1 paid for, as it was stored before servers were.
+PAID: Final = """
+INSERT INTO llm_call (id, key, model, digest, request, reply, stop_reason, seconds)
+VALUES (1, 'old key', 'm', 'd', '{"messages": []}', 'yes', 'stop', 1);
+INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) VALUES (1, 0, 1, 'extract', false);
+"""
 
 
 def test_tables_and_migrations_agree(database_url: str) -> None:
@@ -115,6 +123,24 @@ async def test_the_downgrade_leaves_one_index_of_a_name(database_url: str) -> No
     async with database.connection() as connection:
         assert [index.name for index in await references.current(connection)] == ["small"]
     await database.close()
+
+
+async def test_answers_of_the_revision_before_are_reused_by_the_run_that_paid_for_them_alone(
+    database_url: str,
+) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0011")
+    await execute(database_url, (Path(__file__).parent / "rows_of_revision_0010.sql").read_text())
+    await execute(database_url, PAID)
+
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        found = [await ledger.find_old(connection, "old key", run_id) for run_id in (1, 2)]
+        shown = await ledger.uses(connection, [1])
+    await database.close()
+    assert [None if one is None else one.reply.text for one in found] == ["yes", None]
+    assert [(use.server, use.draw, use.origin) for use in shown[1]] == [(None, 0, "new")]
 
 
 async def execute(database_url: str, statements: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingValidationError, LLMTimeoutError
+from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
 from stages.ports import Vectors
@@ -52,12 +52,16 @@ async def batcher() -> AsyncIterator[MakeBatcher]:
         await one.close()
 
 
+async def rows(batcher: Batcher, texts: Sequence[str]) -> Vectors:
+    return (await batcher.encode(texts)).vectors
+
+
 async def test_concurrent_requests_share_passes_and_keep_their_rows(batcher: MakeBatcher) -> None:
     encoder = SlowEncoder()
     shared = batcher(encoder)
     requests = [[f"text {number}", f"other {number}"] for number in range(20)]
 
-    matrices = await asyncio.gather(*map(shared.encode, requests))
+    matrices = await asyncio.gather(*(rows(shared, texts) for texts in requests))
 
     assert len(encoder.passes) <= 2
     for texts, matrix in zip(requests, matrices, strict=True):
@@ -74,7 +78,7 @@ async def test_a_request_among_others_waits_to_share_a_pass(batcher: MakeBatcher
 
     async def late() -> Vectors:
         await asyncio.sleep(0.005)
-        return await crowded.encode(["late"])
+        return await rows(crowded, ["late"])
 
     await asyncio.gather(crowded.encode(["early"]), late())
 
@@ -88,7 +92,7 @@ async def test_one_bad_text_fails_its_own_request_alone(batcher: MakeBatcher) ->
     first = asyncio.create_task(shared.encode(["keeps the model busy"]))
     await asyncio.sleep(0.005)
     outcomes = await asyncio.gather(
-        shared.encode(["good"]), shared.encode([POISON]), shared.encode(["fine"]), return_exceptions=True
+        rows(shared, ["good"]), rows(shared, [POISON]), rows(shared, ["fine"]), return_exceptions=True
     )
 
     await first
@@ -100,7 +104,7 @@ async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batc
     encoder = FakeEncoder()
     texts = ["a " * 5, "b", "c " * 9, "d " * 2, "e " * 4]
 
-    matrix = await batcher(encoder, token_budget=10).encode(texts)
+    matrix = await rows(batcher(encoder, token_budget=10), texts)
 
     # With padding: 2 x 2, 2 x 5, 1 x 9.
     assert encoder.passes == [("b", "d " * 2), ("e " * 4, "a " * 5), ("c " * 9,)]
@@ -119,7 +123,7 @@ async def test_more_requests_than_places_wait_and_are_all_answered(batcher: Make
     encoder = SlowEncoder(seconds=0.001)
     narrow = batcher(encoder, max_waiting=2)
 
-    matrices = await asyncio.gather(*(narrow.encode([str(number)]) for number in range(9)))
+    matrices = await asyncio.gather(*(rows(narrow, [str(number)]) for number in range(9)))
 
     assert [len(matrix) for matrix in matrices] == [1] * 9
     assert max(map(len, encoder.passes)) <= 2
@@ -139,12 +143,12 @@ async def test_a_cancelled_request_does_not_affect_the_others(batcher: MakeBatch
     shared = batcher(SlowEncoder(seconds=0.1))
     impatient = BatchedEmbedder(shared)
 
-    kept = asyncio.create_task(shared.encode(["kept"]))
+    kept = asyncio.create_task(rows(shared, ["kept"]))
     with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.02s"):
-        await impatient.embed_batch(["given up"], timeout_s=0.02)
+        await impatient.embed_batch(["given up"], timeout_s=0.02, truncate=True)
 
     np.testing.assert_array_equal(await kept, FakeEncoder().encode(["kept"]))
-    np.testing.assert_array_equal(await shared.encode(["later"]), FakeEncoder().encode(["later"]))
+    np.testing.assert_array_equal(await rows(shared, ["later"]), FakeEncoder().encode(["later"]))
 
 
 async def test_the_vectors_of_tokens_are_in_the_order_of_the_texts_within_the_token_budget(
@@ -184,7 +188,7 @@ async def test_a_model_that_loses_a_row_is_detected(batcher: MakeBatcher) -> Non
             return super().encode(texts)[1:]
 
     with pytest.raises((ValueError, EmbeddingValidationError)):
-        await BatchedEmbedder(batcher(Careless())).embed_batch(["one", "two"], timeout_s=5)
+        await BatchedEmbedder(batcher(Careless())).embed_batch(["one", "two"], timeout_s=5, truncate=True)
 
 
 @pytest.mark.parametrize(("items", "passes"), [(0, 0), (1, 1), (8, 1)])
@@ -208,20 +212,20 @@ async def test_waiting_for_others_does_not_count_while_they_make_progress(batche
     shared = BatchedEmbedder(batcher(SlowEncoder(seconds=0.05), token_budget=64))
     texts = [f"text {number}" for number in range(64)]
 
-    requests = (shared.embed_batch(texts, timeout_s=0.3) for _ in range(6))
+    requests = (shared.embed_batch(texts, timeout_s=0.3, truncate=True) for _ in range(6))
 
-    assert [len(matrix) for matrix in await asyncio.gather(*requests)] == [64] * 6
+    assert [len(embedded.vectors) for embedded in await asyncio.gather(*requests)] == [64] * 6
 
 
 async def test_a_waiting_request_times_out_when_nothing_makes_progress(batcher: MakeBatcher) -> None:
     shared = BatchedEmbedder(batcher(SlowEncoder(seconds=0.5)))
-    hanging = asyncio.create_task(shared.embed_batch(["hangs"], timeout_s=5))
+    hanging = asyncio.create_task(shared.embed_batch(["hangs"], timeout_s=5, truncate=True))
     await asyncio.sleep(0.05)
 
     with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
-        await shared.embed_batch(["waits"], timeout_s=0.1)
+        await shared.embed_batch(["waits"], timeout_s=0.1, truncate=True)
 
-    assert len(await hanging) == 1
+    assert len((await hanging).vectors) == 1
 
 
 async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBatcher) -> None:
@@ -251,3 +255,65 @@ async def test_a_waiting_request_whose_caller_was_cancelled_is_not_computed(batc
 
     await shared.encode(["later"])
     assert encoder.passes == [("keeps the model busy",), ("later",)]
+
+
+async def test_of_a_request_that_timed_out_no_further_pass_is_computed(batcher: MakeBatcher) -> None:
+    encoder = SlowEncoder(seconds=0.1)
+    shared = batcher(encoder, token_budget=1)
+    too_many = [f"text{number}" for number in range(50)]
+
+    with pytest.raises(TimeoutError):
+        await shared.encode(too_many, timeout_s=0.15)
+    # Later requests wait for the pass that runs, and not for the 48 after it.
+    embedded = await asyncio.wait_for(shared.encode(["next"], timeout_s=0.3), timeout=1)
+
+    assert len(embedded.vectors) == 1
+    assert len(encoder.passes) <= 4
+
+
+async def test_one_request_of_several_that_timed_out_does_not_hold_its_neighbours(batcher: MakeBatcher) -> None:
+    encoder = SlowEncoder(seconds=0.05)
+    shared = batcher(encoder, token_budget=1)
+    first = asyncio.create_task(shared.encode(["first"]))
+    await asyncio.sleep(0.01)
+    hasty = asyncio.create_task(shared.encode([f"hasty{number}" for number in range(40)], timeout_s=0.2))
+    patient = asyncio.create_task(shared.encode(["z patient"], timeout_s=5))
+
+    with pytest.raises(TimeoutError):
+        await hasty
+
+    assert len((await patient).vectors) == 1
+    await first
+    assert sum(text.startswith("hasty") for texts in encoder.passes for text in texts) < 10
+
+
+async def test_a_text_that_is_too_long_fails_its_own_request_before_any_pass(batcher: MakeBatcher) -> None:
+    encoder = SlowEncoder()
+    encoder.max_tokens = 3
+    shared = batcher(encoder)
+    first = asyncio.create_task(shared.encode(["keeps the model busy"]))
+    await asyncio.sleep(0.005)
+
+    outcomes = await asyncio.gather(
+        shared.encode(["good"], truncate=False),
+        shared.encode(["fine", "far too long to be read"], truncate=False),
+        shared.encode(["cut as it is requested"]),
+        return_exceptions=True,
+    )
+
+    await first
+    assert [type(outcome).__name__ for outcome in outcomes] == ["TextVectors", "TextTooLongError", "TextVectors"]
+    assert "far too long to be read" not in [text for texts in encoder.passes for text in texts]
+    assert [getattr(outcome, "cut", None) for outcome in outcomes] == [(), None, (0,)]
+
+
+async def test_the_error_names_position_length_limit_and_setting(batcher: MakeBatcher) -> None:
+    encoder = FakeEncoder(max_tokens=3)
+
+    with pytest.raises(TextTooLongError) as caught:
+        await batcher(encoder).encode(["a b", "a b c d e"], truncate=False)
+
+    assert str(caught.value).startswith(
+        "Text 2 of 2 (9 characters, 5 tokens) is longer than 'fake-encoder' reads (3 tokens), and nothing was cut. "
+        "Set RAGQ_LONG_TEXTS=truncate"
+    )

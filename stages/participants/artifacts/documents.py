@@ -21,7 +21,7 @@ _PARTICIPANT_ID = re.compile(r"[1-9][0-9]{0,5}")
 def parse_object(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[str, Any]]:
     """The object in a file: UTF-8, unique names, no NaN or infinity, only texts that Postgres can store."""
     try:
-        document = strict_object(data.decode(), unique_names=True)
+        document = strict_object(data.decode())
     except UnicodeDecodeError:
         found = "is not UTF-8"
     except ValueError as error:

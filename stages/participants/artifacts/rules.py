@@ -27,6 +27,8 @@ class LoadRules:
     """Read the tags, which are then required and must be valid."""
     with_chunk_scores: bool = False
     """Read the chunk scores, which are then required and must be valid."""
+    accept_other_prompt: bool = False
+    """Accept chunk scores by another prompt than ragq's; its hash stays with them."""
     default_split: str = "paper-train"
     """The training split of an artifact that does not name one."""
     default_variant: TranscriptVariant = TranscriptVariant.UNKNOWN

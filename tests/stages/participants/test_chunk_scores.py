@@ -12,13 +12,12 @@ from schemas.values.chat import ChatCall
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ChunkScores
 from stages.participants.chunk_scores import (
-    chunk_scores_call,
     chunk_scores_of,
     refuse_circular_scoring,
-    score_chunk,
 )
 from stages.participants.chunk_scores_prompt import CHUNK_SCORES_JSON_SCHEMA, PROMPT_HASH
 from tests.fakes.chat import ScriptedChat
+from tests.stages.at_defaults import chunk_scores_call, score_chunk
 
 NULLS: dict[str, Any] = {item.evidence_key: None for item in PHQ8Item}
 CHUNK = "Participant: i lie awake every night"
@@ -42,6 +41,7 @@ async def test_one_call_at_temperature_zero_scores_all_items() -> None:
     )
     assert chat.calls == [chunk_scores_call(CHUNK, model="scorer", timeout_s=9)]
     assert (chat.calls[0].temperature, chat.calls[0].purpose) == (0.0, "score chunk")
+    assert chat.calls[0].max_tokens == 256
     assert CHUNK in chat.calls[0].messages[1].content
 
 
@@ -76,8 +76,32 @@ async def test_an_unusable_reply_raises_and_never_becomes_nulls(reply: str) -> N
     assert caught.value.raw_response == reply
 
 
+async def test_an_unusable_reply_is_sent_back_with_what_is_wrong() -> None:
+    replies = iter(["mild", "{}", json.dumps(NULLS | {"PHQ8_Sleep": 1})])
+    chat = ScriptedChat(lambda call: next(replies))
+
+    scores = await score_chunk(CHUNK, chat=chat, model="scorer", timeout_s=9)
+
+    assert scores.scores[PHQ8Item.SLEEP] == 1
+    assert scores.reasks == ("missing_structure", "schema_validation")
+    assert [call.purpose for call in chat.calls] == ["score chunk", "score chunk, re-ask 1", "score chunk, re-ask 2"]
+    assert "PHQ8_Sleep: missing" in chat.calls[2].messages[-1].content
+
+
+@pytest.mark.parametrize("key", ["PHQ8_Sleep\u200b", "sleep"])
+async def test_a_key_in_another_spelling_is_read(key: str) -> None:
+    reply = {name: value for name, value in NULLS.items() if name != "PHQ8_Sleep"} | {key: 2}
+
+    assert (await score(json.dumps(reply))).scores[PHQ8Item.SLEEP] == 2
+
+
+async def test_a_key_of_no_item_is_asked_about() -> None:
+    with pytest.raises(ScoringSchemaError, match="root: keys other than the eight: 2"):
+        await score(json.dumps(NULLS | {"PHQ8_Mood": 1, "PHQ8_Hope": 2}))
+
+
 async def test_a_reply_that_was_cut_off_raises() -> None:
-    with pytest.raises(LLMResponseParseError, match="cut off"):
+    with pytest.raises(LLMResponseParseError, match=r"cut off .*; raise RAGQ_CHUNK_SCORE_MAX_TOKENS"):
         await score(json.dumps(NULLS), stop_reason="length")
 
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, LLMTimeoutError
+from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, LLMTimeoutError, TextTooLongError
 from schemas.values.participants import EmbeddedEvidence
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.embed import EvidenceVectors
-from stages.ports import Vectors
+from schemas.values.references import EmbeddedChunks
+from stages.participants.embed import EvidenceVectors, embed_chunks
+from stages.ports import TextVectors
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.at_defaults import embed_evidence
 from tests.stages.participants.builders import evidence
@@ -81,9 +82,54 @@ async def test_items_with_too_little_evidence_are_left_out(
     assert result.evidence.items == ((PHQ8Item.SLEEP,) if is_embedded else ())
 
 
+async def test_typographic_apostrophes_are_straightened_for_the_embedder_alone() -> None:
+    embedder, quotes = FakeEmbedder(), ("I can’t sleep", "it isn‘t fair", "“so” they said")
+    said = evidence({PHQ8Item.SLEEP: quotes})
+
+    await embed_evidence(said, embedder=embedder, dimension=2, timeout_s=300)
+
+    assert embedder.calls == [["I can't sleep\nit isn't fair\n“so” they said"]]
+    assert said.quotes[PHQ8Item.SLEEP] == quotes
+
+
+async def test_evidence_that_is_longer_than_the_embedder_reads_is_refused() -> None:
+    with pytest.raises(TextTooLongError, match="Text 1 of 2"):
+        await embed(FakeEmbedder(VECTORS.__getitem__, max_chars=10))
+
+
+@pytest.mark.parametrize("batch", [True, False])
+async def test_evidence_that_is_cut_on_request_is_counted_and_named(batch: bool) -> None:
+    embedder = FakeEmbedder(lambda text: [1.0, 0.0], max_chars=10)
+
+    result = await embed_evidence(EVIDENCE, embedder=embedder, dimension=2, timeout_s=300, batch=batch, truncate=True)
+
+    assert (result.evidence.cut_texts, result.evidence.cut_items) == (1, (PHQ8Item.SLEEP,))
+
+
+async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes_and_counted_when_cut() -> None:
+    embedder = FakeEmbedder(lambda text: [3.0, 4.0, 12.0], max_chars=10)
+
+    embedded, vectors = await embed_chunks(
+        ["I can’t", "I can’t sleep at all"], embedder=embedder, dimension=2, timeout_s=300, truncate=True
+    )
+
+    assert embedder.calls == [["I can't", "I can't sleep at all"]]
+    assert embedded == EmbeddedChunks(
+        model="fake", model_digest="digest of fake", dimension=2, vectors=2, cut_texts=1, cut=(1,)
+    )
+    assert vectors.tolist() == [[np.float32(0.6), np.float32(0.8)]] * 2
+
+
+async def test_a_chunk_that_is_longer_than_the_embedder_reads_is_refused() -> None:
+    with pytest.raises(TextTooLongError, match=r"Text 2 of 2 .*lower EMBEDDING_CHUNK_SIZE"):
+        await embed_chunks(
+            ["short", "far too long"], embedder=FakeEmbedder(max_chars=8), dimension=2, timeout_s=300, truncate=False
+        )
+
+
 async def test_timeout_surfaces_as_llm_timeout_error_with_the_seconds() -> None:
     class Late(FakeEmbedder):
-        async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+        async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
             raise LLMTimeoutError(timeout_s)
 
     with pytest.raises(LLMTimeoutError, match=r"^LLM request timed out after 300s$"):

@@ -11,7 +11,7 @@ from schemas.errors import (
     LLMResponseParseError,
     LLMTimeoutError,
 )
-from schemas.values.chat import ChatCall
+from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.extract_prompt import PROMPT_HASH
@@ -62,6 +62,84 @@ async def test_repairs_of_the_reply_are_recorded() -> None:
     assert evidence == evidence_of(
         {PHQ8Item.SLEEP: ("I can't sleep",)}, repairs=("json_fixups_applied", "json_python_literal_fallback")
     )
+
+
+@pytest.mark.parametrize(
+    ("reply", "repairs"),
+    [
+        ('{"PHQ8_Sleep\u200b": ["I can\'t sleep"]}', ("json_fixups_applied",)),
+        ('{"PHQ8_Sleep\u2060": ["I can\'t sleep"', ("json_fixups_applied", "json_repair_fallback")),
+        ('{"\ufeffsleep": ["I can\'t sleep"]}', ("json_fixups_applied", "near_keys_matched")),
+        ('```json\n```\n```json\n{"PHQ8_Sleep": ["I can\'t sleep"]}\n```', ()),
+    ],
+)
+async def test_no_evidence_is_lost_to_what_nobody_sees_in_a_key(reply: str, repairs: tuple[str, ...]) -> None:
+    evidence = await extract(replying(reply))
+
+    assert evidence == evidence_of({PHQ8Item.SLEEP: ("I can't sleep",)}, repairs=repairs)
+
+
+async def test_a_key_of_no_item_is_dropped_and_recorded_without_its_words() -> None:
+    evidence = await extract(replying('{"PHQ8_Insomnia": ["I can\'t sleep"], "PHQ8_Tired": ["worn out every day"]}'))
+
+    assert evidence == evidence_of(
+        {PHQ8Item.TIRED: ("worn out every day",)},
+        repairs=("unknown_keys_dropped",),
+        unknown_keys=("PHQ8_xxxxxxxx",),
+    )
+
+
+async def test_two_lists_for_one_item_are_asked_about() -> None:
+    chat = replying('{"PHQ8_Sleep": ["I can\'t sleep"], "Sleep": []}')
+
+    with pytest.raises(EvidenceSchemaError, match="PHQ8_Sleep: given_more_than_once"):
+        await extract(chat)
+
+    assert "PHQ8_Sleep: given_more_than_once" in chat.calls[1].messages[-1].content
+
+
+UNUSABLE = [
+    ("I would rather not.", "missing_structure", "Expecting value at line 1, column 1"),
+    ('{"PHQ8_Sleep": ["a"], "PHQ8_Sleep": []}', "json_parse", "a name occurs twice in one object"),
+    ('{"PHQ8_Sleep": "I can\'t sleep"}', "schema_validation", "PHQ8_Sleep: expected_list_got_str"),
+]
+
+
+@pytest.mark.parametrize(("unusable", "reason", "problem"), UNUSABLE)
+async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(unusable: str, reason: str, problem: str) -> None:
+    replies = iter([unusable, unusable, '{"PHQ8_Sleep": ["I can\'t sleep"]}'])
+    chat = ScriptedChat(lambda call: next(replies))
+
+    evidence = await extract(chat)
+
+    assert evidence == evidence_of({PHQ8Item.SLEEP: ("I can't sleep",)}, reasks=(reason, reason))
+    assert [call.purpose for call in chat.calls] == [
+        "extract evidence",
+        "extract evidence, re-ask 1",
+        "extract evidence, re-ask 2",
+    ]
+    *exchange, request = chat.calls[1].messages
+    assert exchange[-1] == Message(role="assistant", content=unusable)
+    assert (request.role, problem in request.content) == ("user", True)
+
+
+async def test_hallucinated_evidence_is_asked_for_again_where_it_would_fail() -> None:
+    replies = iter(['{"PHQ8_Sleep": ["made up"]}', '{"PHQ8_Sleep": ["I can\'t sleep"]}'])
+
+    evidence = await extract(
+        ScriptedChat(lambda call: next(replies)), GROUNDING.model_copy(update={"fail_on_all_rejected": True})
+    )
+
+    assert evidence == evidence_of({PHQ8Item.SLEEP: ("I can't sleep",)}, reasks=("not_grounded",))
+
+
+async def test_the_last_error_is_raised_as_it_is_with_the_number_of_calls() -> None:
+    chat = replying("I would rather not.")
+
+    with pytest.raises(LLMResponseParseError, match=r"column 1 \(2 re-asks did not help\)\.$") as caught:
+        await extract(chat)
+
+    assert (type(caught.value), caught.value.calls, len(chat.calls)) == (LLMResponseParseError, 3, 3)
 
 
 async def test_a_reply_that_is_no_json_raises_instead_of_giving_no_evidence() -> None:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from schemas.errors import EmptyTranscriptError, LLMTimeoutError, TranscriptError
+from schemas.errors import EmptyTranscriptError, LLMTimeoutError, TextTooLongError, TranscriptError
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.item_descriptions import DESCRIPTIONS
-from stages.ports import Vectors
+from stages.ports import TextVectors
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.at_defaults import extract_by_similarity
 
@@ -79,9 +79,29 @@ async def test_a_blank_transcript_raises() -> None:
         await extract_by_similarity("\n", embedder=FakeEmbedder(sleep_vectors), timeout_s=9)
 
 
+async def test_quotes_stay_as_they_were_said_while_the_embedder_reads_straight_apostrophes() -> None:
+    embedder = FakeEmbedder(lambda text: [1.0, 0.0])
+
+    found = await extract_by_similarity("Participant: I can’t sleep", embedder=embedder, timeout_s=9)
+
+    assert embedder.calls[0][-1] == "I can't sleep"
+    assert found.quotes[PHQ8Item.SLEEP] == ("I can’t sleep",)
+
+
+async def test_utterances_that_are_longer_than_the_embedder_reads_are_refused_or_cut_and_counted() -> None:
+    embedder = FakeEmbedder(lambda text: [1.0, 0.0], max_chars=200)
+    transcript = f"Participant: well\nParticipant: {'so I said ' * 30}"
+
+    with pytest.raises(TextTooLongError):
+        await extract_by_similarity(transcript, embedder=embedder, timeout_s=9)
+    found = await extract_by_similarity(transcript, embedder=embedder, timeout_s=9, truncate=True)
+
+    assert found.cut_texts == 1
+
+
 async def test_a_timeout_of_the_embedder_is_passed_on_unchanged() -> None:
     class Late(FakeEmbedder):
-        async def embed_batch(self, texts: Sequence[str], *, timeout_s: float) -> Vectors:
+        async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
             raise LLMTimeoutError(timeout_s)
 
     with pytest.raises(LLMTimeoutError, match="timed out after 9s"):

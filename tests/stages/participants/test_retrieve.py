@@ -1,6 +1,7 @@
 """Stage `retrieve`: one round trip, and never a chunk of somebody whom the run assesses."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ async def retrieve(
     participant_id: int = 300,
     excluded: Collection[int] = (),
     candidates: int = 50,
+    tagged_only: bool = False,
 ) -> RetrievedReferences:
     embedded = EmbeddedEvidence(model="m", model_digest="d", dimension=2, items=items, embedding_calls=1)
     vectors = np.array([EAST] * len(items), dtype=np.float32).reshape(-1, 2)
@@ -46,6 +48,7 @@ async def retrieve(
         participant_id=participant_id,
         excluded=excluded,
         candidates=candidates,
+        tagged_only=tagged_only,
     )
 
 
@@ -78,6 +81,20 @@ async def test_without_evidence_the_index_is_not_asked() -> None:
     assert search.round_trips == 0
 
 
+async def test_the_chunks_that_the_tag_filter_left_out_are_counted_per_item() -> None:
+    tagged = replace(chunk(5, 306, EAST), tags=(PHQ8Item.SLEEP,))
+    others = [replace(one, tags=(PHQ8Item.SLEEP, PHQ8Item.TIRED)) for one in index().indexes[7]]
+    search = InMemoryReferenceSearch({7: [tagged, *others]})
+    items = PHQ8Item.SLEEP, PHQ8Item.TIRED, PHQ8Item.MOVING
+
+    with_filter = await retrieve(search, *items, tagged_only=True)
+
+    # Four chunks are not of the tested participant 300.
+    assert with_filter.dropped == {PHQ8Item.TIRED: {"tags": 1}, PHQ8Item.MOVING: {"tags": 4}}
+    assert [len(with_filter.items[item]) for item in items] == [4, 3, 0]
+    assert (await retrieve(search, *items)).dropped == {}
+
+
 @pytest.mark.parametrize("leaked", [300, 305])
 async def test_a_search_that_gives_somebody_whom_the_run_assesses_is_caught(leaked: int) -> None:
     class Leaky:
@@ -85,6 +102,9 @@ async def test_a_search_that_gives_somebody_whom_the_run_assesses_is_caught(leak
             self, index_id: int, queries: Sequence[object], *, exclude_participants: Collection[int], **_: object
         ) -> list[tuple[Reference, ...]]:
             return [(reference(chunk_id=303), reference(chunk_id=leaked))]
+
+        async def count_untagged(self, *_: object, **__: object) -> list[int]:
+            return []
 
     with pytest.raises(ReferenceLeakError, match=f"Reference index 7 returned chunks of participant {leaked}"):
         await retrieve(Leaky(), PHQ8Item.SLEEP, excluded=[305])

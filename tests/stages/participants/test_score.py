@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError, ScoringRetriesExhausted, ScoringSchemaError
-from schemas.values.chat import ChatCall, Message, TokenSignals
+from schemas.values.chat import ChatCall, Message, ReaskReason, TokenSignals
 from schemas.values.participants import AssembledPrompt, EvidenceExtractor, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import ItemScore, NAReason, ParticipantScores, ReaskReason
+from schemas.values.scoring import ItemScore, NAReason, ParticipantScores
 from stages.failures import FailureCategory, categorise
 from stages.participants.score import ScoringPlan, score_participant, scoring_call
 from stages.participants.score_schema import score_json_schema

@@ -21,6 +21,7 @@ BODY = json.dumps({item.evidence_key: ANSWER for item in PHQ8Item})
         ('<answer>{"a": 1}', '{"a": 1}'),  # the end is missing
         ('<thinking>{no}</thinking> <answer>```json\n{"a": 1}\n```</answer>', '{"a": 1}'),
         ('Here: ```json\n{"a": 1}\n``` and {more}', '{"a": 1}'),
+        ('```json\n```\n```json\n{"a": 1}\n```', '{"a": 1}'),
         ('My scores: {"a": {"b": 1}} as asked.', '{"a": {"b": 1}}'),
         ('{"a": 1', '{"a": 1'),
         ("no scores today", None),
@@ -41,6 +42,10 @@ def test_the_object_is_found_behind_tags_fences_and_words(reply: str, expected: 
         (reply_of().replace('"confidence": 4}', '"confidence": 4,}'), ("json_fixups_applied",)),
         (BODY.replace('"', "'"), ("json_python_literal_fallback",)),
         (BODY.replace('"score": 2', "score: 2"), ("json_repair_fallback",)),
+        (BODY.replace("PHQ8_Sleep", "PHQ8_Sleep\u200b"), ("json_fixups_applied",)),
+        (BODY.replace('"score"', '"\u2060score"'), ("json_fixups_applied",)),
+        (BODY.replace("PHQ8_Sleep", "phq-8 sleep"), ("near_keys_matched",)),
+        (BODY.replace('{"PHQ8_NoInterest"', '{"note": "tired", "PHQ8_NoInterest"'), ("unknown_keys_dropped",)),
     ],
 )
 def test_a_reply_is_repaired_and_the_repair_steps_are_recorded(reply: str, repairs: tuple[str, ...]) -> None:
@@ -71,3 +76,10 @@ def test_a_reply_cut_in_the_middle_is_not_completed_by_repair() -> None:
         parse_scores(BODY[: BODY.index("PHQ8_Moving") + 20], severity_mode="strict")
 
     assert [place.split(".")[0] for place in caught.value.violations] == ["PHQ8_Moving"]
+
+
+def test_two_answers_for_one_item_are_refused() -> None:
+    raw = BODY[:-1] + ', "Sleep": {"score": 0}}'
+
+    with pytest.raises(ScoringSchemaError, match="PHQ8_Sleep: given more than once"):
+        parse_scores(raw, severity_mode="strict")

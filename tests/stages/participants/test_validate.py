@@ -142,6 +142,7 @@ async def test_each_call_is_about_one_reference_at_temperature_zero() -> None:
     )
     assert chat.calls == [expected]
     assert (expected.temperature, expected.json_mode, expected.purpose) == (0.0, True, "validate PHQ8_Sleep rank 1")
+    assert expected.max_tokens == 256
     assert "Score of the reference: N/A" in expected.messages[1].content
 
 
@@ -160,10 +161,39 @@ async def test_each_call_is_about_one_reference_at_temperature_zero() -> None:
     ],
 )
 async def test_a_reply_that_is_no_verdict_raises_and_is_not_repaired(reply: str, parse_error: str) -> None:
+    chat = ScriptedChat(lambda call: reply)
+
     with pytest.raises(LLMResponseParseError) as caught:
-        await validate(sleep(FIRST), ScriptedChat(lambda call: reply))
+        await validate(sleep(FIRST), chat)
 
     assert (caught.value.raw_response, caught.value.parse_error) == (reply, parse_error)
+    assert (caught.value.calls, len(chat.calls)) == (3, 3)
+
+
+async def test_a_reply_that_is_no_verdict_is_sent_back_with_what_is_wrong() -> None:
+    replies = iter(["accept", '{"decision": "maybe"}', '{"decision": "reject"}', '{"decision": "accept"}'])
+    chat = ScriptedChat(lambda call: next(replies))
+
+    validated = await validate(sleep(FIRST, SECOND), chat)
+
+    assert outcome(validated) == ([2], "ra")
+    assert validated.reasks == ("missing_structure", "json_parse")
+    assert [call.purpose for call in chat.calls] == [
+        "validate PHQ8_Sleep rank 1",
+        "validate PHQ8_Sleep rank 1, re-ask 1",
+        "validate PHQ8_Sleep rank 1, re-ask 2",
+        "validate PHQ8_Sleep rank 2",
+    ]
+    assert "the object has another 'decision'" in chat.calls[2].messages[-1].content
+
+
+async def test_without_re_asks_the_first_reply_decides() -> None:
+    chat = ScriptedChat(lambda call: "accept")
+
+    with pytest.raises(LLMResponseParseError, match=r"column 1$"):
+        await validate(sleep(FIRST), chat, retries=0)
+
+    assert len(chat.calls) == 1
 
 
 async def test_a_fenced_verdict_is_read() -> None:
@@ -173,7 +203,7 @@ async def test_a_fenced_verdict_is_read() -> None:
 
 
 async def test_a_verdict_that_was_cut_off_raises() -> None:
-    with pytest.raises(LLMResponseParseError, match="cut off"):
+    with pytest.raises(LLMResponseParseError, match=r"cut off .*; raise RAGQ_VERDICT_MAX_TOKENS"):
         await validate(sleep(FIRST), ScriptedChat(lambda call: '{"decision": "accept"}', stop_reason="length"))
 
 

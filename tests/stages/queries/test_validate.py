@@ -114,11 +114,22 @@ async def test_a_reply_that_is_no_verdict_raises_and_is_not_repaired(reply: str)
     with pytest.raises(LLMResponseParseError) as caught:
         await validate(ScriptedChat(lambda call: reply), allow_empty=True)
 
-    assert caught.value.raw_response == reply
+    assert (caught.value.raw_response, caught.value.calls) == (reply, 3)
+
+
+async def test_a_reply_that_is_no_verdict_is_sent_back_with_what_is_wrong() -> None:
+    replies = iter(["accept", '{"decision": "accept"}', '{"decision": "reject"}'])
+    chat = ScriptedChat(lambda call: next(replies))
+
+    validated = await validate(chat, max_chunks=1)
+
+    assert (len(validated.chunks), validated.reasks) == (1, ("missing_structure",))
+    assert [call.purpose for call in chat.calls] == ["validate rank 1", "validate rank 1, re-ask 1"]
+    assert (chat.calls[0].max_tokens, "Expecting value" in chat.calls[1].messages[-1].content) == (256, True)
 
 
 async def test_a_verdict_that_was_cut_off_raises() -> None:
-    with pytest.raises(LLMResponseParseError, match="cut off"):
+    with pytest.raises(LLMResponseParseError, match=r"cut off .*; raise RAGQ_VERDICT_MAX_TOKENS"):
         await validate(ScriptedChat(lambda call: '{"decision": "accept"}', stop_reason="length"))
 
 

@@ -18,6 +18,10 @@ from stages.replies.envelope import strip_whole_fence, unwrap
         ("```\n{}\n```", "{}"),
         ("First ```json\n{}\n``` then ```[]```", "{}"),
         ("<answer>\n```json\n{}\n```\n</answer>", "{}"),
+        ("```json\n```\n```json\n{}\n```", "{}"),
+        ("```\n```json\n{}\n```\n```", "{}"),
+        ("``` ```\nHere {it} is: ```json\n{}\n```", "{}"),
+        ("```json\nHere it is: {}\n```", "Here it is: {}"),
         ("```json\n{}", "{}"),
         ("{}\n```", "{}"),
         ("", ""),
@@ -32,10 +36,12 @@ def test_tags_and_fences_are_removed(reply: str, unwrapped: str) -> None:
     [
         ("```json\n{}\n```", "{}"),
         ("```{}```", "{}"),
+        ("```json\n```\n```json\n{}\n```", "{}"),
+        ("```\n```json\n{}\n```\n```", "{}"),
         ("{}", "{}"),
         ("Sure: ```{}```", "Sure: ```{}```"),
         ("```{}", "```{}"),
     ],
 )
-def test_only_a_fence_around_everything_is_stripped(reply: str, stripped: str) -> None:
+def test_only_fences_around_everything_are_stripped(reply: str, stripped: str) -> None:
     assert strip_whole_fence(reply) == stripped

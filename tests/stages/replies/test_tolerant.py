@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 
 from schemas.errors import LLMResponseParseError
 from stages.replies import ParsedReply, RepairStep, parse_reply
+from stages.texts.zero_width import without_zero_width
 
 MALFORMED_JSON = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "malformed_json" / "cases.jsonl"
 
+names = st.text().filter(lambda name: without_zero_width(name) == name)
 json_objects = st.dictionaries(
-    st.text(), st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text(), max_size=3), max_size=5
+    names, st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text(), max_size=3), max_size=5
 )
 
 
@@ -29,6 +32,14 @@ json_objects = st.dictionaries(
         ("{‘a’: ['x']}", (RepairStep.FIXUPS, RepairStep.PYTHON_LITERAL)),
         ('Here you are: {"a": ["x"]}', (RepairStep.JSON_REPAIR,)),
         ('{a: ["x"', (RepairStep.JSON_REPAIR,)),
+        ('{"a\u200b": ["x"]}', (RepairStep.FIXUPS,)),
+        (r'{"a\u2060": ["x"]}', (RepairStep.FIXUPS,)),
+        ('\ufeff{"\u200da": ["x"]}', (RepairStep.FIXUPS,)),
+        ('``\u200b`json\n{"a": ["x"]}\n```', (RepairStep.FIXUPS,)),
+        ("{'\u200ca': ['x']}", (RepairStep.FIXUPS, RepairStep.PYTHON_LITERAL)),
+        (r"{'a\u200b': ['x']}", (RepairStep.PYTHON_LITERAL,)),
+        ('{a\u200b: ["x"', (RepairStep.FIXUPS, RepairStep.JSON_REPAIR)),
+        ('```json\n```\n```json\n{"a": ["x"]}\n```', ()),
     ],
 )
 def test_the_repair_steps_that_were_needed_are_reported(raw: str, repairs: tuple[RepairStep, ...]) -> None:
@@ -51,6 +62,49 @@ def test_the_first_error_is_raised(raw: str, first_error: str) -> None:
         parse_reply(raw)
 
     assert (caught.value.raw_response, caught.value.parse_error) == (raw, first_error)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"a": ["x"], "a": []}',
+        '{"a": ["x"], "a\u200b": []}',
+        '{"b": {"a": 1, "a": 2}}',
+        '{"a": ["x"], "a": [],}',
+        "{'a': ['x'], 'a': []}",
+    ],
+)
+def test_a_name_with_two_values_is_refused_because_one_would_be_lost(raw: str) -> None:
+    with pytest.raises(LLMResponseParseError, match="a name occurs twice in one object"):
+        parse_reply(raw)
+
+
+def test_a_name_that_repeats_its_value_is_read() -> None:
+    assert parse_reply('{"a": ["x"], "a": ["x"]}').value == {"a": ["x"]}
+
+
+def test_values_keep_their_zero_width_characters_where_nothing_is_repaired() -> None:
+    assert parse_reply('{"a": ["x\u200by"]}') == ParsedReply({"a": ["x\u200by"]}, ())
+
+
+@pytest.mark.parametrize(
+    "piece", ['\\"', "\\'", '"', "{", '{"a":', "```", "<answer>", "\u200b", '{"a" "b" ', "'\"", ", "]
+)
+@pytest.mark.parametrize("before", ['{"', "{'"])
+def test_hostile_replies_take_time_in_proportion_to_their_length(before: str, piece: str) -> None:
+    def seconds(chars: int) -> float:
+        began = time.process_time()
+        object_or_none(before + piece * (chars // len(piece)))
+        return time.process_time() - began
+
+    # Eight times the text: a quadratic reader would take 64 times as long.
+    assert seconds(160_000) < 24 * seconds(20_000) + 0.5
+
+
+def test_a_text_that_is_too_long_for_the_last_step_is_refused() -> None:
+    assert parse_reply('{a: ["x"').repairs == (RepairStep.JSON_REPAIR,)
+    with pytest.raises(LLMResponseParseError):
+        parse_reply('{a: ["' + "x" * 16_000)
 
 
 @given(json_objects)

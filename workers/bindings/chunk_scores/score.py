@@ -10,7 +10,7 @@ from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[ChunkScores]:
-    """By one reply about one chunk, as long as its index is the current one of its name."""
+    """By replies about one chunk, as long as its index is the current one of its name."""
     inputs = work.claim.inputs
     if inputs["prompt_hash"] != PROMPT_HASH:
         raise InputChangedError(
@@ -24,6 +24,11 @@ async def run(work: Work) -> Result[ChunkScores]:
     )
     return Result(
         await score_chunk(
-            text, chat=work.chat, model=inputs["scorer_model"], timeout_s=work.settings.ollama.timeout_seconds
+            text,
+            chat=work.chat,
+            model=inputs["scorer_model"],
+            timeout_s=work.settings.ollama.timeout_seconds,
+            max_tokens=work.settings.ragq.chunk_score_max_tokens,
+            retries=work.settings.ragq.reply_retries,
         )
     )

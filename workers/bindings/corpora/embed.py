@@ -22,7 +22,7 @@ async def run(work: Work) -> Result[EmbeddedBatch]:
     found = await work.database.with_retry(lambda connection: chunks.by_ids(connection, asked))
     left = [found[chunk_id] for chunk_id in asked if chunk_id in found]
     work.read["chunks"] = content_hash([[chunk.id, chunk.heading_breadcrumbs, chunk.content] for chunk in left])
-    vectors = await embed_chunks(
+    vectors, cut = await embed_chunks(
         left,
         embedder=work.embedder,
         dimension=corpus.dimension,
@@ -43,6 +43,8 @@ async def run(work: Work) -> Result[EmbeddedBatch]:
             chunk_ids=tuple(chunk.id for chunk in left),
             gone=len(asked) - len(left),
             tokens=None if tokens is None else sum(map(len, tokens)),
+            cut_texts=len(cut),
+            cut_chunk_ids=tuple(left[position].id for position in cut),
         ),
         vectors,
         effect=keep_tokens,

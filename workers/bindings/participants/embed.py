@@ -17,6 +17,7 @@ async def run(work: Work) -> Result[EmbeddedEvidence]:
         timeout_s=settings.query_embed_timeout_seconds,
         min_evidence_chars=settings.min_evidence_chars,
         batch=settings.enable_batch_query_embedding,
+        truncate=work.settings.ragq.long_texts == "truncate",
     )
     # An index that was imported from files may not name the weights; its model's name was compared at submission.
     built_with = work.claim.inputs["index_model_digest"]

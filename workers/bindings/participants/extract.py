@@ -33,6 +33,7 @@ async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
             timeout_s=settings.embedding.query_embed_timeout_seconds,
             threshold=settings.quantitative.similarity_threshold,
             max_quotes=settings.quantitative.similarity_max_quotes,
+            truncate=settings.ragq.long_texts == "truncate",
         )
     return await extract_evidence(
         transcript,
@@ -40,6 +41,7 @@ async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
         model=settings.model.quantitative_model,
         temperature=settings.model.temperature,
         timeout_s=settings.ollama.timeout_seconds,
+        retries=settings.ragq.reply_retries,
         grounding=_grounding(settings.quantitative),
     )
 

@@ -24,6 +24,8 @@ async def run(work: Work) -> Result[ValidatedReferences]:
             timeout_s=settings.ollama.timeout_seconds,
             max_refs=settings.embedding.validation_max_refs_per_item,
             max_chars=settings.ragq.validation_max_chars,
+            max_tokens=settings.ragq.verdict_max_tokens,
+            retries=settings.ragq.reply_retries,
         )
     else:
         validated = keep_all(ranked)

@@ -21,7 +21,7 @@ async def run(work: Work) -> Result[Expansion]:
             query.original_query,
             n=work.preset.expansion.n,
             template=asked_by.text,
-            chat=work.chat,
+            chat=work.resampling_chat,
             model=asked_model(work),
             timeout_s=work.settings.ollama.timeout_seconds,
             temperature=work.settings.ragq.query_temperature,

@@ -18,7 +18,7 @@ async def run(work: Work) -> Result[Answer]:
     else:
         answer = await generate_answer(
             augmented,
-            chat=work.chat,
+            chat=work.resampling_chat,
             model=asked_model(work),
             timeout_s=work.settings.ollama.timeout_seconds,
             temperature=work.settings.ragq.query_temperature,

@@ -25,6 +25,8 @@ async def run(work: Work) -> Result[ValidatedChunks]:
             timeout_s=work.settings.ollama.timeout_seconds,
             max_chunks=preset.max_chunks,
             max_chars=work.settings.ragq.validation_max_chars,
+            max_tokens=work.settings.ragq.verdict_max_tokens,
+            retries=work.settings.ragq.reply_retries,
             dropped=reranked.dropped,
             allow_empty=preset.allow_empty,
         )

@@ -1,0 +1,84 @@
+"""Asking a model until its reply can be used."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, ScoringSchemaError, UnusableReply
+from schemas.values.chat import ChatCall, ChatReply, Message, ReaskReason
+from stages.ports import ChatModel
+from stages.replies.whole_reply import is_cut_off, whole_reply
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplyReader(Generic[Read]):
+    """A kind of call, and how its replies are read."""
+
+    read: Callable[[str], Read]
+    """What a whole reply gives. Raises UnusableReply."""
+    form: str
+    """What a re-ask requests: `one JSON object with all eight keys`."""
+    retries: int
+    """Re-asks per call."""
+    token_setting: str | None = None
+    """The setting of the token limit; None if the server alone limits the reply."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsableReply(Generic[Read]):
+    """A reply, what it gave, and the reasons for the re-asks before it."""
+
+    reply: ChatReply
+    read: Read
+    reasks: tuple[ReaskReason, ...]
+
+
+async def ask_until_usable(call: ChatCall, *, chat: ChatModel, reader: ReplyReader[Read]) -> UsableReply[Read]:
+    """Ask; while the reply cannot be used, send the model the error and ask again, up to `reader.retries` times.
+
+    Each call has the whole exchange, so that no two calls are equal and none is answered from the ledger. Replies that
+    an earlier attempt rejected cost nothing and do not count; after them the model is asked once more at least.
+
+    Raises the error of the last reply, with the number of calls, and the errors of the model's client unchanged.
+    """
+    reasks: list[ReaskReason] = []
+    remaining = reader.retries + 1
+    asked = call
+    while True:
+        reply = await chat.chat(asked)
+        if reply.is_rejected:
+            remaining = max(reader.retries, 1)
+        try:
+            return UsableReply(
+                reply=reply,
+                read=reader.read(whole_reply(reply, token_setting=reader.token_setting)),
+                reasks=tuple(reasks),
+            )
+        except UnusableReply as error:
+            remaining -= not reply.is_rejected
+            if not remaining:
+                error.count_calls(len(reasks) + 1)
+                raise
+            reasks.append(_reason(reply, error))
+            purpose = f"{call.purpose}, re-ask {len(reasks)}"
+            messages = (*asked.messages, *_correction(reply, error, reader.form))
+            asked = asked.model_copy(update={"messages": messages, "purpose": purpose})
+
+
+def _reason(reply: ChatReply, error: UnusableReply) -> ReaskReason:
+    if isinstance(error, EvidenceGroundingError):
+        return ReaskReason.NOT_GROUNDED
+    if isinstance(error, EvidenceSchemaError | ScoringSchemaError):
+        return ReaskReason.SCHEMA_VALIDATION
+    if is_cut_off(reply):
+        return ReaskReason.CUT_OFF
+    return ReaskReason.JSON_PARSE if "{" in reply.text else ReaskReason.MISSING_STRUCTURE
+
+
+def _correction(reply: ChatReply, error: UnusableReply, form: str) -> tuple[Message, ...]:
+    """The unchanged reply, and its error."""
+    shorter = " Think in fewer words." if is_cut_off(reply) else ""
+    request = f"This answer cannot be used: {error.problem}.{shorter} Give it again, whole and corrected: {form}."
+    return Message(role="assistant", content=reply.text), Message(role="user", content=request)
