@@ -10,7 +10,7 @@ from cli.output import coloured, plain_table
 from schemas.chains import in_order
 from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus, StageStatus
-from stages.reports.run_words import notices
+from stages.reports.run_words import notices, variants_in_words
 from store.runs.run_view import JobView, RunView
 from store.runs.stage_runs import StageRun
 
@@ -51,6 +51,8 @@ def _head(view: RunView) -> RenderableType:
     ]
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
+    if variants := variants_in_words(overview.request):
+        lines.append(Text(variants, style="dim"))
     vocabulary = overview.request.get("vocabulary")
     lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, overview.request)]
     if preset := overview.request.get("preset"):

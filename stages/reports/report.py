@@ -80,6 +80,7 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         split=run.request.get("split"),
         limit=run.request.get("limit"),
         evidence=run.request.get("evidence"),
+        transcript_variants=(run.request.get("variants") or {}).get("transcripts", {}),
         quantitative_model=settings.get("MODEL_QUANTITATIVE_MODEL"),
         quantitative_model_digests=_distinct(
             job.scores.model_digest for job in jobs if job.scores and job.scores.model_digest

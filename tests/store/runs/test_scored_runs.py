@@ -103,6 +103,7 @@ async def test_references_and_telemetry_are_read_from_the_outputs_that_count(dat
     assert [(one.stage, one.repairs, one.reasks, one.cut_texts) for one in found.telemetry] == [
         ("embed", (), (), 2),
         ("extract", ("json_fixups_applied",), ("json_parse",), None),
+        ("validate", (), (), None),
     ]
 
 
