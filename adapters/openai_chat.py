@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
-from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList
+from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList, server_name
 from adapters.token_logprobs import ReportedToken, signals_of
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
@@ -18,13 +18,14 @@ class OpenAIChat:
 
     def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
         self._url = f"{base_url.rstrip('/')}/chat/completions"
+        self._shown_url = f"{server_name(base_url)}/chat/completions"
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx.AsyncClient(headers=headers, timeout=None)
         self._models = OpenAIModelList(self._client, base_url)
         self._identities: dict[str, tuple[float, ModelIdentity]] = {}
 
     async def identity(self, model: str) -> ModelIdentity:
-        """See ChatModel. Requested once a minute."""
+        """See ChatModel. Requested once a minute; a key that may not read the list has no entry."""
         asked_at, found = self._identities.get(model, (0.0, None))
         if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
             try:
@@ -32,6 +33,10 @@ class OpenAIChat:
                     found = await self._models.identity(model)
             except TimeoutError:
                 raise LLMTimeoutError(LOOKUP_TIMEOUT_S) from None
+            except LLMError as error:
+                if error.status not in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+                    raise
+                found = self._models.unlisted(model)
             self._identities[model] = time.monotonic(), found
         return found
 
@@ -48,7 +53,7 @@ class OpenAIChat:
             raise LLMTimeoutError(call.timeout_s) from None
         if response.is_error:
             raise LLMError(
-                f"{self._url} answered a request for model '{call.model}' with status {response.status_code}.",
+                f"{self._shown_url} answered a request for model '{call.model}' with status {response.status_code}.",
                 status=response.status_code,
                 detail=response.text,
             )
@@ -56,13 +61,14 @@ class OpenAIChat:
             completion = _Completion.model_validate_json(response.content)
         except ValidationError as error:
             raise LLMError(
-                f"{self._url} answered a request for model '{call.model}' with something other than a chat "
+                f"{self._shown_url} answered a request for model '{call.model}' with something other than a chat "
                 f"completion: {_where(error)}. Does the base URL name an OpenAI-compatible API?"
             ) from None
         choice = completion.choices[0]
         if choice.message.content is None:
             raise LLMError(
-                f"Model '{call.model}' at {self._url} answered without text (finish_reason '{choice.finish_reason}')."
+                f"Model '{call.model}' at {self._shown_url} answered without text "
+                f"(finish_reason '{choice.finish_reason}')."
             )
         return ChatReply(
             text=choice.message.content,

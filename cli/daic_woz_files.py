@@ -15,13 +15,15 @@ from stages.participants.variants import CLEANED, variant_of_folder
 #: Written beside the transcripts by the preprocessing of few-shot studies.
 MANIFEST = "preprocess_manifest.json"
 
+DEFAULT_TRANSCRIPTS = "transcripts"
+
 _PARTICIPANT_FOLDER = re.compile(r"([1-9][0-9]{0,5})_P")
 
 
 def read_directory(
     directory: Path,
     *,
-    transcripts: str = "transcripts",
+    transcripts: str = DEFAULT_TRANSCRIPTS,
     variant: TranscriptVariant | None = None,
     patch_missing_items: bool = False,
 ) -> DataSet:
@@ -35,6 +37,9 @@ def read_directory(
     """
     if not directory.is_dir():
         raise Refused(f"There is no folder {directory} to import. Name one that holds {transcripts}/.")
+    if transcripts != DEFAULT_TRANSCRIPTS and not (directory / transcripts).is_dir():
+        there = sorted(path.name for path in directory.glob("*transcripts*") if path.is_dir())
+        raise Refused(f"There is no folder {directory / transcripts}. There are: {', '.join(there) or 'none'}.")
     names = [*ITEM_LABEL_FILES.values(), TOTAL_LABEL_FILE, GENDER_LABEL_FILE, *PAPER_FILES.values(), METADATA_FILE]
     present = [name for name in names if (directory / name).is_file()]
     files: dict[str, bytes] = {}

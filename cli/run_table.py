@@ -10,7 +10,7 @@ from cli.output import coloured, plain_table
 from schemas.chains import in_order
 from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus, StageStatus
-from stages.reports.run_words import notices
+from stages.reports.run_words import notices, variants_in_words
 from store.runs.run_view import JobView, RunView
 from store.runs.stage_runs import StageRun
 
@@ -51,6 +51,8 @@ def _head(view: RunView) -> RenderableType:
     ]
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
+    if variants := variants_in_words(overview.request):
+        lines.append(Text(variants, style="dim"))
     vocabulary = overview.request.get("vocabulary")
     lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, overview.request)]
     if preset := overview.request.get("preset"):
@@ -76,6 +78,8 @@ def _jobs(kind: str, jobs: list[JobView]) -> Table:
     has_references = "validate" in stages
     if has_references:
         table.add_column("kept/rejected")
+    has_calls = has_references or any(job.llm_paid or job.llm_reused for job in jobs)
+    if has_calls:
         table.add_column("LLM calls", justify="right")
     table.add_column("seconds", justify="right")
     for job in jobs:
@@ -86,7 +90,8 @@ def _jobs(kind: str, jobs: list[JobView]) -> Table:
             job.mode,
             coloured(job.status),
             *(_mark(by_stage.get(stage)) for stage in stages),
-            *((references(job), calls(job)) if has_references else ()),
+            *((references(job),) if has_references else ()),
+            *((calls(job),) if has_calls else ()),
             f"{job.seconds:.1f}",
         )
     return table

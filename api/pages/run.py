@@ -20,7 +20,7 @@ from schemas.values.reports import ReferenceCounts
 from services.control import Action
 from stages.reports.origin_words import origin_words
 from stages.reports.reference_counts import over_all_items, reference_counts
-from stages.reports.run_words import asked_for, notices
+from stages.reports.run_words import asked_for, notices, variants_in_words
 from store.database import Connection
 from store.runs import jobs
 from store.runs.job_control import Target
@@ -72,6 +72,7 @@ async def run_page(
         "run.html.j2",
         overview=overview,
         asked=asked_for(overview.request),
+        variants=variants_in_words(overview.request),
         notices=list(notices(overview.kind, overview.profile, overview.request)),
         origin=list(origin_words(view.origin)),
         changed=changed_settings(overview.profile, view.settings),

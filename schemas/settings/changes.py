@@ -10,6 +10,10 @@ from schemas.settings.run import RUN_SETTINGS, run_settings
 _OF_THE_USER = (SettingSource.FILE, SettingSource.ENVIRONMENT, SettingSource.OPTION)
 
 
+#: JSON in Postgres keeps no order of names.
+_PLACES = {name: place for place, name in enumerate(RUN_SETTINGS)}
+
+
 class ChangedSetting(NamedTuple):
     """A value that the user chose instead of the profile's."""
 
@@ -20,11 +24,11 @@ class ChangedSetting(NamedTuple):
 
 
 def changed_settings(profile: str, snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, ChangedSetting]:
-    """The values of a snapshot that a file, the environment or an option changed, by name and in its order."""
+    """The values of a snapshot that a file, the environment or an option changed, by name, in the order of settings."""
     instead = _values(profile)
     return {
         name: ChangedSetting(stored["value"], instead.get(name), stored["source"])
-        for name, stored in snapshot.items()
+        for name, stored in sorted(snapshot.items(), key=lambda entry: _PLACES.get(entry[0], len(_PLACES)))
         if stored["source"] in _OF_THE_USER and stored["value"] != instead.get(name)
     }
 

@@ -51,18 +51,18 @@ class ChatCall(Value):
 class ModelIdentity(Value):
     """The model behind a name on a server, as the server reports it."""
 
-    backend: str
-    server: str
+    backend: str = Field(examples=["ollama"])
+    server: str = Field(examples=["http://127.0.0.1:11434"])
     """The server's URL without secrets, or the name that it gives itself."""
-    model: str
-    digest: str
+    model: str = Field(examples=["gemma3:27b"])
+    digest: str = Field(examples=["a418f5838eaf"])
     """Identifies the exact weights; empty if the server reports none."""
-    listed: tuple[dict[str, Any], ...] = ()
+    listed: tuple[dict[str, Any], ...] = Field(default=(), examples=[[]])
     """The entry of the server's own list of models, where it reports no digest: id, created, owned_by, meta.
 
     All entries when none has the name.
     """
-    quantization: str | None = None
+    quantization: str | None = Field(default=None, examples=["Q4_K_M"])
     """The number format of the weights, if the server reports it; part of what the digest identifies."""
 
     @property

@@ -77,11 +77,15 @@ class Provenance(Value):
     limit: int | None
     evidence: str | None
     """`given` when the quotes were part of the submission."""
+    transcript_variants: dict[str, int] = Field(default_factory=dict)
+    """Variant -> number of transcripts; empty for runs of versions that did not record it."""
     quantitative_model: str | None
     quantitative_model_digests: tuple[str, ...]
     """Weights that scored; more than one when the model was replaced during the run."""
     embedding_model: str | None
     embedding_model_digests: tuple[str, ...]
+    embedding_dtypes: tuple[str, ...]
+    """The number formats of these weights, where they are known."""
     llm_backend: str | None
     embedding_backend: str | None
     reference_indexes: tuple[IndexIdentity, ...]

@@ -80,12 +80,14 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         split=run.request.get("split"),
         limit=run.request.get("limit"),
         evidence=run.request.get("evidence"),
+        transcript_variants=(run.request.get("variants") or {}).get("transcripts", {}),
         quantitative_model=settings.get("MODEL_QUANTITATIVE_MODEL"),
         quantitative_model_digests=_distinct(
             job.scores.model_digest for job in jobs if job.scores and job.scores.model_digest
         ),
         embedding_model=settings.get("MODEL_EMBEDDING_MODEL"),
         embedding_model_digests=_distinct(job.embedding_digest for job in jobs if job.embedding_digest),
+        embedding_dtypes=_distinct(job.embedding_dtype for job in jobs if job.embedding_dtype),
         llm_backend=settings.get("LLM_BACKEND"),
         embedding_backend=settings.get("EMBEDDING_BACKEND"),
         reference_indexes=tuple(index for index in run.indexes if index.id in index_ids),

@@ -30,6 +30,18 @@ def asked_for(request: Mapping[str, Any]) -> str:
     )
 
 
+def variants_in_words(request: Mapping[str, Any]) -> str:
+    """The transcript variants of a run and of its reference index; empty for runs of other kinds and older versions.
+
+    >>> variants_in_words({"variants": {"transcripts": {"raw": 41}, "index": "raw"}})
+    'transcripts raw (41), index of raw'
+    """
+    variants = request.get("variants") or {}
+    counted = [f"{variant} ({count})" for variant, count in (variants.get("transcripts") or {}).items()]
+    index = [f"index of {variants['index']}"] if variants.get("index") else []
+    return ", ".join([*([f"transcripts {' '.join(counted)}"] if counted else []), *index])
+
+
 def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str]:
     """Notices about a run's results."""
     if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):

@@ -8,7 +8,7 @@ SHOWN = 20
 def listed(ids: Sequence[object]) -> str:
     """The ids with commas between them; beyond SHOWN only their number.
 
-    >>> listed([316, 319]), listed(range(1, 25))[-20:]
+    >>> listed([316, 319]), listed(range(1, 25))[-21:]
     ('316, 319', '18, 19, 20 and 4 more')
     """
     more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""

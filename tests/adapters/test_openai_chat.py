@@ -36,6 +36,13 @@ async def test_a_server_error_is_recognised_by_its_status(chat: Chatting, status
     assert "secret" not in repr(caught.value)
 
 
+async def test_no_message_shows_the_credentials_of_the_url(chat: Chatting) -> None:
+    async with canned(http(500, "")) as url:
+        with pytest.raises(LLMError) as caught:
+            await chat(url.replace("//", "//me:hidden@")).chat(CALL)
+    assert "hidden" not in repr(caught.value)
+
+
 async def test_a_reply_of_another_shape_is_an_error_that_quotes_nothing(chat: Chatting) -> None:
     found = {
         "about my secret": r"body is wrong \(json_invalid\)",

@@ -25,11 +25,13 @@ OTHER_NAMES = {
     "LLM_BACKND": "an example of a misspelling",
     "OTHER_RUN": "a run that the user names",
     "PG_VERSION": "a file of Postgres",
+    "Q4_K_M": "a quantisation",
     "STUDY_DETAIL": "an intent of a query",
     "TOKENIZERS_PARALLELISM": "of the library for models",
 }
 
 _NAME = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z]+)+\b(?!\*)")
+_ADVICE = re.compile(r"\b(?:raise|lower|increase|reduce|set|unset) `?([a-z]+(?:_[a-z]+)+)")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 _COMMAND = re.compile(r"`(ragq [^`]*)`")
 _TEMPLATE_CODE = re.compile(r"\{[{%].*?[%}]\}|<style>.*?</style>", re.DOTALL)
@@ -104,6 +106,12 @@ def test_every_setting_that_a_message_names_exists() -> None:
     ]
 
     assert unknown == []
+
+
+def test_no_message_advises_to_set_a_name_of_the_code() -> None:
+    advised = [(text.place, name) for text in texts() if not text.is_docstring for name in _ADVICE.findall(text.words)]
+
+    assert advised == []
 
 
 def test_every_option_that_a_message_names_exists() -> None:

@@ -53,6 +53,12 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
         read_directory(tmp_path / "nowhere")
 
 
+def test_a_folder_of_transcripts_that_is_misspelt_is_refused(tmp_path: Path) -> None:
+    write_transcript(tmp_path / "transcripts_participant_only", 303)
+    with pytest.raises(Refused, match=r"no folder .*participant_onyl\. There are: transcripts_participant_only\."):
+        read_directory(tmp_path, transcripts="transcripts_participant_onyl")
+
+
 def test_real_interviews_in_the_same_layout_are_read() -> None:
     if not INTERVIEWS.is_dir():
         pytest.skip(f"{INTERVIEWS} is not there; set RAGQ_DATA_DIR")

@@ -217,9 +217,10 @@ def test_bootstrap_intervals_are_equal(case: Any) -> None:
     given = partial_metrics("llm", Loss.ABS_NORM) | {"risk_at_0.3": risk_metric("llm", Loss.ABS_NORM, 0.3)}
     for name, expected in case["bootstrap"].items():
         found = bootstrap(given[name], cohort, resamples=METRICS["resamples"], seed=METRICS["bootstrap_seed"])
-        if expected["drop_rate"] == 1:
-            # Without any value the recorded interval is 0 to 0; here there is none.
+        if expected["point"] is None:
+            # The published code gives an interval to what has no value: of the resamples that have one, or 0 to 0.
             assert (found.value, found.low, found.high) == (None, None, None)
+            assert found.drop_rate == close(expected["drop_rate"])
             continue
         if found.low is None:
             # A value of one participant: the recorded interval has no width; here there is none.

@@ -1,13 +1,13 @@
 """A scored run that has a notice of every kind about its references."""
 
 import json
-from typing import Final
+from typing import Any, Final
 
 from store.database import Connection
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import import_labels, store_scored_run
 
-REQUEST: Final = {
+REQUEST: Final[dict[str, Any]] = {
     "overlap": {"index": "tiny_avec_train", "participants": [316, 319]},
     "variants": {"transcripts": {"raw": 1, "unknown": 1}, "index": "participant_qa", "mismatch_allowed": True},
 }
@@ -20,6 +20,9 @@ NOTICES: Final = (
     "Transcript variant of transcripts unknown: stored before variants were recorded, or from files that do not name "
     "theirs.",
 )
+
+
+VARIANTS: Final = "transcripts raw (1) unknown (1), index of participant_qa"
 
 
 async def noticed_run(connection: Connection) -> int:

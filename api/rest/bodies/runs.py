@@ -1,7 +1,7 @@
 """Runs, jobs and attempts, and actions on them, as JSON."""
 
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
@@ -78,40 +78,13 @@ class ProgressReply(Reply):
     """No job is running, or will run by itself."""
 
 
-_ENVIRONMENT: Final[dict[str, Any]] = {
-    "ragq_version": "0.1.0",
-    "git_commit": None,
-    "git_dirty": None,
-    "python": "3.12.4",
-    "platform": "Linux-6.8.0-x86_64-with-glibc2.39",
-    "packages": {"numpy": "2.4.0"},
-    "cpu": "AMD EPYC 7763",
-    "cores": 16,
-    "gpus": [],
-}
-_MODEL: Final[dict[str, Any]] = {
-    "backend": "ollama",
-    "server": "http://127.0.0.1:11434",
-    "model": "gemma3:27b",
-    "digest": "a418f5838eaf",
-    "listed": [],
-    "quantization": "Q4_K_M",
-}
-_ORIGIN: Final[dict[str, Any]] = {
-    "submitter": _ENVIRONMENT,
-    "workers": [{"stages": 24, "environment": _ENVIRONMENT}],
-    "models": [{"model": "gemma3:27b", "identity": _MODEL, "is_from_submission": True}],
-    "servers": ["http://127.0.0.1:11434"],
-}
-
-
 class RunReply(Reply):
     """A run with some of its jobs, in the order of submission."""
 
     run: RunLine
     progress: ProgressReply
     jobs: list[JobLine]
-    origin: RunOrigin = Field(examples=[_ORIGIN])
+    origin: RunOrigin
     """Where it was submitted and computed: versions, commits, hardware, models and servers."""
     next_after: int | None = Field(examples=[None])
     """`after` for the next page; null after the last."""

@@ -204,7 +204,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "37b48c8953f54e2b77b19e9a860df25f44157c8769a9662bc25a7b1c8c26f1df"
+    assert settings_hash(RunSettings()) == "0fff1ee782c647972c3842f2fa7d60da378e63e63bf48d085c4b8068eadb7a50"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
