@@ -39,7 +39,7 @@ async def test_each_job_is_read_with_its_scores_and_labels(database: Database) -
         found = await read(connection, run_id)
 
     first = found.jobs[0].job_id
-    common = {"index_id": None, "embedding_digest": None, "ranked": None, "validated": None}
+    common = {"index_id": None, "embedding_digest": None, "embedding_dtype": None, "ranked": None, "validated": None}
     assert found.jobs == (
         ScoredJob(
             job_id=first,
