@@ -15,7 +15,7 @@ from schemas.settings.changes import changed_settings
 from schemas.values.figures import ModeDraws
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.reports import CalibratedConfidence, Experiment, Report
+from schemas.values.reports import CalibratedConfidence, Experiment, Report, StageTelemetry
 from stages.reports.reference_counts import over_all_items
 
 
@@ -35,7 +35,7 @@ def report_table(report: Report) -> RenderableType:
     parts += [_draws(found) for found in report.draws]
     parts += _references(report)
     if any(experiment.telemetry for experiment in report.experiments):
-        parts.append(_telemetry(report))
+        parts.append(telemetry_table({one.results.mode: one.telemetry for one in report.experiments}))
     if report.failures.total:
         parts.append(failure_table(report.failures.by_category, counted="count"))
     return spaced(parts)
@@ -204,20 +204,15 @@ def _references(report: Report) -> list[RenderableType]:
     return tables
 
 
-def _telemetry(report: Report) -> Table:
+def telemetry_table(by_mode: Mapping[str, Mapping[str, StageTelemetry]]) -> Table:
     """A line per stage that parses replies or embeds texts."""
-    table = figure_table(
-        "stage", "mode", "outputs", "repairs", "asked again", "cut texts", texts=("mode", "repairs", "asked again")
-    )
-    for experiment in report.experiments:
-        for stage, found in experiment.telemetry.items():
+    texts = ("mode", "repairs", "asked again")
+    table = figure_table("stage", "mode", "outputs", "repairs", "asked again", "cut texts", texts=texts)
+    for mode, telemetry in by_mode.items():
+        for stage, found in telemetry.items():
+            counts = counts_or_none(found.repairs), counts_or_none(found.reasks)
             table.add_row(
-                stage,
-                experiment.results.mode,
-                str(found.outputs),
-                counts_or_none(found.repairs),
-                counts_or_none(found.reasks),
-                "" if found.cut_texts is None else str(found.cut_texts),
+                stage, mode, str(found.outputs), *counts, "" if found.cut_texts is None else str(found.cut_texts)
             )
     return table
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from cli.numbers_in_words import bounds, number
 from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
-from cli.report_table import failure_table
+from cli.report_table import failure_table, telemetry_table
 from schemas.values.metrics import Interval
 from schemas.values.retrieval_reports import (
     QueryCounts,
@@ -29,6 +29,8 @@ def retrieval_table(report: RetrievalReport) -> RenderableType:
     if report.validator is not None:
         parts.append(Text(validator_in_words(report.validator)))
     parts.append(_times(report))
+    if report.telemetry:
+        parts.append(telemetry_table({"answer": report.telemetry}))
     if report.failures:
         parts.append(failure_table(report.failures, counted="jobs"))
     return spaced(parts)
@@ -101,6 +103,7 @@ def _head(report: RetrievalReport) -> RenderableType:
     names = "  ".join(f"{what} {name}" for what, name in made_with(report.provenance).items())
     return Group(
         Text.assemble((run.run_id, "bold"), f"  {names}"),
+        *(Text(notice, style="yellow") for notice in run.notices),
         Text(
             f"means over judged queries, 95 % intervals over {measures.bootstrap_resamples} resamples of queries "
             f"(seed {measures.bootstrap_seed})",

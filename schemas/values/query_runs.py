@@ -7,7 +7,7 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.environments import RunOrigin
 from schemas.values.queries import ChunkVerdict, RetrievedChunks
-from schemas.values.scored_runs import AttemptTime, SettingValue
+from schemas.values.scored_runs import AttemptTime, OutputTelemetry, SettingValue
 
 
 class RankedQuery(Value):
@@ -54,4 +54,5 @@ class QueryRun(Value):
     failures: dict[str, int]
     """Failed jobs, by the category of the error."""
     attempts: tuple[AttemptTime, ...]
+    telemetry: tuple[OutputTelemetry, ...] = ()
     origin: RunOrigin = RunOrigin()

@@ -10,7 +10,7 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.differences import SettingDifference
 from schemas.values.metrics import Interval
-from schemas.values.reports import RunMetadata, StageTimings
+from schemas.values.reports import RunMetadata, StageTelemetry, StageTimings
 from schemas.values.scored_runs import SettingValue
 
 
@@ -144,6 +144,8 @@ class RetrievalReport(Value):
     """The judged ones, in the order of submission."""
     failures: dict[str, int]
     """Failed jobs, by the category of the error."""
+    telemetry: dict[str, StageTelemetry]
+    """By stage, in the order of the chain: the stages that parse replies or embed texts."""
     timings: RetrievalTimings
 
 

@@ -66,7 +66,7 @@ def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures, calibr
         calibration=calibration(cohort, variant=variant, measures=measures),
         calibrated=None if calibrated is None else calibrated.about,
         references=reference_counts((job.ranked, job.validated) for job in jobs if job.ranked and job.validated),
-        telemetry=telemetry(output for output in run.telemetry if output.job_id in job_ids),
+        telemetry=telemetry((one for one in run.telemetry if one.job_id in job_ids), kind="participant"),
     )
 
 

@@ -19,6 +19,8 @@ from schemas.values.retrieval_reports import (
 from stages.metrics.query_means import mean_intervals
 from stages.metrics.retrieval import measure_names, measure_rankings
 from stages.reports.rankings import document_rankings
+from stages.reports.run_words import notices
+from stages.reports.telemetry import telemetry
 from stages.reports.validator_quality import validator_quality
 
 FAILED = (JobStatus.FAILED, JobStatus.POISONED)
@@ -56,7 +58,7 @@ def build_retrieval_report(run: QueryRun, *, measures: RetrievalMeasures) -> Ret
             ragq_version=run.version,
             identity=run.identity,
             settings_hash=run.settings_hash,
-            notices=(),
+            notices=tuple(notices("query", run.profile, run.request)),
             draw=run.request.get("draw", 0),
             origin=run.origin,
         ),
@@ -77,6 +79,7 @@ def build_retrieval_report(run: QueryRun, *, measures: RetrievalMeasures) -> Ret
             for found in judged
         ),
         failures=run.failures,
+        telemetry=telemetry(run.telemetry, kind="query"),
         timings=_timings(run),
     )
 

@@ -8,15 +8,15 @@ from schemas.values.reports import StageTelemetry
 from schemas.values.scored_runs import OutputTelemetry
 
 
-def telemetry(outputs: Iterable[OutputTelemetry]) -> dict[str, StageTelemetry]:
-    """The counts over these outputs, by stage in the order of the chain.
+def telemetry(outputs: Iterable[OutputTelemetry], *, kind: str) -> dict[str, StageTelemetry]:
+    """The counts over these outputs of jobs of a kind, by stage in the order of the chain.
 
     They describe the outputs that count: work that a later attempt replaced has no part in them.
     """
     by_stage: dict[str, list[OutputTelemetry]] = {}
     for output in outputs:
         by_stage.setdefault(output.stage, []).append(output)
-    return {stage: _of_stage(by_stage[stage]) for stage in in_order("participant", by_stage)}
+    return {stage: _of_stage(by_stage[stage]) for stage in in_order(kind, by_stage)}
 
 
 def _of_stage(outputs: Sequence[OutputTelemetry]) -> StageTelemetry:

@@ -13,6 +13,7 @@ from store.database import Connection
 from store.runs.failures import run_failures
 from store.runs.run_origins import run_origin
 from store.runs.scored_runs import ATTEMPTS
+from store.runs.telemetry import output_telemetry
 
 RUN = """
 SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings, r.created_at AS submitted_at
@@ -70,6 +71,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         works = await connection.fetch(WORKS, sorted({row["corpus_id"] for row in rows}))
         attempts = await connection.fetch(ATTEMPTS, run_id)
         origin = await run_origin(connection, run_id)
+        telemetry = await output_telemetry(connection, run_id)
     known = {document_name(row["source_path"], row["title"]) for row in works}
     return QueryRun(
         **{**run, "settings": {name: SettingValue(**setting) for name, setting in run["settings"].items()}},
@@ -80,6 +82,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         failures=dict(Counter(attempt.category for attempt in found.failed if attempt.is_final).most_common()),
         attempts=tuple(AttemptTime(**dict(row)) for row in attempts),
         origin=origin,
+        telemetry=telemetry,
     )
 
 

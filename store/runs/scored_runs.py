@@ -10,7 +10,6 @@ from schemas.values.scored_runs import (
     AttemptTime,
     CallCount,
     IndexIdentity,
-    OutputTelemetry,
     ScoredJob,
     ScoredRun,
     SettingValue,
@@ -22,6 +21,7 @@ from store.runs.failures import run_failures
 from store.runs.imported import IMPORTED
 from store.runs.run_figures import siblings
 from store.runs.run_origins import run_origin
+from store.runs.telemetry import output_telemetry
 
 _OUTPUTS: Final[dict[str, type[Value]]] = {
     "scores": ParticipantScores,
@@ -84,14 +84,6 @@ WHERE j.run_id = $1 AND a.worker_id <> '{IMPORTED}'
 ORDER BY j.ordinal, s.position, a.number
 """
 
-TELEMETRY = """
-SELECT a.job_id, a.stage, coalesce(a.output -> 'repairs', '[]') AS repairs,
-       coalesce(a.output -> 'reasks', '[]') AS reasks, a.output -> 'cut_texts' AS cut_texts
-FROM current_attempt AS a JOIN job AS j ON j.id = a.job_id
-WHERE j.run_id = $1 AND a.status = 'done' AND a.output ?| ARRAY['repairs', 'reasks', 'cut_texts']
-ORDER BY j.ordinal, a.stage
-"""
-
 
 async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
     """A run; None when there is none of that number. Raises Refused when no job of it ends in scores."""
@@ -118,7 +110,7 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
             indexes=tuple(IndexIdentity(**dict(row)) for row in await connection.fetch(INDEXES, run_id)),
             failures=found,
             attempts=tuple(AttemptTime(**dict(row)) for row in await connection.fetch(ATTEMPTS, run_id)),
-            telemetry=tuple(OutputTelemetry(**dict(row)) for row in await connection.fetch(TELEMETRY, run_id)),
+            telemetry=await output_telemetry(connection, run_id),
             calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in calls.items()),
             origin=await run_origin(connection, run_id),
             siblings=await siblings(connection, run_id),

@@ -34,6 +34,14 @@ def test_the_filter_keeps_chunks_about_the_item(
     assert untagged(shared, retrieved[1]) == 0
     assert any(retrieved[1].values())
 
+    # The index has nobody of the run's own split, so that the search leaves out every chunk that is not about the item.
+    tags = [tag_chunk(row["text"]) for row in shared.rows(TEXTS)]
+    items = shared.inspect(on, "embed")[0]["output"]["items"]
+    dropped = shared.inspect(on, "rerank")[0]["output"]["dropped"]
+    assert {item: dropped[item]["tags"] for item in items} == {
+        item: sum(f"PHQ8_{item}" not in found for found in tags) for item in items
+    }
+
 
 def test_an_index_without_tags_is_refused_by_the_filter_and_serves_without_it(
     fresh: Installation, evidence: GiveEvidence

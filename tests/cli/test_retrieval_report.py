@@ -58,6 +58,8 @@ def test_the_terminal_shows_a_line_per_ranking_and_which_queries_count(ragq: Rag
     assert "Relevant documents that the corpus does not have, missed in every recall: 1." in shown
     assert "precision of accept 0.500" in shown
     assert ["work_changed", "1"] in lines
+    assert ["validate", "answer", "2", "none", "2", "json_parse"] in lines
+    assert "Profile demo: a 135M model expands, judges and answers." in shown
     assert "ranker score-fusion" in shown
 
 

@@ -98,6 +98,7 @@ async def _go_through(connection: Connection, job_id: int, chunks: Mapping[str, 
     if "accepted" in chunks:
         outputs["validate"] = {
             "validator": "judge",
+            "reasks": ["json_parse"],
             "verdicts": [
                 {
                     "rank": rank,
