@@ -71,7 +71,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_DEDUPLICATE_REFERENCES": False,
     "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_SCORE_TEXT_CHARS": 0,
-    "RAGQ_TOKEN_SIGNALS": False,
+    "RAGQ_TOKEN_SIGNALS": True,
     "RAGQ_CORPUS_BATCH_CHUNKS": 64,
     "RAGQ_HNSW_FROM_CHUNKS": 20000,
     "RAGQ_QUERY_MAX_TOKENS": 0,
@@ -191,7 +191,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "31bc65c0cdc2cf74a240f06c405b2ef0d9b017105a5377673847c91337d9e56f"
+    assert settings_hash(RunSettings()) == "1ae2c500fe6e3554c76e147912434326c295944f5505b951a746bda1be963b9f"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
