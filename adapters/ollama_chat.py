@@ -12,7 +12,7 @@ from typing import Any
 from adapters.ollama_server import OllamaServer
 from adapters.token_logprobs import signals_of
 from schemas.errors import LLMError
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 
 BYTES_PER_TOKEN = 2
 """A lower bound for usual tokenizers: English has about 4, other scripts 2 to 3."""
@@ -29,12 +29,12 @@ class OllamaChat:
         self._server = OllamaServer(url)
         self._contexts: dict[str, int] = {}
 
-    async def digest(self, model: str) -> str:
-        """See ChatModel. Requested once per model, then cached."""
-        return (await self._server.model(model)).digest
+    async def identity(self, model: str) -> ModelIdentity:
+        """See ChatModel. Requested once a minute."""
+        return (await self._server.model(model)).identity
 
     async def chat(self, call: ChatCall) -> ChatReply:
-        """See ChatModel. `seconds` is the total waiting time; the sample number is the seed."""
+        """See ChatModel. `seconds` is the total waiting time; the call has the seed."""
         began = time.perf_counter()
         async with self._server.asking(call.model, timeout_s=call.timeout_s):
             model = await self._server.model(call.model)
@@ -92,7 +92,7 @@ def context_tokens(call: ChatCall) -> int:
 
 
 def _options(call: ChatCall, num_ctx: int) -> dict[str, Any]:
-    options: dict[str, Any] = {"temperature": call.temperature, "seed": call.sample, "num_ctx": num_ctx}
+    options: dict[str, Any] = {"temperature": call.temperature, "seed": call.seed, "num_ctx": num_ctx}
     if call.max_tokens is not None:
         options["num_predict"] = call.max_tokens
     return options

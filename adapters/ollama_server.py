@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,18 +11,23 @@ import httpx
 import ollama
 import pydantic
 
+from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, ollama_identity
 from schemas.errors import LLMError, LLMTimeoutError
-
-LOOKUP_TIMEOUT_S = 30.0
+from schemas.values.chat import ModelIdentity
 
 
 @dataclass(frozen=True, kw_only=True)
 class OllamaModel:
     """The properties of a model that a server reports."""
 
-    digest: str
+    identity: ModelIdentity
     context_length: int | None
     """The maximum tokens of prompt and reply together; None if the server reports none."""
+
+    @property
+    def digest(self) -> str:
+        """Identifies the exact weights; empty if the server reports none."""
+        return self.identity.digest
 
 
 class OllamaServer:
@@ -30,17 +36,20 @@ class OllamaServer:
     def __init__(self, url: str) -> None:
         self.url = url
         self.client = ollama.AsyncClient(host=url, transport=_WholePrompts())
-        self._models: dict[str, OllamaModel] = {}
+        self._lists = httpx.AsyncClient(timeout=None, trust_env=False)
+        self._models: dict[str, tuple[float, OllamaModel]] = {}
 
     async def model(self, name: str) -> OllamaModel:
-        """The properties of a model; requested once, then cached for the life of this object.
+        """The properties of a model; requested once a minute.
 
         Raises LLMError when the server has no such model, LLMTimeoutError after 30 s.
         """
-        if name not in self._models:
+        asked_at, found = self._models.get(name, (0.0, None))
+        if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
             async with self.asking(name, timeout_s=LOOKUP_TIMEOUT_S):
-                self._models[name] = await self._look_up(name)
-        return self._models[name]
+                found = await self._look_up(name)
+            self._models[name] = time.monotonic(), found
+        return found
 
     @asynccontextmanager
     async def asking(self, model: str, *, timeout_s: float) -> AsyncIterator[None]:
@@ -64,16 +73,13 @@ class OllamaServer:
     async def close(self) -> None:
         """Close the connections."""
         await self.client.close()  # type: ignore[no-untyped-call]
+        await self._lists.aclose()
 
     async def _look_up(self, name: str) -> OllamaModel:
-        listed = await self.client.list()
-        digests = {model.model: model.digest or "" for model in listed.models}
-        digest = digests.get(name, digests.get(f"{name}:latest"))
-        if digest is None:
-            raise self._unknown(name)
+        identity = await ollama_identity(self._lists, self.url, name)
         shown = await self.client.show(name)
         lengths = [value for key, value in (shown.modelinfo or {}).items() if key.endswith(".context_length")]
-        return OllamaModel(digest=digest, context_length=lengths[0] if lengths else None)
+        return OllamaModel(identity=identity, context_length=lengths[0] if lengths else None)
 
     def _refusal(self, model: str, error: ollama.ResponseError) -> LLMError:
         if error.status_code == httpx.codes.NOT_FOUND:

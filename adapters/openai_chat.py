@@ -7,9 +7,10 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
+from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList, server_name
 from adapters.token_logprobs import ReportedToken, signals_of
 from schemas.errors import LLMError, LLMTimeoutError
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 
 
 class OpenAIChat:
@@ -17,15 +18,26 @@ class OpenAIChat:
 
     def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
         self._url = f"{base_url.rstrip('/')}/chat/completions"
+        self._shown_url = f"{server_name(base_url)}/chat/completions"
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx.AsyncClient(headers=headers, timeout=None)
+        self._models = OpenAIModelList(self._client, base_url)
+        self._identities: dict[str, tuple[float, ModelIdentity]] = {}
 
-    async def digest(self, model: str) -> str:
-        """Empty, without a request: this API does not report the weights."""
-        return ""
+    async def identity(self, model: str) -> ModelIdentity:
+        """See ChatModel. Requested once a minute."""
+        asked_at, found = self._identities.get(model, (0.0, None))
+        if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
+            try:
+                async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                    found = await self._models.identity(model)
+            except TimeoutError:
+                raise LLMTimeoutError(LOOKUP_TIMEOUT_S) from None
+            self._identities[model] = time.monotonic(), found
+        return found
 
     async def chat(self, call: ChatCall) -> ChatReply:
-        """See ChatModel. `seconds` is the total waiting time; the sample number is the seed.
+        """See ChatModel. `seconds` is the total waiting time; the call has the seed.
 
         LLMError has the HTTP status: 429 and 5xx are faults that may be temporary.
         """
@@ -37,7 +49,7 @@ class OpenAIChat:
             raise LLMTimeoutError(call.timeout_s) from None
         if response.is_error:
             raise LLMError(
-                f"{self._url} answered a request for model '{call.model}' with status {response.status_code}.",
+                f"{self._shown_url} answered a request for model '{call.model}' with status {response.status_code}.",
                 status=response.status_code,
                 detail=response.text,
             )
@@ -45,13 +57,14 @@ class OpenAIChat:
             completion = _Completion.model_validate_json(response.content)
         except ValidationError as error:
             raise LLMError(
-                f"{self._url} answered a request for model '{call.model}' with something other than a chat "
+                f"{self._shown_url} answered a request for model '{call.model}' with something other than a chat "
                 f"completion: {_where(error)}. Does the base URL name an OpenAI-compatible API?"
             ) from None
         choice = completion.choices[0]
         if choice.message.content is None:
             raise LLMError(
-                f"Model '{call.model}' at {self._url} answered without text (finish_reason '{choice.finish_reason}')."
+                f"Model '{call.model}' at {self._shown_url} answered without text "
+                f"(finish_reason '{choice.finish_reason}')."
             )
         return ChatReply(
             text=choice.message.content,
@@ -98,7 +111,7 @@ def _request(call: ChatCall) -> dict[str, Any]:
         "model": call.model,
         "messages": [message.model_dump() for message in call.messages],
         "temperature": call.temperature,
-        "seed": call.sample,
+        "seed": call.seed,
         "stream": False,
     }
     if call.max_tokens is not None:

@@ -3,7 +3,7 @@
 import structlog
 
 from schemas.errors import LLMError
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.ports import ChatModel
 
 log = structlog.get_logger("ragq.chat")
@@ -18,9 +18,9 @@ class OptionalLogprobs:
         self._chat = chat
         self._refused: set[str] = set()
 
-    async def digest(self, model: str) -> str:
+    async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel."""
-        return await self._chat.digest(model)
+        return await self._chat.identity(model)
 
     async def chat(self, call: ChatCall) -> ChatReply:
         """See ChatModel. A reply without log-probabilities has no token signals."""

@@ -30,9 +30,12 @@ class ApiContext:
     """What the settings of new runs are read from."""
     env_file: Path | None = None
 
-    def run_settings(self) -> EffectiveSettings:
-        """The settings of a run that is submitted now. Raises Refused with every problem."""
-        return resolve(environment=self.environment, env_file=self.env_file)
+    def run_settings(self, *, profile: str | None = None, values: Mapping[str, str] | None = None) -> EffectiveSettings:
+        """The settings of a run that is submitted now, with a profile and values of the request.
+
+        Raises Refused with every problem.
+        """
+        return resolve(profile=profile, options=values or {}, environment=self.environment, env_file=self.env_file)
 
     @cached_property
     def changes(self) -> Changes:

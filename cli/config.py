@@ -1,17 +1,20 @@
 """`ragq config`: what the settings are and where they come from."""
 
 import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from cli.output import console, print_json
+from cli.output import console, notices, plain_table, print_json
 from cli.settings_options import effective_settings, settings_options
 from cli.settings_reference import settings_reference
 from schemas.settings.layers import ENV_FILE, SettingSource
+from schemas.settings.name_report import report_names
 from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, effective_process
+from schemas.settings.profiles import PROFILES, Profile
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, settings_hash
 from schemas.settings.words import value_in_words
@@ -47,6 +50,69 @@ def show(profile: str | None, assignments: tuple[tuple[str, str], ...], as_json:
         print_json(_as_json(run, process))
     else:
         _print_tables(run, process)
+
+
+@config.command()
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@click.pass_context
+def check(context: click.Context, file: Path | None, as_json: bool) -> None:
+    """Show what ragq does with each name of FILE, or of the environment and .env.
+
+    A name is honoured, refused, warned about, or not read: the names of ai-psychiatrist's .env too. Values are not
+    printed, except those that are refused. Exits with 1 when a submission would be refused.
+
+    \b
+    Example:
+        ragq config check
+        ragq config check ../ai-psychiatrist/.env
+    """
+    report = report_names(os.environ, ENV_FILE) if file is None else report_names({}, file)
+    if as_json:
+        print_json({"names": [one._asdict() for one in report.names], "problems": report.problems})
+    else:
+        table = plain_table(Column("name", no_wrap=True), "in ragq", "from", "what it does, or what to use instead")
+        for one in report.names:
+            table.add_row(one.name, one.treatment, Text(one.origin), Text(one.note))
+        console().print(table)
+        for problem in report.problems:
+            notices().print(Text(problem, style="red"))
+    if not report.is_usable:
+        context.exit(1)
+
+
+@config.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+def profiles(as_json: bool) -> None:
+    """Show the profiles, and each value by which one differs from `paper`, with the reason.
+
+    \b
+    Example:
+        ragq config profiles
+    """
+    if as_json:
+        print_json(
+            {
+                name: {
+                    "about": profile.about,
+                    "differences": {setting: one._asdict() for setting, one in profile.differences.items()},
+                }
+                for name, profile in PROFILES.items()
+            }
+        )
+        return
+    for name, profile in PROFILES.items():
+        console().print(Text.assemble((name, "bold"), f"  {profile.about}"))
+        if profile.differences:
+            console().print(_differences(name, profile))
+
+
+def _differences(name: str, profile: Profile) -> Table:
+    table = plain_table(*(Column(title, no_wrap=True) for title in ("setting", "paper", name)), "why")
+    for setting, difference in profile.differences.items():
+        instead = value_in_words(RUN_SETTINGS[setting].default)
+        table.add_row(setting, Text(instead), Text(difference.value), Text(difference.reason))
+    return table
 
 
 @config.command(hidden=True)

@@ -1,38 +1,76 @@
 """Finds and reads the files of a folder in the DAIC-WOZ layout. `stages/participants/daic_woz.py` interprets them."""
 
+import json
 import re
 from pathlib import Path
 
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet, FileProblem
+from schemas.values.interviews import DataSet, FileProblem, TranscriptVariant
 from stages.files.problems import Parsed, accept
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.paper_metadata import METADATA_FILE
 from stages.participants.splits import PAPER_FILES
+from stages.participants.variants import CLEANED, variant_of_folder
+
+#: Written beside the transcripts by the preprocessing of few-shot studies.
+MANIFEST = "preprocess_manifest.json"
+
+DEFAULT_TRANSCRIPTS = "transcripts"
 
 _PARTICIPANT_FOLDER = re.compile(r"([1-9][0-9]{0,5})_P")
 
 
-def read_directory(directory: Path, *, transcripts: str = "transcripts", patch_missing_items: bool = False) -> DataSet:
-    """Read the data set in a folder; `transcripts` is the sub-folder with the interviews, of any variant.
+def read_directory(
+    directory: Path,
+    *,
+    transcripts: str = DEFAULT_TRANSCRIPTS,
+    variant: TranscriptVariant | None = None,
+    patch_missing_items: bool = False,
+) -> DataSet:
+    """Read the data set in a folder; `transcripts` is the folder with the interviews, of any variant, relative to it.
+
+    The variant is the one that is named here, else that of the folder's preprocess_manifest.json, else of its name.
 
     Participants are the sub-folders named `<id>_P`; everything else there is passed over. Raises ProblemsFound with
-    the problems of all files when there is any, and Refused when the folder does not exist.
+    the problems of all files when there is any, and Refused when the folder does not exist or its manifest names no
+    variant.
     """
     if not directory.is_dir():
         raise Refused(f"There is no folder {directory} to import. Name one that holds {transcripts}/.")
+    if transcripts != DEFAULT_TRANSCRIPTS and not (directory / transcripts).is_dir():
+        there = sorted(path.name for path in directory.glob("*transcripts*") if path.is_dir())
+        raise Refused(f"There is no folder {directory / transcripts}. There are: {', '.join(there) or 'none'}.")
     names = [*ITEM_LABEL_FILES.values(), TOTAL_LABEL_FILE, GENDER_LABEL_FILE, *PAPER_FILES.values(), METADATA_FILE]
     present = [name for name in names if (directory / name).is_file()]
     files: dict[str, bytes] = {}
     problems: list[FileProblem] = []
-    for name in [*_transcript_names(directory / transcripts), *present]:
+    folder = directory / transcripts
+    paths = {name: folder.parent / name for name in _transcript_names(folder)}
+    for name, path in (paths | {name: directory / name for name in present}).items():
         try:
-            files[name] = (directory / name).read_bytes()
+            files[name] = path.read_bytes()
         except OSError as error:
             found = f"cannot be read ({error.strerror})"
             problems.append(FileProblem(file=name, line=None, found=found, what_to_do="restore the file or its rights"))
-    parsed = parse_data_set(files, patch_missing_items=patch_missing_items)
+    found = variant or _recognised_variant(directory / transcripts)
+    parsed = parse_data_set(files, patch_missing_items=patch_missing_items, variant=found)
     return accept(Parsed(parsed.value, (*problems, *parsed.problems)))
+
+
+def _recognised_variant(folder: Path) -> TranscriptVariant:
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        return variant_of_folder(folder.name)
+    try:
+        named = json.loads(manifest.read_text(encoding="utf-8"))["variant"]
+    except (OSError, ValueError, TypeError, KeyError):
+        named = None
+    if named not in CLEANED:
+        raise Refused(
+            f"{manifest} names none of the variants {', '.join(CLEANED)}; correct it, or name the variant with "
+            "--transcripts-variant."
+        )
+    return TranscriptVariant(named)
 
 
 def _transcript_names(folder: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """`ragq diff`: one run against another of its kind."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,7 +11,14 @@ from rich.text import Text
 from cli.ids import RUN
 from cli.numbers_in_words import NOT_AVAILABLE, bounds, number
 from cli.output import console, figure_table, print_json, spaced
-from cli.report_options import measure_options, measures, retrieval_measures
+from cli.paper.differences import (
+    difference_numbers,
+    difference_tables,
+    retrieval_difference_numbers,
+    retrieval_difference_tables,
+)
+from cli.paper.options import paper_format, paper_options, write
+from cli.report_options import chosen_measures, measure_options, retrieval_measures
 from cli.retrieval_table import retrieval_difference_table
 from cli.session import with_database
 from schemas.errors import Refused
@@ -20,6 +28,7 @@ from schemas.values.query_runs import QueryRun
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
+from stages.reports.measures import common_measures
 from stages.reports.retrieval_differences import retrieval_difference
 from store.database import Connection
 from store.views.reported_runs import reported_run
@@ -33,10 +42,22 @@ _MODES = click.Choice([mode.value for mode in AssessmentMode])
 @click.option("--mode", type=_MODES, help="Mode to compare.  [default: each that both runs have]")
 @click.option("--other-mode", type=_MODES, help="Mode of B, when it is another than that of A.")
 @measure_options
+@paper_options
 @click.option(
     "--json", "as_json", is_flag=True, help="Print a JSON array, one object per mode; of runs of queries one object."
 )
-def diff(left: int, right: int, mode: str | None, other_mode: str | None, as_json: bool, **options: Any) -> None:
+def diff(
+    left: int,
+    right: int,
+    mode: str | None,
+    other_mode: str | None,
+    latex: bool,
+    markdown: bool,
+    csv: bool,
+    output: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Compare the results of run B with those of run A: B - A, with 95 % intervals of paired resamples.
 
     Two scored runs are compared on the participants that both scored, two runs of queries on the queries that both
@@ -51,6 +72,8 @@ def diff(left: int, right: int, mode: str | None, other_mode: str | None, as_jso
     if other_mode is not None and mode is None:
         raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
 
+    wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
+
     async def both(connection: Connection) -> tuple[ScoredRun | QueryRun, ScoredRun | QueryRun]:
         return await reported_run(connection, left), await reported_run(connection, right)
 
@@ -59,7 +82,10 @@ def diff(left: int, right: int, mode: str | None, other_mode: str | None, as_jso
         if mode is not None:
             raise click.UsageError("--mode: only for scored runs.")
         change = retrieval_difference(before, after, measures=retrieval_measures(**options))
-        if as_json:
+        if wanted is not None:
+            tables, numbers = retrieval_difference_tables(change), retrieval_difference_numbers(change)
+            write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
+        elif as_json:
             print_json(change.model_dump(mode="json"))
         else:
             console().print(retrieval_difference_table(change))
@@ -67,8 +93,12 @@ def diff(left: int, right: int, mode: str | None, other_mode: str | None, as_jso
     if isinstance(before, QueryRun) or isinstance(after, QueryRun):
         raise Refused(f"r{left} and r{right} are of two kinds: a run of queries compares with a run of queries.")
     pairs = _pairs(before, after, mode, other_mode)
-    found = [difference(*pair, measures=measures(**options)) for pair in pairs]
-    if as_json:
+    measures = common_measures(before, after, chosen_measures(**options))
+    found = [difference(*pair, measures=measures) for pair in pairs]
+    if wanted is not None:
+        tables, numbers = difference_tables(found), difference_numbers(found)
+        write(wanted, tables=tables, numbers=numbers, confidence=found[0].confidence, output=output)
+    elif as_json:
         print_json([one.model_dump(mode="json") for one in found])
     else:
         console().print(Group(*(_difference(one) for one in found)))
@@ -101,7 +131,7 @@ def _words(run: ScoredRun) -> str:
 def _difference(found: Difference) -> RenderableType:
     left, right = (f"{side.run_id} {side.mode}" for side in (found.left, found.right))
     parts: list[RenderableType] = [
-        Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}"),
+        _head(found, left, right),
         _deltas(found, left, right),
     ]
     if found.settings:
@@ -110,6 +140,15 @@ def _difference(found: Difference) -> RenderableType:
     if found.flips:
         parts.append(_flips(found, left, right))
     return spaced(parts)
+
+
+def _head(found: Difference, left: str, right: str) -> RenderableType:
+    lines = [
+        Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}")
+    ]
+    for side in dict.fromkeys((found.left, found.right)):
+        lines += [Text(f"{side.run_id} {side.mode}: {notice}", style="yellow") for notice in side.notices]
+    return Group(*lines)
 
 
 def _deltas(found: Difference, left: str, right: str) -> Table:

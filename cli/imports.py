@@ -1,17 +1,24 @@
 """`ragq import`: data sets, works and vocabularies into the database."""
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from cli.daic_woz_files import read_directory
+from cli.data_set_folders import announce_folders, default_directory, default_transcripts
 from cli.import_tags import tags_command
 from cli.import_works import works_command
-from cli.output import print_json
+from cli.output import notices, print_json
 from cli.session import with_database
 from schemas.values.interviews import DataSet, Split, TranscriptVariant
+from services.splits import ImportedSplits, import_participants
+from stages.participants.index_identity import counted_variants
+from stages.participants.published_splits import PUBLISHED_IDS
 from stages.participants.splits import TRAIN_AND_DEV, resolve_split
-from stages.participants.variants import vary
+from stages.participants.variants import CLEANED, refuse_wrong_variant, vary
+from stages.texts.listed import SHOWN
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit
@@ -34,26 +41,55 @@ import_group.add_command(tags_command)
 
 
 @import_group.command()
-@click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--transcripts", default="transcripts", show_default=True, help="Sub-folder that holds the interviews.")
+@click.argument("directory", required=True, default=default_directory, type=click.Path(path_type=Path))
+@click.option(
+    "--transcripts",
+    default=default_transcripts,
+    show_default="DATA_TRANSCRIPTS_DIR, else transcripts",
+    help="Folder of the interviews, in DIRECTORY or elsewhere.",
+)
 @click.option(
     "--variant",
-    type=click.Choice([variant.value for variant in TranscriptVariant]),
+    type=click.Choice([variant.value for variant in CLEANED]),
     help="Clean the transcripts and keep these speakers; without it they are kept as they are.",
+)
+@click.option(
+    "--transcripts-variant",
+    type=click.Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
+    help="Variant of the files; without it that of their preprocess_manifest.json or of their folder: `transcripts` is "
+    "raw, `transcripts_participant_only` is that variant, any other is unknown.",
 )
 @click.option(
     "--patch-missing-items",
     is_flag=True,
     help="Rebuild a single missing item score as the total minus the seven known ones.",
 )
+@click.option(
+    "--paper-splits/--no-paper-splits",
+    default=True,
+    show_default=True,
+    help="Without files of them: make the paper's splits when all of their participants are stored.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def participants(
-    directory: Path, transcripts: str, variant: str | None, patch_missing_items: bool, as_json: bool
+    directory: Path,
+    transcripts: str,
+    variant: str | None,
+    transcripts_variant: str | None,
+    patch_missing_items: bool,
+    paper_splits: bool,
+    as_json: bool,
 ) -> None:
     """Import interviews, labels and splits in the DAIC-WOZ layout.
 
+    DIRECTORY is DATA_BASE_DIR, if that is set and none is named.
+
+    A folder without paper_splits/ gets the paper's splits all the same when every published participant is stored
+    with item labels; `ragq splits make --paper` names those that are missing.
+
     Importing the same participants again replaces them; runs that were submitted on another transcript then refuse
-    to continue with the new one.
+    to continue with the new one. The variant of each transcript is stored: a run and its reference index have to have
+    the same one.
 
     \b
     Example:
@@ -61,26 +97,77 @@ def participants(
         ragq import participants data --transcripts transcripts_participant_only
         ragq import participants data --variant participant_only
     """
-    data_set = read_directory(directory, transcripts=transcripts, patch_missing_items=patch_missing_items)
+    announce_folders()
+    data_set = read_directory(
+        directory,
+        transcripts=transcripts,
+        variant=None if transcripts_variant is None else TranscriptVariant(transcripts_variant),
+        patch_missing_items=patch_missing_items,
+    )
+    refuse_wrong_variant(data_set.transcripts.values())
     if variant is not None:
         data_set = in_variant(data_set, TranscriptVariant(variant))
     people = new_participants(data_set)
     splits = new_splits(data_set)
 
-    async def keep(connection: Connection) -> None:
-        await interviews.keep(connection, people, splits)
+    async def keep(connection: Connection) -> tuple[ImportedSplits, dict[TranscriptVariant, int]]:
+        imported = await import_participants(connection, people, splits, paper_splits=paper_splits)
+        return imported, await interviews.variants(connection)
 
-    with_database(keep)
+    imported, stored = with_database(keep)
     patched = {str(label.participant_id): label.patched for label in data_set.labels.values() if label.patched}
-    sizes = {split.name: len(split.participant_ids) for split in splits}
+    sizes = {split.name: len(split.participant_ids) for split in (*splits, *imported.made)}
+    variants = Counter(person.variant for person in people)
+    irregular = {str(person.id): dict(person.irregular_rows) for person in people if person.irregular_rows}
     if as_json:
-        print_json({"participants": len(people), "splits": sizes, "patched_items": patched})
+        print_json(
+            {
+                "participants": len(people),
+                "variants": variants,
+                "splits": sizes,
+                "made_splits": [split.name for split in imported.made],
+                "replaced_splits": imported.replaced,
+                "patched_items": patched,
+                "irregular_rows": irregular,
+                "stored_variants": stored,
+            }
+        )
         return
     click.echo(f"Imported {len(people)} participants.")
+    click.echo(f"  transcript variant {counted_variants(variants) or 'none'}")
     for name, size in sizes.items():
-        click.echo(f"  split {name}: {size}")
+        is_made = name in {split.name for split in imported.made}
+        click.echo(f"  split {name}: {size}" + (" (published ids)" if is_made else ""))
     for participant_id, item in patched.items():
         click.echo(f"  participant {participant_id}: {item} was rebuilt from the total")
+    for participant_id, rows in list(irregular.items())[:SHOWN]:
+        kept = ", ".join(f"{count} with {kind.replace('_', ' ')}" for kind, count in rows.items())
+        click.echo(f"  participant {participant_id}: rows kept as they are: {kept}")
+    if len(irregular) > SHOWN:
+        click.echo(f"  {len(irregular) - SHOWN} more participants have such rows; --json has all of them")
+    if len(stored) > 1:
+        click.echo(f"Transcripts of several variants are stored: {counted_variants(stored)}.", err=True)
+    for notice in notices_of_splits(imported):
+        notices().print(notice, markup=False)
+
+
+def notices_of_splits(imported: ImportedSplits) -> Iterator[str]:
+    """Which splits an import replaced, and why the paper's were not made."""
+    if imported.replaced:
+        yield (
+            f"Replaced: {', '.join(imported.replaced)}. An index that was built on other participants is to be built "
+            "again (`ragq index references`)."
+        )
+    if imported.others:
+        yield (
+            f"Stored with other participants and left as they are: {', '.join(imported.others)}. "
+            "`ragq splits make --paper --replace` makes them of the published participants."
+        )
+    if 0 < len(imported.missing) < len(PUBLISHED_IDS):
+        yield (
+            f"The paper's splits were not made: {len(imported.missing)} of their {len(PUBLISHED_IDS)} participants "
+            "are not stored with item labels. `ragq splits make --paper` names those that are not stored."
+        )
 
 
 def in_variant(data_set: DataSet, variant: TranscriptVariant) -> DataSet:
@@ -104,6 +191,8 @@ def new_participants(data_set: DataSet) -> list[NewParticipant]:
                 phq8_binary=int(labels.phq8_binary) if labels and labels.phq8_binary is not None else None,
                 phq8_score=labels.phq8_score if labels else None,
                 items=labels.items if labels else None,
+                variant=transcript.variant,
+                irregular_rows=transcript.irregular_rows,
             )
         )
     return people

@@ -11,7 +11,7 @@ from cli.submit import print_submitted, report_submitted
 from cli.watch import follow, follow_to_rest
 from services.chunk_scores import score_chunks
 from services.references import build_references
-from stages.participants.splits import TRAINING_SPLITS
+from stages.participants.splits import TRAINING_SPLITS, training_name
 from store.references import index_runs, references
 from store.references.references import StoredIndex
 
@@ -65,9 +65,11 @@ def references_command(
 ) -> None:
     """Chunk and embed the transcripts of a training split, as a run of one job per participant.
 
-    The index is named by EMBEDDING_EMBEDDINGS_FILE. It becomes visible in one step when every job has succeeded;
-    until then, and when one fails, an older index of the name stays. `ragq retry` finishes a run that failed.
-    With --allow-partial the index lacks the participants that failed, until a retry publishes a fuller one.
+    Its name is EMBEDDING_EMBEDDINGS_FILE with the split (paper_train or avec_train) and, unless the transcripts are
+    raw, with their variant; an index of another split, model or chunking stays beside it. It becomes visible in one
+    step when every job has succeeded; until then, and when one fails, an older index of the same name and identity
+    stays. `ragq retry` finishes a run that failed. With --allow-partial the index lacks the participants that failed,
+    until a retry publishes a fuller one.
 
     Exit codes: 0 published whole, 1 refused or not published, 2 published in part (and wrong usage, after which
     nothing is stored).
@@ -93,7 +95,7 @@ def references_command(
         click.echo(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
         _print([published], as_json)
         return
-    report_submitted(submitted, settings)
+    report_submitted([submitted], settings)
     if not no_wait:
         follow_to_rest(submitted.run_id, as_json=as_json)
         _exit_by_what_was_published(submitted.run_id)
@@ -130,7 +132,8 @@ def chunk_scores_command(
 ) -> None:
     """Score every chunk of an index by itself with a language model, as a run of one job per chunk.
 
-    NAME is EMBEDDING_EMBEDDINGS_FILE unless it is given. EMBEDDING_REFERENCE_SCORE_SOURCE=chunk shows these scores with
+    NAME is the index that runs of these settings search unless it is given; NAME@IDENTITY is one of several of a
+    name. EMBEDDING_REFERENCE_SCORE_SOURCE=chunk shows these scores with
     the references. They become visible in one step when every chunk has been scored; a reply that cannot be used
     fails the job of its chunk. The same command again, or `ragq retry`, continues with the missing chunks, and
     no answer is paid for twice.
@@ -154,13 +157,13 @@ def chunk_scores_command(
         )
     )
     submitted = scoring.submitted
-    report_submitted(submitted, settings)
+    report_submitted([submitted], settings)
     if scoring.is_trial:
         click.echo(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
     if wait:
         follow(submitted.run_id, as_json=as_json)
     else:
-        print_submitted(submitted, as_json=as_json)
+        print_submitted([submitted], settings, as_json=as_json)
 
 
 @index.command("list")
@@ -197,12 +200,26 @@ def _exit_by_what_was_published(run_id: int) -> None:
 def _print(indexes: list[StoredIndex], as_json: bool) -> None:
     # Who scored is a warning at times: it is not torn apart where columns are scarce.
     scorer = Column("chunk scores", no_wrap=True)
-    columns = ("name", "split", "participants", "chunks", "model", "dimension", "chunking", scorer, "published")
+    columns = (
+        "name",
+        "split",
+        "transcripts",
+        "identity",
+        "participants",
+        "chunks",
+        "model",
+        "dimension",
+        "chunking",
+        scorer,
+        "published",
+    )
     table = plain_table(*columns)
     for one in indexes:
         table.add_row(
             one.name,
-            one.split,
+            training_name(one.split),
+            one.variant,
+            one.identity,
             f"{one.participants} (partial)" if one.partial else str(one.participants),
             str(one.chunks),
             one.model,
@@ -218,5 +235,8 @@ def _print(indexes: list[StoredIndex], as_json: bool) -> None:
 def _scorer(one: StoredIndex) -> str:
     if one.chunk_scores_meta is None:
         return ""
-    scorer = one.chunk_scores_meta.get("scorer_model") or "unknown scorer"
-    return f"{scorer} (the assessing model)" if one.chunk_scores_meta.get("allow_same_model") else scorer
+    meta = one.chunk_scores_meta
+    remarks = ["the assessing model"] if meta.get("allow_same_model") else []
+    remarks += [f"prompt {meta['prompt_hash']}"] if meta.get("other_prompt") else []
+    scorer = meta.get("scorer_model") or "unknown scorer"
+    return f"{scorer} ({', '.join(remarks)})" if remarks else scorer

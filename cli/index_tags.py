@@ -62,11 +62,11 @@ def tags_command(
         if as_json:
             print_json({"run": f"r{run_id}", "jobs": 0})
         return
-    report_submitted(submitted, settings)
+    report_submitted([submitted], settings)
     if not no_wait:
         follow(submitted.run_id, as_json=as_json)
     else:
-        print_submitted(submitted, as_json=as_json)
+        print_submitted([submitted], settings, as_json=as_json)
 
 
 def _given(path: Path, layout: VectorLayout) -> GivenVectors:

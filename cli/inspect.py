@@ -95,10 +95,12 @@ def _print_stage(screen: Console, found: Inspected) -> None:
                 JSON.from_data(attempt.error_details),
             ]
         for call in attempt.calls:
-            paid = "reused" if call.is_reused else f"{call.seconds:.2f} s"
+            server = f" at {call.server}" if call.server else ""
             rejected = ", reply rejected" if call.is_rejected else ""
+            spent = "" if call.is_reused else f", {call.seconds:.2f} s"
+            about = f"{call.model}{server}, {call.origin}{spent}{rejected}"
             parts += [
-                Text(f"call {call.call_id}: {call.purpose} ({call.model}, {paid}{rejected})", style="bold"),
+                Text(f"call {call.call_id}: {call.purpose} ({about})", style="bold"),
                 Text(call.reply),
             ]
         title = f"{attempt.stage} attempt {attempt.number}: {attempt.outcome}, {attempt.seconds:.2f} s"

@@ -15,6 +15,8 @@ COMMANDS = {
     "migrate": ("cli.migrate", "migrate"),
     "demo-data": ("cli.demo_data", "demo_data"),
     "import": ("cli.imports", "import_group"),
+    "splits": ("cli.splits", "splits_group"),
+    "import-results": ("cli.import_results", "import_results_command"),
     "index": ("cli.index", "index"),
     "references": ("cli.references", "references_group"),
     "corpus": ("cli.corpus", "corpus_group"),

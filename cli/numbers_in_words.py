@@ -1,10 +1,12 @@
 """Numbers as people read them. None is "N/A", never 0."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from schemas.values.metrics import Interval
 
 NOT_AVAILABLE = "N/A"
+NO_INTERVAL = "no interval"
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -30,17 +32,26 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def counts_or_none(counts: Mapping[str, int]) -> str:
+    """Counts by name.
+
+    >>> counts_or_none({"json_parse": 2, "cut_off": 1}), counts_or_none({})
+    ('2 json_parse, 1 cut_off', 'none')
+    """
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
+
+
 def bounds(interval: Interval, digits: int = 3) -> str:
-    """The ends of an interval; nothing where there is none."""
+    """The ends of an interval; nothing where there is no value, and words where one participant alone has one."""
     if interval.low is None or interval.high is None:
-        return ""
+        return "" if interval.value is None else NO_INTERVAL
     return f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
 
 
 def percent_bounds(interval: Interval) -> str:
-    """The ends of the interval of a share, in per cent."""
+    """The ends of the interval of a share, in per cent; without one, as `bounds`."""
     if interval.low is None or interval.high is None:
-        return ""
+        return bounds(interval)
     return f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 

@@ -33,13 +33,18 @@ _COLOURS = {
 
 def console() -> Console:
     """Where results go."""
-    found = Console()
-    return found if found.is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL)
+    return _wide(Console())
 
 
 def notices() -> Console:
     """Where everything goes that is not a result."""
-    return Console(stderr=True)
+    return _wide(Console(stderr=True))
+
+
+def _wide(found: Console) -> Console:
+    if not found.is_terminal:
+        found.width = _WIDTH_WITHOUT_TERMINAL
+    return found
 
 
 def coloured(status: JobStatus | StageStatus | str) -> Text:

@@ -1,21 +1,20 @@
 """`ragq references`: reference indexes as files."""
 
-import os
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from cli.artifact_files import read_artifact_files, write_artifact_files
+from cli.data_directory import data_directory, environment
 from cli.output import print_result
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
-from schemas.settings.layers import ENV_FILE, merged
+from schemas.values.interviews import TranscriptVariant
 from services.index_files import ImportedIndex, export_artifact, import_artifact, training_splits
-from stages.participants.artifacts.names import ArtifactFile, index_name, vectors_path
+from stages.participants.artifacts.names import ArtifactFile, index_name, named_parts, vectors_path
 from stages.participants.artifacts.rules import LoadRules
-from stages.participants.splits import TRAINING_SPLITS
+from stages.participants.splits import TRAINING_SPLITS, training_name
 from store.database import Connection
 
 
@@ -31,13 +30,18 @@ def references_group() -> None:
 
 @references_group.command("import")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--name", help="Name of the index; without it the name of the file.")
+@click.option(
+    "--name", help="Name of the index; without it the name of the file. It may not name another split or variant."
+)
 @click.option(
     "--split",
     type=click.Choice(list(TRAINING_SPLITS)),
-    default="paper-train",
-    show_default=True,
-    help="Split of files that do not name theirs.",
+    help="Split of files that do not name theirs; without it the one in the name, else paper-train.",
+)
+@click.option(
+    "--variant",
+    type=click.Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
+    help="Transcript variant of files that do not name theirs; without it the one in the name, else unknown.",
 )
 @click.option(
     "--tags/--no-tags", default=None, help="Read NAME.tags.json or leave it alone; else as the settings need it."
@@ -47,14 +51,22 @@ def references_group() -> None:
     default=None,
     help="Read NAME.chunk_scores.json or leave it alone; else as the settings need it.",
 )
+@click.option(
+    "--other-prompt",
+    is_flag=True,
+    help="Accept chunk scores that were made with another prompt than ragq's, as those of other programs are; its hash "
+    "is recorded, and shown with every run that uses them.",
+)
 @settings_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def import_command(
     file: Path | None,
     name: str | None,
-    split: str,
+    split: str | None,
+    variant: str | None,
     tags: bool | None,
     chunk_scores: bool | None,
+    other_prompt: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     as_json: bool,
@@ -62,7 +74,7 @@ def import_command(
     """Import a reference index from NAME.npz and the files beside it.
 
     The metadata in the files must match the settings; every difference is named,
-    and nothing is imported then. The index becomes the current one of its name in one step.
+    and nothing is imported then. The index replaces an older one of its name and identity in one step.
 
     Without FILE it is DATA_EMBEDDINGS_PATH, or EMBEDDING_EMBEDDINGS_FILE in DATA_BASE_DIR/embeddings, and takes the
     name that runs look for.
@@ -71,16 +83,21 @@ def import_command(
     Example:
         ragq references import data/embeddings/huggingface_qwen3_8b_paper_train.npz --profile paper
         ragq references import small.npz --set EMBEDDING_DIMENSION=384 --tags
+        ragq references import data/embeddings/scored.npz --chunk-scores --other-prompt
     """
     settings = effective_settings(profile, assignments).run
     path = file or _settings_path(settings.embedding.embeddings_file)
+    stored_name = index_name(name or (path.name if file else settings.embedding.embeddings_file))
+    named = named_parts(stored_name)
     rules = LoadRules(
         settings=settings,
         with_tags=settings.embedding.enable_item_tag_filter if tags is None else tags,
         with_chunk_scores=(
             settings.embedding.reference_score_source == "chunk" if chunk_scores is None else chunk_scores
         ),
-        default_split=split,
+        accept_other_prompt=other_prompt,
+        default_split=split or named.split or next(iter(TRAINING_SPLITS)),
+        default_variant=TranscriptVariant(variant) if variant else named.variant or TranscriptVariant.UNKNOWN,
     )
     files = read_artifact_files(path, asked_for=rules.asked_for)
 
@@ -89,14 +106,15 @@ def import_command(
             connection,
             files,
             file_name=path.stem,
-            index_name=index_name(name or (path.name if file else settings.embedding.embeddings_file)),
+            index_name=stored_name,
             rules=replace(rules, splits=await training_splits(connection)),
         )
 
     stored, warnings = with_database(store)
     for warning in warnings:
         click.echo(f"Warning: {warning}", err=True)
-    words = f"Imported index '{stored.name}': {stored.participants} participants, {stored.chunks} chunks."
+    source = f"{training_name(stored.split)}, transcripts {stored.variant}"
+    words = f"Imported index '{stored.name}' ({source}): {stored.participants} participants, {stored.chunks} chunks."
     print_result(stored, words, as_json=as_json)
 
 
@@ -111,14 +129,14 @@ def export_command(name: str, directory: Path | None, force: bool, as_json: bool
     """Export a reference index as NAME.npz and the files beside it.
 
     NAME.json holds transcript text in plain form: choose a folder where that is allowed. `ragq references
-    import` gives the same index again, vectors to the last bit.
+    import` gives the same index again, vectors to the last bit. NAME@IDENTITY names one of several of a name.
 
     \b
     Example:
         ragq references export huggingface_all_minilm_l6_v2_paper_train --directory exported
     """
-    file_name = index_name(name)
-    vectors = (directory or _data_directory(_environment()) / "embeddings") / f"{file_name}{ArtifactFile.VECTORS}"
+    file_name = index_name(name.partition("@")[0])
+    vectors = (directory or data_directory() / "embeddings") / f"{file_name}{ArtifactFile.VECTORS}"
 
     async def read(connection: Connection) -> dict[ArtifactFile, bytes]:
         return await export_artifact(connection, name, file_name=file_name)
@@ -127,18 +145,9 @@ def export_command(name: str, directory: Path | None, force: bool, as_json: bool
     print_result(written, "\n".join(written), as_json=as_json)
 
 
-def _environment() -> Mapping[str, str]:
-    return merged(os.environ, ENV_FILE)
-
-
-def _data_directory(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("DATA_BASE_DIR") or "data")
-
-
 def _settings_path(embeddings_file: str) -> Path:
-    environment = _environment()
     return vectors_path(
         embeddings_file,
-        embeddings_path=environment.get("DATA_EMBEDDINGS_PATH"),
-        data_directory=_data_directory(environment),
+        embeddings_path=environment().get("DATA_EMBEDDINGS_PATH"),
+        data_directory=data_directory(),
     )

@@ -1,12 +1,13 @@
 """How the numbers of a report are made: options that `report` and `diff` share."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
 
-from schemas.values.reports import Measures
+from schemas.values.coverage_grid import ALLOWED, coverage_grid
+from schemas.values.reports import Measures, PredictionMode
 from schemas.values.retrieval_reports import RetrievalMeasures
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -15,10 +16,22 @@ _DEFAULTS = Measures()
 
 
 def measure_options(command: Command) -> Command:
-    """Give a command the parameters that `measures` takes."""
+    """Give a command the parameters that `chosen_measures` takes."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+class CoverageGrid(click.ParamType[tuple[float, ...]]):
+    """Coverages, separated by commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        try:
+            return coverage_grid(value)
+        except ValueError:
+            self.fail(f"{value!r}: allowed are {ALLOWED}.", param, ctx)
 
 
 _OPTIONS = (
@@ -35,6 +48,12 @@ _OPTIONS = (
         default=_DEFAULTS.loss,
         show_default=True,
         help="The loss of an item's error: |error| / 3, or |error|.",
+    ),
+    click.option(
+        "--coverage-grid",
+        metavar="LIST",
+        type=CoverageGrid(),
+        help="Coverages at which the risk is shown, e.g. 0.1,0.25,0.5.  [default: RAGQ_COVERAGE_GRID of the run]",
     ),
     click.option(
         "--area-coverage",
@@ -59,18 +78,19 @@ _OPTIONS = (
         help="The same seed draws the same.",
     ),
     click.option(
+        "--prediction-mode",
+        type=click.Choice(get_args(PredictionMode)),
+        help="Show scores of items, totals, or depressed or not first.  [default: PREDICTION_MODE of the run]",
+    ),
+    click.option(
         "--total-min-coverage",
         type=click.FloatRange(0, 1),
-        default=_DEFAULTS.total_min_coverage,
-        show_default=True,
-        help="Share of the eight items that need a score for a total.",
+        help="Share of the eight items that need a score for a total.  [default: TOTAL_SCORE_MIN_COVERAGE of the run]",
     ),
     click.option(
         "--binary-threshold",
         type=click.IntRange(0, 24),
-        default=_DEFAULTS.binary_threshold,
-        show_default=True,
-        help="The total from which a participant counts as depressed.",
+        help="The total from which a participant counts as depressed.  [default: BINARY_THRESHOLD of the run]",
     ),
     click.option(
         "--cutoff",
@@ -82,16 +102,19 @@ _OPTIONS = (
 )
 
 
-def measures(*, cutoff: int, **of_scores: Any) -> Measures:
-    """The options of a command as a value. Raises UsageError for one that only runs of queries have."""
+def chosen_measures(*, cutoff: int, **of_scores: Any) -> dict[str, Any]:
+    """The measures that the options of a command name; the run has the others, or they are the defaults.
+
+    Raises UsageError for an option that only runs of queries have.
+    """
     _refuse(["cutoff"], "a run of queries")
-    return Measures(**of_scores)
+    return {name: value for name, value in of_scores.items() if value is not None}
 
 
 def retrieval_measures(
     *, cutoff: int, bootstrap_resamples: int, bootstrap_seed: int, **of_scores: Any
 ) -> RetrievalMeasures:
-    """The same for a run of queries. Raises UsageError for an option that only scored runs have."""
+    """The measures of a run of queries. Raises UsageError for an option that only scored runs have."""
     _refuse(of_scores, "a scored run")
     return RetrievalMeasures(cutoff=cutoff, bootstrap_resamples=bootstrap_resamples, bootstrap_seed=bootstrap_seed)
 

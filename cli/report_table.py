@@ -6,18 +6,36 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.numbers_in_words import bounds, duration, number, percent, percent_bounds
+from cli.changed_settings import changed_table
+from cli.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
+from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
+from cli.prediction_table import definitions, prediction_tables
+from schemas.settings.changes import changed_settings
+from schemas.values.figures import ModeDraws
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.reports import Experiment, Report
+from schemas.values.reports import CalibratedConfidence, Experiment, Report
+from stages.reports.reference_counts import over_all_items
 
 
 def report_table(report: Report) -> RenderableType:
     """Head, one line per mode, items, confidences, and what is still wrong."""
-    parts = [_head(report), _modes(report), *_exclusions(report), _items(report)]
+    parts = [
+        _head(report),
+        _modes(report),
+        *(Text(line, style="yellow") for line in exclusions(report)),
+        *prediction_tables(report),
+        _items(report),
+    ]
     if any(experiment.selective_prediction.by_confidence for experiment in report.experiments):
-        parts.append(_confidences(report))
+        parts += [_confidences(report), _risks(report)]
+    if any(experiment.calibrated for experiment in report.experiments):
+        parts.append(_calibrated(report))
+    parts += [_draws(found) for found in report.draws]
+    parts += _references(report)
+    if any(experiment.telemetry for experiment in report.experiments):
+        parts.append(_telemetry(report))
     if report.failures.total:
         parts.append(failure_table(report.failures.by_category, counted="count"))
     return spaced(parts)
@@ -34,11 +52,8 @@ def failure_table(by_category: Mapping[str, int], *, counted: str) -> Table:
 def _head(report: Report) -> RenderableType:
     run = report.run_metadata
     split = report.experiments[0].provenance.split or "participants by number"
-    lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {_model(report)}")]
-    if run.notice:
-        lines.append(Text(run.notice, style="yellow"))
-    changed = {name: setting.value for name, setting in report.settings.items() if setting.source != "default"}
-    lines.append(Text("  ".join(f"{name}={value}" for name, value in changed.items()), style="dim"))
+    lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {models(report)}")]
+    lines += [Text(notice, style="yellow") for notice in run.notices]
     measures = report.measures
     lines.append(
         Text(
@@ -47,12 +62,16 @@ def _head(report: Report) -> RenderableType:
             style="dim",
         )
     )
-    return Group(*lines)
+    lines += origin_lines(run.origin)
+    lines.append(Text(definitions(measures), style="dim"))
+    changed = changed_settings(run.profile, {name: one.model_dump() for name, one in report.settings.items()})
+    return Group(*lines, *([changed_table(changed, profile=run.profile)] if changed else []))
 
 
-def _model(report: Report) -> str:
-    models = dict.fromkeys(experiment.results.model for experiment in report.experiments if experiment.results.model)
-    return f"model {', '.join(models)}" if models else "nothing scored"
+def models(report: Report) -> str:
+    """The language models that scored."""
+    names = dict.fromkeys(experiment.results.model for experiment in report.experiments if experiment.results.model)
+    return f"model {', '.join(names)}" if names else "nothing scored"
 
 
 def _modes(report: Report) -> Table:
@@ -76,7 +95,8 @@ def _modes(report: Report) -> Table:
     return table
 
 
-def _exclusions(report: Report) -> list[Text]:
+def exclusions(report: Report) -> list[str]:
+    """Which participants count in no mean error, a line per mode with any."""
     lines = []
     for experiment in report.experiments:
         results = experiment.results
@@ -88,7 +108,7 @@ def _exclusions(report: Report) -> list[Text]:
         }
         if any(reasons.values()):
             left_out = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
-            lines.append(Text(f"{results.mode}: {left_out} (in no mean error)", style="yellow"))
+            lines.append(f"{results.mode}: {left_out} (in no mean error)")
     return lines
 
 
@@ -117,6 +137,88 @@ def _confidences(report: Report) -> Table:
             found = experiment.selective_prediction.by_confidence.get(name)
             cells += ["", ""] if found is None else [_inline(found.aurc), _inline(found.augrc)]
         table.add_row(Text(name, style="bold" if name == report.measures.confidence else ""), *cells)
+    return table
+
+
+def _draws(found: ModeDraws) -> Table:
+    table = figure_table("draw", "run", f"{found.mode} N_eval", "Cov%", "MAE_w", texts=("run",))
+    for draw in found.draws:
+        table.add_row(
+            str(draw.draw),
+            draw.run_id,
+            str(draw.evaluated),
+            percent(draw.prediction_coverage),
+            number(draw.item_mae_weighted),
+        )
+    coverage, mae = found.prediction_coverage, found.item_mae_weighted
+    table.add_row("mean", "", "", percent(coverage.mean), number(mae.mean))
+    table.add_row("std", "", "", percent(coverage.std), number(mae.std))
+    return table
+
+
+def _risks(report: Report) -> Table:
+    """The risk of the chosen confidence at the coverages of the grid."""
+    modes = [experiment.results.mode for experiment in report.experiments]
+    table = figure_table("risk at coverage", *(f"{mode} {column}" for mode in modes for column in ("risk", "95 %")))
+    for coverage in report.measures.coverage_grid:
+        name = f"{coverage:g}"
+        risks = [one.selective_prediction.chosen.risk_at_coverage[name].risk for one in report.experiments]
+        table.add_row(name, *(cell for risk in risks for cell in (number(risk.value), bounds(risk))))
+    return table
+
+
+def _calibrated(report: Report) -> Table:
+    """How the chosen confidence was calibrated, and its errors before and after."""
+    table = figure_table("calibrated", "on", "scores", "parameters", "ECE", "Brier", "log loss", texts=("parameters",))
+    for experiment in report.experiments:
+        if (found := experiment.calibrated) is not None:
+            parameters = ", ".join(f"{name} {value:.4g}" for name, value in found.parameters.items())
+            changes = (change(found, of) for of in ("ece", "brier", "log_loss"))
+            mode = experiment.results.mode
+            table.add_row(mode, calibrated_on(found), str(found.items), parameters, *changes)
+    return table
+
+
+def calibrated_on(found: CalibratedConfidence) -> str:
+    """The run that a confidence was calibrated on."""
+    return f"{found.fitted_on} {found.split or ''}".rstrip()
+
+
+def change(found: CalibratedConfidence, name: str) -> str:
+    """An error before the calibration, if there is one, and after it."""
+    before, after = (None if side is None else getattr(side, name) for side in (found.before, found.after))
+    return f"{number(before)} -> {number(after)}"
+
+
+def _references(report: Report) -> list[RenderableType]:
+    """One table per mode with references: what each filter dropped, of each item."""
+    tables: list[RenderableType] = []
+    for experiment in report.experiments:
+        if experiment.references:
+            total = over_all_items(experiment.references.values())
+            table = figure_table("references", "untagged", "retrieved", *total.dropped, "shown")
+            for name, found in [*experiment.references.items(), ("all items", total)]:
+                counts = (found.untagged, found.retrieved, *found.dropped.values(), found.shown)
+                table.add_row(name, *map(str, counts))
+            tables.append(table)
+    return tables
+
+
+def _telemetry(report: Report) -> Table:
+    """A line per stage that parses replies or embeds texts."""
+    table = figure_table(
+        "stage", "mode", "outputs", "repairs", "asked again", "cut texts", texts=("mode", "repairs", "asked again")
+    )
+    for experiment in report.experiments:
+        for stage, found in experiment.telemetry.items():
+            table.add_row(
+                stage,
+                experiment.results.mode,
+                str(found.outputs),
+                counts_or_none(found.repairs),
+                counts_or_none(found.reasks),
+                "" if found.cut_texts is None else str(found.cut_texts),
+            )
     return table
 
 

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.numbers_in_words import bounds, number
+from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
 from cli.report_table import failure_table
 from schemas.values.metrics import Interval
@@ -105,6 +106,7 @@ def _head(report: RetrievalReport) -> RenderableType:
             f"(seed {measures.bootstrap_seed})",
             style="dim",
         ),
+        *origin_lines(run.origin),
     )
 
 

@@ -4,10 +4,13 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from cli.changed_settings import changed_table
+from cli.origin_lines import origin_lines
 from cli.output import coloured, plain_table
 from schemas.chains import in_order
+from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus, StageStatus
-from stages.reports.run_words import is_chosen, notices
+from stages.reports.run_words import notices, variants_in_words
 from store.runs.run_view import JobView, RunView
 from store.runs.stage_runs import StageRun
 
@@ -48,20 +51,21 @@ def _head(view: RunView) -> RenderableType:
     ]
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
+    if variants := variants_in_words(overview.request):
+        lines.append(Text(variants, style="dim"))
     vocabulary = overview.request.get("vocabulary")
     lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, overview.request)]
     if view.cut_texts:
         lines.append(Text(f"cut at the length that the embedder reads: {view.cut_texts} texts", style="yellow"))
     if preset := overview.request.get("preset"):
         lines.append(Text(f"corpus {overview.request['corpus']}  preset {preset}", style="dim"))
-    chosen = {name: setting["value"] for name, setting in view.settings.items() if is_chosen(setting["source"])}
+    changed = changed_settings(overview.profile, view.settings)
     if vocabulary:
         seed = overview.request.get("seed")
         lines.append(Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim"))
-        chosen = {name: value for name, value in chosen.items() if name.startswith("PSQ_") and overview.kind == "tags"}
-    if chosen:
-        lines.append(Text("  ".join(f"{name}={value}" for name, value in chosen.items()), style="dim"))
-    return Group(*lines)
+        changed = {name: one for name, one in changed.items() if name.startswith("PSQ_") and overview.kind == "tags"}
+    lines += origin_lines(view.origin)
+    return Group(*lines, *([changed_table(changed, profile=overview.profile)] if changed else []))
 
 
 def _listed(view: RunView, jobs: list[JobView]) -> list[RenderableType]:
@@ -76,6 +80,8 @@ def _jobs(kind: str, jobs: list[JobView]) -> Table:
     has_references = "validate" in stages
     if has_references:
         table.add_column("kept/rejected")
+    has_calls = has_references or any(job.llm_paid or job.llm_reused for job in jobs)
+    if has_calls:
         table.add_column("LLM calls", justify="right")
     table.add_column("seconds", justify="right")
     for job in jobs:
@@ -86,7 +92,8 @@ def _jobs(kind: str, jobs: list[JobView]) -> Table:
             job.mode,
             coloured(job.status),
             *(_mark(by_stage.get(stage)) for stage in stages),
-            *((references(job), calls(job)) if has_references else ()),
+            *((references(job),) if has_references else ()),
+            *((calls(job),) if has_calls else ()),
             f"{job.seconds:.1f}",
         )
     return table

@@ -4,23 +4,38 @@ import click
 
 from cli.ids import RUN
 from cli.output import console, plain_table, print_json, print_list
+from cli.registry import registry_csv, registry_json
 from cli.run_table import run_table
 from cli.session import with_database
 from cli.watch import read
 from stages.reports.run_words import asked_for
+from store.database import Connection
 from store.runs import overviews
+from store.runs.registry import registered
+from store.runs.run_view import RunView, with_origin
 
 
 @click.command()
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def runs(limit: int, as_json: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, with commit, error and coverage of each.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV, a line per run and mode.")
+def runs(limit: int, as_json: bool, as_csv: bool) -> None:
     """List the newest runs with the states of their jobs.
 
     \b
     Example:
         ragq runs --limit 5
+        ragq runs --limit 1000 --csv > registry.csv
     """
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv: choose one.")
+    if as_json or as_csv:
+        registry = with_database(lambda connection: registered(connection, limit=limit))
+        if as_json:
+            print_json(registry_json(registry))
+        else:
+            click.echo(registry_csv(registry), nl=False)
+        return
     found = with_database(lambda connection: overviews.overviews(connection, limit=limit))
     table = plain_table("run", "kind", "profile", "asked for", "jobs", "states", "submitted")
     for run in found:
@@ -34,7 +49,7 @@ def runs(limit: int, as_json: bool) -> None:
             f"{run.created_at:%Y-%m-%d %H:%M:%S}",
         )
     none = "No run is stored yet. `ragq submit --split paper-test` makes one."
-    print_list(found, table, none=none, as_json=as_json)
+    print_list(found, table, none=none, as_json=False)
 
 
 @click.command()
@@ -47,7 +62,11 @@ def show(run_id: int, as_json: bool) -> None:
     Example:
         ragq show r12
     """
-    view = with_database(lambda connection: read(connection, run_id))
+
+    async def shown(connection: Connection) -> RunView:
+        return await with_origin(connection, await read(connection, run_id))
+
+    view = with_database(shown)
     if as_json:
         print_json(view)
     else:

@@ -1,12 +1,13 @@
 """The options by which a command lets its user choose the settings of a run."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import click
 
-from schemas.settings.layers import ENV_FILE
+from schemas.settings.layers import ENV_FILE, outside_layers
+from schemas.settings.name_checks import check_names
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import EffectiveSettings, resolve
 
@@ -47,5 +48,18 @@ def settings_options(command: Command) -> Command:
 
 
 def effective_settings(profile: str | None, assignments: Sequence[tuple[str, str]]) -> EffectiveSettings:
-    """The settings of a run submitted here and now. Raises Refused with every problem."""
-    return resolve(profile=profile, options=dict(assignments), environment=os.environ, env_file=ENV_FILE)
+    """The settings of a run submitted here and now; their warnings go to stderr. Raises Refused with every problem."""
+    settings = resolve(profile=profile, options=dict(assignments), environment=os.environ, env_file=ENV_FILE)
+    _warn(settings.warnings)
+    return settings
+
+
+def warn_of_names() -> None:
+    """Print on stderr the names of the environment and .env that have no effect."""
+    layers, _ = outside_layers(os.environ, ENV_FILE)
+    _warn(check_names(layers).warnings)
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)

@@ -35,10 +35,12 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
       ragq up
       ragq up --no-workers --json
     """
+    from cli.settings_options import warn_of_names
     from stack.home import find_home
     from stack.up import up as bring_up
     from store.migrate import upgrade
 
+    warn_of_names()
     environment = _environment()
     home = find_home(environment)
     parts = bring_up(
@@ -118,10 +120,12 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
     Example:
       ragq worker --stages embed,rerank --concurrency 32
     """
+    from cli.settings_options import warn_of_names
     from schemas.chains import STAGES
     from stack.connections import connections
     from stack.processes import worker_command
 
+    warn_of_names()
     chosen = [stage.strip() for stage in stages.split(",")] if stages else list(STAGES)
     if unknown := [stage for stage in chosen if stage not in STAGES]:
         raise click.BadParameter(
@@ -146,12 +150,14 @@ def api(host: str | None, port: int | None) -> NoReturn:
       ragq api --port 8080
       ragq token create laptop && ragq api --host 0.0.0.0
     """
+    from cli.settings_options import warn_of_names
     from schemas.errors import StackError
     from schemas.settings.process import ProcessSettings
     from stack.connections import connections
     from stack.ports import holder, is_free
     from stack.processes import api_command
 
+    warn_of_names()
     environment = _environment()
     options = {"RAGQ_API_HOST": host, "RAGQ_API_PORT": None if port is None else str(port)}
     environment |= {name: value for name, value in options.items() if value is not None}

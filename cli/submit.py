@@ -1,25 +1,26 @@
 """`ragq submit`: store a run and send it to the workers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
+from cli.changed_settings import changed_table
 from cli.numbers_in_words import counted
-from cli.output import print_result
+from cli.output import notices, print_result
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
 from cli.submit_participants import ParticipantIds, participants_request
 from cli.submit_queries import queries_request, split_assignments
 from cli.submit_tags import tags_request
 from cli.tags import follow_tags, shape_options
-from cli.watch import follow
+from cli.watch import follow, follow_all
 from schemas.settings.resolve import EffectiveSettings
+from services.draws import MAX_SAMPLES, draws
 from services.new_runs import Submitted
-from services.submit import Request
-from services.submit import submit as submit_request
+from services.submit import Request, submit_draws
 
 
 class Kind(NamedTuple):
@@ -37,7 +38,10 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     "participant": Kind(
         ("split", "participants"),
-        ("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
+        (
+            *("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
+            *("allow_overlap", "allow_variant_mismatch"),
+        ),
         participants_request,
     ),
     "query": Kind(
@@ -66,6 +70,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--evidence", type=_FILE, help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes."
 )
+@click.option(
+    "--allow-overlap",
+    is_flag=True,
+    help="Search an index that has people of the split too: their chunks are left out, and every report shows it.",
+)
+@click.option(
+    "--allow-variant-mismatch",
+    is_flag=True,
+    help="Search an index of another transcript variant than that of the participants; every report shows it.",
+)
 @click.option("--query", metavar="TEXT", help="Ask one question of a corpus.")
 @click.option("--queries", type=_FILE, help="Ask every question of a JSONL file: one object with id and text a line.")
 @click.option("--corpus", default="default", show_default=True, help="Queries: the corpus to ask.")
@@ -90,6 +104,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @settings_options
 @click.option("--retries", type=click.IntRange(0, 10), help="How often a transport error is retried automatically.")
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
+@click.option(
+    "--fresh", is_flag=True, help="Ask the language models anew: answers of other runs are not reused. A new run."
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(1, MAX_SAMPLES),
+    default=1,
+    show_default=True,
+    help="Submit this many runs, each with answers of its own, to measure how much results vary.",
+)
 @click.option("--wait", is_flag=True, help="Follow the run until it finishes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def submit(
@@ -97,6 +121,8 @@ def submit(
     assignments: tuple[tuple[str, str], ...],
     retries: int | None,
     always_new: bool,
+    fresh: bool,
+    samples: int,
     wait: bool,
     as_json: bool,
     **options: Any,
@@ -113,6 +139,7 @@ def submit(
     \b
     Example:
         ragq submit --split paper-test --few-shot-only --limit 3 --wait
+        ragq submit --split paper-test --samples 3 --set MODEL_TEMPERATURE=0.7
         ragq submit --participants 316,319 --set EMBEDDING_TOP_K_REFERENCES=3 --json
         ragq submit --query "How is tea made?" --corpus shelf --wait
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
@@ -129,24 +156,50 @@ def submit(
     if retries is not None:
         assignments = (*assignments, ("RAGQ_RETRIES", str(retries)))
     settings = effective_settings(profile, assignments)
-    submitted = with_servers(
-        lambda app, database: submit_request(app, database, request, settings, always_new=always_new)
+    chosen = draws(fresh=fresh, samples=samples)
+    submitted, is_deterministic = with_servers(
+        lambda app, database: submit_draws(app, database, request, settings, draws=chosen, always_new=always_new)
     )
     report_submitted(submitted, settings)
-    if wait:
-        owner.follow(submitted.run_id, as_json=as_json, **shown)
+    if fresh or samples > 1:
+        _report_draws(kind, submitted, is_deterministic=is_deterministic)
+    if wait and samples > 1:
+        follow_all([one.run_id for one in submitted], as_json=as_json)
+    elif wait:
+        owner.follow(submitted[0].run_id, as_json=as_json, **shown)
     else:
-        print_submitted(submitted, as_json=as_json)
+        print_submitted(submitted, settings, as_json=as_json)
 
 
-def print_submitted(submitted: Submitted, *, as_json: bool) -> None:
-    """Print the run of a submission that is not followed."""
-    run = f"r{submitted.run_id}"
-    print_result({"run": run, **submitted._asdict()}, run, as_json=as_json)
+def print_submitted(submitted: Sequence[Submitted], settings: EffectiveSettings, *, as_json: bool) -> None:
+    """Print the run of a submission that is not followed: one JSON object, or an array of several."""
+    changed = {name: change._asdict() for name, change in settings.changed.items()}
+    runs = [{"run": f"r{one.run_id}", **one._asdict(), "changed_settings": changed} for one in submitted]
+    print_result(runs if len(runs) > 1 else runs[0], "\n".join(f"r{one.run_id}" for one in submitted), as_json=as_json)
 
 
-def report_submitted(submitted: Submitted, settings: EffectiveSettings) -> None:
-    """Print on stderr what a submission led to."""
+def report_submitted(submitted: Sequence[Submitted], settings: EffectiveSettings) -> None:
+    """Print on stderr what a submission led to, and the settings that differ from the profile."""
+    for one in submitted:
+        _report_run(one, settings)
+    if settings.changed:
+        notices().print(changed_table(settings.changed, profile=settings.profile))
+
+
+def _report_draws(kind: str, submitted: Sequence[Submitted], *, is_deterministic: bool) -> None:
+    """Print on stderr how to measure the variance, and that temperature 0 leaves none on most servers."""
+    if kind == "participant":
+        click.echo(f"`ragq report r{submitted[-1].run_id}` shows mean and standard deviation over its draws.", err=True)
+    if is_deterministic:
+        setting = "MODEL_TEMPERATURE" if kind == "participant" else "RAGQ_QUERY_TEMPERATURE"
+        click.echo(
+            "The models are asked at temperature 0, at which a deterministic server gives the same answers in every "
+            f"draw; --set {setting}=0.7 lets them vary.",
+            err=True,
+        )
+
+
+def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:
     run = f"r{submitted.run_id}"
     if submitted.is_new:
         profile = f"profile {settings.profile} ({settings.profile_source})"
@@ -156,6 +209,8 @@ def report_submitted(submitted: Submitted, settings: EffectiveSettings) -> None:
         click.echo(f"Already submitted as {run}; {continued}.", err=True)
     else:
         click.echo(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
+    for notice in submitted.notices:
+        click.echo(notice, err=True)
     if submitted.sent < submitted.due:
         click.echo(
             f"The broker cannot be reached: {counted(submitted.due - submitted.sent, 'job')} stored, to be sent when "

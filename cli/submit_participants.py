@@ -34,6 +34,8 @@ def participants_request(
     zero_shot_only: bool,
     evidence: Path | None,
     until: str | None,
+    allow_overlap: bool,
+    allow_variant_mismatch: bool,
 ) -> ParticipantRequest:
     """Assessments of participants. Raises UsageError for options that exclude each other."""
     if few_shot_only and zero_shot_only:
@@ -47,6 +49,8 @@ def participants_request(
         limit=limit,
         until=until,
         evidence=None if evidence is None else read_evidence(evidence),
+        allow_overlap=allow_overlap,
+        allow_variant_mismatch=allow_variant_mismatch,
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 import click
 from rich.console import Console, Group
@@ -18,7 +19,7 @@ from schemas.statuses import JobStatus
 from store.database import Connection
 from store.references import index_runs
 from store.runs import workers
-from store.runs.run_view import RunView, run_view
+from store.runs.run_view import RunView, run_view, with_origin
 from store.runs.stage_times import Progress, progress
 
 _POLL_S = 0.5
@@ -48,6 +49,18 @@ def watch(run_id: int, as_json: bool) -> None:
 def follow(run_id: int, *, as_json: bool) -> None:
     """Watch a run to its end, print it, and leave with exit code 3 when some jobs did not succeed."""
     if not follow_to_rest(run_id, as_json=as_json):
+        raise SystemExit(SOME_FAILED)
+
+
+def follow_all(run_ids: Sequence[int], *, as_json: bool) -> None:
+    """Like `follow`, one run after the other; as JSON one array."""
+    views = [wait_until_idle(run_id) for run_id in run_ids]
+    if as_json:
+        print_json(views)
+    else:
+        for view in views:
+            console().print(run_table(view))
+    if any(view.overview.states.get(JobStatus.SUCCEEDED, 0) < view.overview.jobs for view in views):
         raise SystemExit(SOME_FAILED)
 
 
@@ -90,7 +103,7 @@ async def _until_rest(connection: Connection, run_id: int, screen: Console) -> R
                 live.update(Group(run_table(view), status, *([_ALONE] if is_alone else [])), refresh=True)
             await asyncio.sleep(_POLL_S)
             view, is_idle = await look(connection, run_id)
-    return view
+    return await with_origin(connection, view)
 
 
 async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:

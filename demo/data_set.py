@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from demo.files import write_files
 from demo.interview import hold_interview
-from demo.paper_splits import PAPER_SPLITS, PARTICIPANT_IDS
 from demo.prevalence import draw_scores
 from demo.recording import transcript_file
 from schemas.values.phq8 import PHQ8Item
+from stages.participants.published_splits import PUBLISHED_IDS, PUBLISHED_SPLITS
 
 SEED = 20261121
 
@@ -49,12 +49,12 @@ def write_data_set(directory: Path, seed: int = SEED) -> None:
 def data_set_files(seed: int = SEED) -> dict[str, bytes]:
     """Every file by its name relative to the data set, with slashes. The same seed gives the same bytes anywhere."""
     said: set[str] = set()
-    participants = {number: _make_participant(number, seed, said) for number in PARTICIPANT_IDS}
-    dev = set(random.Random(f"{seed}:dev").sample(PARTICIPANT_IDS, DEV_SIZE))
+    participants = {number: _make_participant(number, seed, said) for number in PUBLISHED_IDS}
+    dev = set(random.Random(f"{seed}:dev").sample(PUBLISHED_IDS, DEV_SIZE))
     splits = {
-        "train_split_Depression_AVEC2017": [number for number in PARTICIPANT_IDS if number not in dev],
+        "train_split_Depression_AVEC2017": [number for number in PUBLISHED_IDS if number not in dev],
         "dev_split_Depression_AVEC2017": sorted(dev),
-        **{f"paper_splits/paper_split_{name}": numbers for name, numbers in PAPER_SPLITS.items()},
+        **{f"paper_splits/paper_split_{name}": numbers for name, numbers in PUBLISHED_SPLITS.items()},
     }
     return {
         "README.txt": _README.format(about=_ABOUT, seed=seed).encode(),
@@ -91,7 +91,7 @@ def _metadata_file(seed: int) -> bytes:
         "source": "ragq demo-data",
         "seed": seed,
         "methodology": "participant numbers of the paper's published splits",
-        "actual_sizes": {name: len(ids) for name, ids in PAPER_SPLITS.items()},
-        "participant_ids": PAPER_SPLITS,
+        "actual_sizes": {name: len(ids) for name, ids in PUBLISHED_SPLITS.items()},
+        "participant_ids": PUBLISHED_SPLITS,
     }
     return (json.dumps(metadata, indent=2) + "\n").encode()

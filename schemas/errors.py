@@ -3,6 +3,7 @@
 RagqError
     Refused                              a request that ragq refuses; exit code 1
         StackError                       a server or a connection is not available
+        SettingsError
         DuplicateWorkError
         CorpusUnknownError
         TemplateFixedError
@@ -79,6 +80,16 @@ class Refused(RagqError):
 
 class StackError(Refused):
     """A server that is needed is unavailable, or cannot be started."""
+
+
+class SettingsError(Refused):
+    """Settings that cannot be used. `problems` has a line for each; most begin with the name of their setting."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
+        lines = [heading, *(f"- {problem}" for problem in problems)]
+        super().__init__("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
 
 
 class DuplicateWorkError(Refused):
@@ -167,6 +178,18 @@ class AttemptMissingError(Refused):
         self.stage = stage
         self.number = number
         super().__init__(f"Job j{job_id} has no attempt {number} of this stage; `ragq inspect j{job_id}` lists all.")
+
+
+class ImportedRunError(Refused):
+    """An action on a run, or a job of it, whose results another program computed. `verb` is the past participle."""
+
+    def __init__(self, run_id: int, verb: str) -> None:
+        self.run_id = run_id
+        self.verb = verb
+        super().__init__(
+            f"Run r{run_id} was imported and cannot be {verb}: ragq computed nothing of it. `ragq report r{run_id}` "
+            "shows its results, `ragq submit` starts a run of ragq."
+        )
 
 
 class NoJobInStateError(Refused):
@@ -438,6 +461,21 @@ class LLMTimeoutError(LLMError):
         super().__init__(f"LLM request timed out after {timeout_seconds:g}s")
 
 
+class ModelChangedError(DomainError):
+    """A language model is another one than the run began with. `frozen` and `found` name the two."""
+
+    def __init__(self, run_id: int, model: str, frozen: str, found: str, *, is_from_submission: bool) -> None:
+        self.run_id = run_id
+        self.model = model
+        self.frozen = frozen
+        self.found = found
+        when = "at its submission" if is_from_submission else "at its first call"
+        super().__init__(
+            f"Model '{model}' of run r{run_id} has changed: {frozen} {when}, {found} now. Serve the first one again "
+            f"and `ragq retry r{run_id}`, or submit the same work with `--new`, which uses the present one."
+        )
+
+
 class EmbeddingError(DomainError):
     """Vectors cannot be computed or used."""
 
@@ -498,7 +536,7 @@ class ReferenceIndexMissingError(EmbeddingArtifactMismatchError):
 
 
 class ReferenceIndexReplacedError(EmbeddingArtifactMismatchError):
-    """Chunks were scored for a reference index that a newer one of its name has replaced meanwhile."""
+    """Chunks were scored for a reference index that a newer one of its name and identity has replaced meanwhile."""
 
     def __init__(self, index_id: int, name: str) -> None:
         self.index_id = index_id
@@ -514,14 +552,14 @@ class RerankError(DomainError):
 
 
 class ReferenceLeakError(DomainError):
-    """The tested participant was retrieved as their own reference."""
+    """Somebody whom the run assesses was retrieved as a reference."""
 
     def __init__(self, participant_id: int, index_id: int) -> None:
         self.participant_id = participant_id
         self.index_id = index_id
         super().__init__(
-            f"Reference index {index_id} returned chunks of participant {participant_id}, who is under test; "
-            "the search must exclude the tested participant."
+            f"Reference index {index_id} returned chunks of participant {participant_id}, whom the run excludes; "
+            "the search must exclude the participants of the run's own split."
         )
 
 

@@ -7,13 +7,13 @@ from celery import Celery
 from schemas.chains import stages_of
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import JobStatus
-from services.indexes import current_index
+from services.indexes import current_index, fitting_index
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.participants.artifacts.names import index_name
 from stages.participants.chunk_scores import is_circular, refuse_circular_scoring
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
 from store.database import Database
-from store.references import chunk_scores
+from store.references import chunk_scores, interviews
 from store.runs import overviews
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
@@ -43,7 +43,7 @@ async def score_chunks(
     limit: int | None = None,
     always_new: bool = False,
 ) -> Scoring:
-    """Submit the run that scores the chunks of the current index of a name; None is EMBEDDING_EMBEDDINGS_FILE.
+    """Submit the run that scores the chunks of the index of a name; None is the one that runs of the settings search.
 
     With `limit` only the first so many chunks are scored, and never published. Raises Refused for an unknown index,
     and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is allowed.
@@ -51,7 +51,16 @@ async def score_chunks(
     quantitative_model = settings.run.model.quantitative_model
     refuse_circular_scoring(scorer_model, quantitative_model=quantitative_model, allow_same_model=allow_same_model)
     async with database.connection() as connection:
-        index = await current_index(connection, index_name(name or settings.run.embedding.embeddings_file))
+        index = (
+            await fitting_index(
+                connection,
+                settings,
+                transcripts=await interviews.variants(connection),
+                allow_variant_mismatch=True,
+            )
+            if name is None
+            else await current_index(connection, index_name(name))
+        )
         chunks = await chunk_scores.chunks(connection, index.id)
     chosen = chunks[:limit]
     inputs = {

@@ -5,11 +5,11 @@ from typing import Final, NamedTuple
 
 from celery import Celery
 
-from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
+from schemas.errors import ImportedRunError, JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
 from services.dispatch import enqueue
 from store.database import Connection, Database
-from store.runs import job_control, runs
+from store.runs import imported, job_control, runs
 from store.runs.job_control import Target
 
 
@@ -53,10 +53,14 @@ async def control(
 ) -> ControlResult:
     """Retry, pause, resume or cancel a run or a job, and send what continues. Pause and cancel store the note.
 
-    Raises RunMissingError or JobMissingError, and NoJobInStateError when it would change nothing.
+    Raises RunMissingError or JobMissingError, ImportedRunError for results of another program, and NoJobInStateError
+    when it would change nothing.
     """
     async with database.connection() as connection:
         await _refuse_unknown(connection, target)
+        imported_run = await imported.imported_run(connection, **target._asdict())
+        if imported_run is not None:
+            raise ImportedRunError(imported_run, action.verb)
         job_ids = await _change(connection, target, action, note)
     if not job_ids:
         raise NoJobInStateError(str(target), action.verb)

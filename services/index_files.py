@@ -4,14 +4,17 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import NamedTuple
 
+from schemas.errors import Refused
 from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild, Sidecar
+from schemas.values.interviews import TranscriptVariant
 from services.indexes import current_index
+from stages.participants.artifacts.identity import Identity
 from stages.participants.artifacts.load import load_artifact
 from stages.participants.artifacts.meta import describe
-from stages.participants.artifacts.names import ArtifactFile
+from stages.participants.artifacts.names import ArtifactFile, built_name, named_parts
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.artifacts.write import write_artifact
-from stages.participants.splits import TRAINING_SPLITS
+from stages.participants.splits import TRAINING_SPLITS, training_name
 from store.database import Connection
 from store.references import interviews, references
 from store.references.interviews import SplitHashes
@@ -34,26 +37,30 @@ async def training_splits(connection: Connection) -> dict[str, SplitHashes]:
 async def import_artifact(
     connection: Connection, files: Mapping[ArtifactFile, bytes], *, file_name: str, index_name: str, rules: LoadRules
 ) -> ImportedIndex:
-    """Check the files of an index, and store it as the current one of its name in one transaction.
+    """Check the files of an index, and store it as the current one of its name and identity in one transaction.
 
-    Raises what `load_artifact` raises; nothing is stored then.
+    Raises what `load_artifact` raises, and Refused for a name that names another split or variant than the files;
+    nothing is stored then.
     """
     artifact = load_artifact(files, name=file_name, rules=rules)
     identity, embedding = artifact.identity, rules.settings.embedding
+    _refuse_wrong_name(index_name, identity)
+    plan = IndexPlan(
+        name=index_name,
+        split=identity.split,
+        split_csv_hash=identity.split_csv_hash,
+        split_ids_hash=identity.split_ids_hash,
+        variant=identity.variant,
+        backend=embedding.backend,
+        model=identity.model,
+        dimension=embedding.dimension,
+        chunk_size=embedding.chunk_size,
+        chunk_step=embedding.chunk_step,
+        min_evidence_chars=embedding.min_evidence_chars,
+    )
     index_id = await references.keep_imported(
         connection,
-        IndexPlan(
-            name=index_name,
-            split=identity.split,
-            split_csv_hash=identity.split_csv_hash,
-            split_ids_hash=identity.split_ids_hash,
-            backend=embedding.backend,
-            model=identity.model,
-            dimension=embedding.dimension,
-            chunk_size=embedding.chunk_size,
-            chunk_step=embedding.chunk_step,
-            min_evidence_chars=embedding.min_evidence_chars,
-        ),
+        plan,
         artifact.participants,
         model_digest=identity.model_digest,
         artifact_meta=_document(artifact.meta),
@@ -69,7 +76,8 @@ async def import_artifact(
             "chunks take places among the references and are not shown. `ragq import participants DIR` first, then "
             "import the index again."
         )
-    return ImportedIndex(await current_index(connection, index_name), tuple(warnings))
+    stored = await current_index(connection, f"{plan.name}@{plan.identity}")
+    return ImportedIndex(stored, tuple(warnings))
 
 
 async def export_artifact(connection: Connection, name: str, *, file_name: str) -> dict[ArtifactFile, bytes]:
@@ -88,6 +96,7 @@ async def export_artifact(connection: Connection, name: str, *, file_name: str) 
         split=index.split,
         split_csv_hash=index.split_csv_hash,
         split_ids_hash=index.split_ids_hash,
+        variant=index.variant,
         participant_count=len(participants),
         built_at=index.published_at or index.created_at,
         built_by=f"ragq {version('ragq')}",
@@ -105,3 +114,18 @@ async def export_artifact(connection: Connection, name: str, *, file_name: str) 
 
 def _document(sidecar: Sidecar | None) -> dict[str, object] | None:
     return None if sidecar is None else sidecar.document()
+
+
+def _refuse_wrong_name(name: str, identity: Identity) -> None:
+    split, named = training_name(identity.split), named_parts(name)
+    if named.split in (None, split) and (
+        identity.variant is TranscriptVariant.UNKNOWN or named.variant in (None, identity.variant)
+    ):
+        return
+    said = [str(part) for part in (named.split, named.variant) if part]
+    built_from = [split] + ([] if identity.variant is TranscriptVariant.UNKNOWN else [identity.variant])
+    bare = named.rest or "index"
+    raise Refused(
+        f"The name '{name}' names {' and '.join(said)}, and the files were built from {' and '.join(built_from)}; "
+        f"nothing was imported. Import them with `--name {built_name(bare, split, identity.variant)}`."
+    )

@@ -1,11 +1,16 @@
 """New runs: stored with what belongs to them, and sent once that is committed."""
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from celery import Celery
 
 from services.dispatch import enqueue
+from services.served_models import with_models
+from stack.environment import this_environment
+from stages.reports.run_words import notices
+from store.access.idempotency import RequestKey, once
 from store.database import Connection, Database
 from store.runs import job_control, runs
 from store.runs.runs import NewRun, StoredRun
@@ -31,21 +36,49 @@ class Submitted(NamedTuple):
     """Jobs whose message had to be sent."""
     sent: int
     """Jobs whose message was sent; fewer than `due` when the broker is unavailable. The reaper sends the rest."""
+    notices: tuple[str, ...] = ()
+    """Caveats about the results of the run."""
+    is_replay: bool = False
+    """The request was carried out before under the same key; now nothing was changed or sent."""
 
 
 async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
     """Store a run with what belongs to it, in one transaction, or find the run of the same work. Nothing is sent."""
+    run = replace(planned.run, environment=this_environment())
     async with connection.transaction():
-        stored = await runs.store(connection, planned.run, always_new=always_new)
+        stored = await runs.store(connection, run, always_new=always_new)
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
     return stored
 
 
-async def submit_run(app: Celery, database: Database, planned: PlannedRun, *, always_new: bool = False) -> Submitted:
-    """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs."""
-    async with database.connection() as connection, connection.transaction():
+async def submit_run(
+    app: Celery, database: Database, planned: PlannedRun, *, always_new: bool = False, key: RequestKey | None = None
+) -> Submitted:
+    """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs.
+
+    A new run is held to the language models that their server reports now. A request with a key is carried out once.
+    Raises IdempotencyKeyReusedError for a key of another request.
+    """
+    planned = planned._replace(run=await with_models(planned.run))
+
+    async def store(connection: Connection) -> Mapping[str, Any]:
         stored = await store_run(connection, planned, always_new=always_new)
         resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
-    enqueued = await enqueue(app, database, stored.job_ids if stored.is_new else resumed)
-    return Submitted(stored.run_id, stored.is_new, len(stored.job_ids), len(resumed), enqueued.due, enqueued.sent)
+        return {"run": stored.run_id, "is_new": stored.is_new, "jobs": stored.job_ids, "resumed": resumed}
+
+    async with database.connection() as connection, connection.transaction():
+        made, is_first = await once(connection, key, store)
+    due = made["jobs"] if made["is_new"] else made["resumed"]
+    enqueued = await enqueue(app, database, due if is_first else [])
+    run = planned.run
+    return Submitted(
+        run_id=made["run"],
+        is_new=made["is_new"],
+        jobs=len(made["jobs"]),
+        resumed=len(made["resumed"]),
+        due=enqueued.due,
+        sent=enqueued.sent,
+        is_replay=not is_first,
+        notices=tuple(notices(run.kind, run.profile, run.request)),
+    )

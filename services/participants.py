@@ -8,11 +8,14 @@ from schemas.chains import stages_of
 from schemas.errors import EvidenceSchemaError, Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
+from schemas.values.interviews import TranscriptVariant
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from services.assessed import Assessed
 from services.few_shot import NO_SEARCH, plan_search
 from stages.participants.evidence_schema import quotes_per_item
 from store.database import Connection
 from store.references import interviews
+from store.references.interviews import TranscriptIdentity
 from store.runs.runs import NewJob, NewRun
 
 #: Names a split may also be asked for by.
@@ -34,27 +37,44 @@ class ParticipantRequest:
     """The last stage to run; None runs all."""
     evidence: Mapping[str, Any] | None = None
     """Ready-made quotes: participant id -> evidence key -> list of quotes."""
+    allow_overlap: bool = False
+    """Search an index that holds people of the submitted split; their chunks are left out."""
+    allow_variant_mismatch: bool = False
+    """Search an index that was built from another variant of the transcripts."""
 
 
 async def plan_participants(connection: Connection, request: ParticipantRequest, settings: EffectiveSettings) -> NewRun:
     """The run for a request: one job per participant and mode, participants in the order asked for.
 
-    Raises Refused for an unknown split or participant, a missing transcript or evidence of the wrong shape, and
-    EmbeddingArtifactMismatchError when the reference index was built with other settings.
+    Raises Refused for an unknown split or participant, a missing transcript, evidence of the wrong shape, or a
+    reference index with people of the submitted split; and EmbeddingArtifactMismatchError when that index was built
+    with other settings or from another variant of the transcripts.
     """
-    hashes = await _transcripts(connection, request)
-    evidence = _checked_evidence(request.evidence, list(hashes))
-    search = await plan_search(connection, settings.run) if AssessmentMode.FEW_SHOT in request.modes else NO_SEARCH
+    everybody, wanted = await _participants(connection, request)
+    transcripts = await _transcripts(connection, wanted)
+    evidence = _checked_evidence(request.evidence, wanted)
+    assessed = Assessed.of(request.split, everybody, (transcript.variant for transcript in transcripts.values()))
+    search = (
+        await plan_search(
+            connection,
+            settings,
+            assessed,
+            allow_overlap=request.allow_overlap,
+            allow_variant_mismatch=request.allow_variant_mismatch,
+        )
+        if AssessmentMode.FEW_SHOT in request.modes
+        else NO_SEARCH
+    )
     jobs = [
         NewJob(
             mode=mode,
             subject=str(participant_id),
-            inputs={"transcript_hash": transcript_hash}
+            inputs=_inputs(transcript)
             | (search.inputs if mode is AssessmentMode.FEW_SHOT else {})
             | ({} if evidence is None else {"evidence": evidence[participant_id]}),
             stages=stages_of("participant", mode, until=request.until),
         )
-        for participant_id, transcript_hash in hashes.items()
+        for participant_id, transcript in transcripts.items()
         for mode in request.modes
     ]
     return NewRun(
@@ -69,6 +89,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             "limit": request.limit,
             "until": request.until,
             "evidence": None if evidence is None else "given",
+            "variants": assessed.variant_record(),
             "profile_source": settings.profile_source,
         }
         | search.record,
@@ -76,20 +97,30 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
     )
 
 
-async def _transcripts(connection: Connection, request: ParticipantRequest) -> dict[int, str]:
+def _inputs(transcript: TranscriptIdentity) -> dict[str, Any]:
+    # Without the unknown variant, jobs of transcripts that older versions imported have the inputs of those versions.
+    known = {} if transcript.variant is TranscriptVariant.UNKNOWN else {"transcript_variant": transcript.variant.value}
+    return {"transcript_hash": transcript.hash} | known
+
+
+async def _participants(connection: Connection, request: ParticipantRequest) -> tuple[list[int], list[int]]:
+    """Everybody in the split or named, and those of them who are assessed."""
     if request.split is None:
-        wanted = list(dict.fromkeys(request.participants))
-    else:
-        name = SPLIT_ALIASES.get(request.split, request.split)
-        wanted = [member.participant_id for member in await interviews.members(connection, name)]
-        if not wanted:
-            known = ", ".join(await interviews.split_names(connection)) or "none yet"
-            raise Refused(
-                f"Split '{request.split}' is not stored. Stored splits: {known}. "
-                "`ragq import participants DIR` imports the splits of a data set."
-            )
-        wanted = wanted[: request.limit]
-    found = await interviews.transcript_hashes(connection, wanted)
+        named = list(dict.fromkeys(request.participants))
+        return named, named
+    name = SPLIT_ALIASES.get(request.split, request.split)
+    everybody = [member.participant_id for member in await interviews.members(connection, name)]
+    if not everybody:
+        known = ", ".join(await interviews.split_names(connection)) or "none yet"
+        raise Refused(
+            f"Split '{request.split}' is not stored. Stored splits: {known}. "
+            "`ragq import participants DIR` imports the splits of a data set, `ragq splits make` makes others."
+        )
+    return everybody, everybody[: request.limit]
+
+
+async def _transcripts(connection: Connection, wanted: Sequence[int]) -> dict[int, TranscriptIdentity]:
+    found = await interviews.transcripts(connection, wanted)
     missing = [str(participant_id) for participant_id in wanted if participant_id not in found]
     if missing:
         raise Refused(

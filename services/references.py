@@ -1,17 +1,24 @@
 """Index runs: the transcripts of a training split, chunked and embedded, published when every job has succeeded."""
 
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
 from celery import Celery
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
+from schemas.values.interviews import TranscriptVariant
+from services.indexes import import_command
 from services.new_runs import PlannedRun, Submitted, submit_run
-from stages.participants.artifacts.names import index_name
+from stages.participants.artifacts.names import built_name, index_name, named_parts
+from stages.participants.index_identity import counted_variants
 from stages.participants.splits import TRAINING_SPLITS
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
+from store.references.interviews import Member
 from store.references.references import IndexPlan, StoredIndex
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
@@ -35,13 +42,16 @@ async def build_references(
     write_item_tags: bool = True,
     always_new: bool = False,
 ) -> ReferencesBuild:
-    """Submit the run that builds the reference index of a training split, named by EMBEDDING_EMBEDDINGS_FILE.
+    """Submit the run that builds the reference index of a training split.
+
+    Its name is EMBEDDING_EMBEDDINGS_FILE with the split, and with the variant of the transcripts unless they are raw.
 
     A run whose index was replaced is not continued: another one is stored. With `allow_partial`, also for a run that
     exists, participants whose jobs fail are left out of the index. Without `write_item_tags` its chunks have no tags,
     and runs that filter by them are refused.
 
-    Raises Refused for a split that is not a training split or not stored, and for participants without transcript.
+    Raises Refused for a split that is not a training split or not stored, for participants without transcript, and for
+    transcripts of several variants or of another variant than EMBEDDING_EMBEDDINGS_FILE names.
     """
     async with database.connection() as connection:
         planned = await _planned(connection, split, settings, allow_partial, write_item_tags)
@@ -70,7 +80,8 @@ async def _planned(
     hashes = await interviews.split_hashes(connection, name)
     if hashes is None:
         raise Refused(
-            f"Split '{split}' is not stored. `ragq import participants DIR` imports the splits of a data set."
+            f"Split '{split}' is not stored. `ragq import participants DIR` imports the splits of a data set, "
+            "`ragq splits make` makes others."
         )
     members = await interviews.members(connection, name)
     missing = [str(member.participant_id) for member in members if member.transcript_hash is None]
@@ -80,11 +91,13 @@ async def _planned(
             "set with `ragq import participants DIR`."
         )
     embedding = settings.run.embedding
+    variant = _variant(members, embedding.embeddings_file)
     plan = IndexPlan(
-        name=index_name(embedding.embeddings_file),
+        name=built_name(index_name(embedding.embeddings_file), split, variant),
         split=name,
         split_csv_hash=hashes.csv_hash,
         split_ids_hash=hashes.ids_hash,
+        variant=variant,
         backend=embedding.backend,
         model=settings.run.model.embedding_model,
         dimension=embedding.dimension,
@@ -114,14 +127,42 @@ async def _planned(
         profile=settings.profile,
         settings=settings.snapshot(),
         # Only what an index depends on: another judge model is no reason to embed again.
-        settings_hash=content_hash(vars(plan)),
+        settings_hash=content_hash(_depends_on(plan)),
         request={
             "split": split,
             "index": plan.name,
             "allow_partial": allow_partial,
             "write_item_tags": write_item_tags,
+            "variants": {"index": variant.value},
             "profile_source": settings.profile_source,
         },
         jobs=jobs,
     )
     return PlannedRun(run, store_plan)
+
+
+def _variant(members: Sequence[Member], embeddings_file: str) -> TranscriptVariant:
+    counts = Counter(member.variant for member in members)
+    if len(counts) > 1:
+        raise Refused(
+            f"The transcripts of the split are of several variants: {counted_variants(counts)}. An index is built from "
+            "one: import all of them with `ragq import participants DIR`, with --variant for a cleaned one."
+        )
+    (variant,) = counts
+    named = named_parts(index_name(embeddings_file)).variant
+    if named is not None and variant not in (named, TranscriptVariant.UNKNOWN):
+        raise Refused(
+            f"EMBEDDING_EMBEDDINGS_FILE={embeddings_file} names transcripts of variant '{named}', and those that are "
+            f"stored are of variant '{variant}'. `{import_command(named)}` imports the named one; "
+            "or name the index otherwise with `--set EMBEDDING_EMBEDDINGS_FILE=NAME`."
+        )
+    return variant
+
+
+def _depends_on(plan: IndexPlan) -> dict[str, Any]:
+    """The fields of a plan; without what older versions did not know, so that their runs are found."""
+    known = asdict(plan)
+    del known["identity"]
+    if plan.variant is TranscriptVariant.UNKNOWN:
+        del known["variant"]
+    return known

@@ -1,30 +1,72 @@
 """Work submitted: participants to assess, questions to answer, or phrases to find tags for."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from celery import Celery
 
 from schemas.settings.resolve import EffectiveSettings
+from services.draws import in_draw, is_deterministic
+from services.enabled_modes import in_enabled_modes
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.participants import ParticipantRequest, plan_participants
 from services.questions.submission import QueryRequest, plan_queries
 from services.tags import TagsRequest, plan_tags
+from store.access.idempotency import RequestKey
 from store.database import Database
 
 Request = ParticipantRequest | QueryRequest | TagsRequest
 
 
+class SubmittedDraws(NamedTuple):
+    """What a submission led to: a run for each draw."""
+
+    runs: list[Submitted]
+    is_deterministic: bool
+    """The models are asked at temperature 0 alone, at which most servers give the same answers in every draw."""
+
+
 async def submit(
-    app: Celery, database: Database, request: Request, settings: EffectiveSettings, *, always_new: bool = False
+    app: Celery,
+    database: Database,
+    request: Request,
+    settings: EffectiveSettings,
+    *,
+    draw: int = 0,
+    always_new: bool = False,
+    key: RequestKey | None = None,
 ) -> Submitted:
     """Store what is asked for as a run and send it, or find the run of the same request and retry its failed jobs.
 
-    With `always_new` another run is stored. Raises what the planning of the request raises; nothing is stored then.
+    With `always_new` another run is stored; a request with a key is carried out once. Raises what the planning of the
+    request raises, and Refused for a draw of a request that asks no language model; nothing is stored then.
     """
+    planned = in_draw(await _planned(database, request, settings), draw)
+    return await submit_run(app, database, planned, always_new=always_new, key=key)
+
+
+async def submit_draws(
+    app: Celery,
+    database: Database,
+    request: Request,
+    settings: EffectiveSettings,
+    *,
+    draws: Sequence[int],
+    always_new: bool = False,
+) -> SubmittedDraws:
+    """Like `submit`, a run for each of these draws. Raises Refused where the request asks no language model."""
+    planned = await _planned(database, request, settings)
+    in_draws = [in_draw(planned, draw) for draw in draws]
+    runs = [await submit_run(app, database, one, always_new=always_new) for one in in_draws]
+    return SubmittedDraws(runs, is_deterministic(planned))
+
+
+async def _planned(database: Database, request: Request, settings: EffectiveSettings) -> PlannedRun:
     async with database.connection() as connection:
         match request:
             case ParticipantRequest():
-                planned = PlannedRun(await plan_participants(connection, request, settings))
+                return PlannedRun(await plan_participants(connection, in_enabled_modes(request, settings), settings))
             case QueryRequest():
-                planned = await plan_queries(connection, request, settings)
+                return await plan_queries(connection, request, settings)
             case TagsRequest():
-                planned = PlannedRun(await plan_tags(connection, request, settings))
-    return await submit_run(app, database, planned, always_new=always_new)
+                return PlannedRun(await plan_tags(connection, request, settings))

@@ -62,6 +62,11 @@ def database_server(environment: Mapping[str, str] = os.environ) -> str:
     return _named("DATABASE_URL", _servers(environment, _running(home)), home)
 
 
+def language_model_server(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The URL of the Ollama server, or of the embedded one; None when there is none."""
+    return _servers(environment, _running(find_home(environment))).get("OLLAMA_HOST")
+
+
 def given_servers(environment: Mapping[str, str]) -> dict[str, str]:
     """The servers that the environment names, by variable, as URLs in one form. An empty text counts as unset.
 

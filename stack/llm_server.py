@@ -38,6 +38,9 @@ from stages.ports import Vectors
 
 NANOSECONDS = 1_000_000_000
 
+SERVER_NAME = "ragq embedded"
+"""Answers of the same weights are the same wherever this server runs."""
+
 log = structlog.get_logger()
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -196,10 +199,10 @@ class Version(Handler):
 
 
 class Tags(Handler):
-    """GET /api/tags: the models."""
+    """GET /api/tags: the models, and the name of the server, which has another port at each start."""
 
     def get(self) -> None:
-        self.finish({"models": [self.models.llm.row, self.models.embedder.row]})
+        self.finish({"server": SERVER_NAME, "models": [self.models.llm.row, self.models.embedder.row]})
 
 
 class Running(Handler):

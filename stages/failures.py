@@ -72,6 +72,7 @@ class FailureCategory(StrEnum):
     #: Found by a report, like the next one: the participant has no item labels.
     GROUND_TRUTH_MISSING = "ground_truth_missing"
     GROUND_TRUTH_INVALID = "ground_truth_invalid"
+    MODEL_CHANGED = "model_changed"
     LLM_ERROR = "llm_error"
     TRANSPORT = "transport"
     WORKER_LOST = "worker_lost"
@@ -93,6 +94,7 @@ _FATAL: Final = frozenset(
         FailureCategory.REFERENCE_TAG_MISMATCH,
         FailureCategory.REFERENCE_LEAK,
         FailureCategory.EMBEDDING_DIMENSION_MISMATCH,
+        FailureCategory.MODEL_CHANGED,
         FailureCategory.WORKER_LOST,
     }
 )
@@ -121,6 +123,7 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.TemplateError, FailureCategory.TEMPLATE_INVALID),
     (errors.VocabularyError, FailureCategory.VOCABULARY_UNUSABLE),
     (errors.TagContractError, FailureCategory.TAG_CONTRACT_BROKEN),
+    (errors.ModelChangedError, FailureCategory.MODEL_CHANGED),
 )
 
 _BY_DEFECT: Final = {

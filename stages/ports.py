@@ -3,13 +3,13 @@
 Every implementation of a port passes the contract suite of that port in tests/contracts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.queries import Hit
@@ -146,10 +146,11 @@ class PairScorer(Protocol):
 class ChatModel(Protocol):
     """Answers chat calls."""
 
-    async def digest(self, model: str) -> str:
-        """An exact identifier of the weights behind a model name; empty if the server reports none.
+    async def identity(self, model: str) -> ModelIdentity:
+        """The server and the exact model behind a name, as the server reports them.
 
-        Cheap when repeated: it is part of the identity of a call. Raises as `chat` does for an unknown model.
+        Cheap when repeated: it is part of the identity of a call, and at most a minute old. Raises as `chat` does for
+        an unknown model.
         """
         ...
 
@@ -157,9 +158,9 @@ class ChatModel(Protocol):
         """The complete reply to one call.
 
         With `json_schema` the server enforces the schema if it can; with `json_mode`, JSON of any shape. The text is
-        returned as the model wrote it; the caller parses it. Raises LLMTimeoutError with `call.timeout_s`, LLMError
-        when the server answers with an error (unknown model, bad request), and connection errors (ConnectionError,
-        httpx.TransportError) unchanged.
+        returned as the model wrote it; the caller parses it. The reply has the digest of the model's identity. Raises
+        LLMTimeoutError with `call.timeout_s`, LLMError when the server answers with an error (unknown model, bad
+        request), and connection errors (ConnectionError, httpx.TransportError) unchanged.
         """
         ...
 
@@ -173,7 +174,7 @@ class ReferenceSearch(Protocol):
         queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
         *,
         limit: int,
-        exclude_participant: int,
+        exclude_participants: Collection[int],
         tagged_only: bool,
         score_source: ScoreSource,
     ) -> list[tuple[Reference, ...]]:
@@ -181,10 +182,19 @@ class ReferenceSearch(Protocol):
 
         One round trip for all queries. With `tagged_only` a chunk counts only for the items it is tagged with; a chunk
         without tags counts for none. Scores are those of each chunk's participant for the query's item, or with
-        `score_source` chunk those of the chunk itself; a missing score is None. Chunks of `exclude_participant` are
-        never returned, so that no participant is their own reference. Without queries the list is empty. Raises
-        EmbeddingDimensionMismatchError when a query has another dimension than the index, and
+        `score_source` chunk those of the chunk itself; a missing score is None. Chunks of `exclude_participants`
+        are never returned, so that nobody whom a run assesses is a reference in it. Without queries the list is empty.
+        Raises EmbeddingDimensionMismatchError when a query has another dimension than the index, and
         ReferenceIndexMissingError when there is no such index.
+        """
+        ...
+
+    async def count_untagged(
+        self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
+    ) -> list[int]:
+        """For each item, in order, the number of chunks that `tagged_only` leaves out of its search.
+
+        Chunks of `exclude_participants` do not count. One round trip for all items.
         """
         ...
 

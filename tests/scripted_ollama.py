@@ -54,6 +54,8 @@ class ScriptedOllama:
 
     def __init__(self) -> None:
         self.models: dict[str, ScriptedModel] = {}
+        self.digests: dict[str, str] = {}
+        """Other digests than those of the names."""
         self.closing = threading.Event()
         self._numbers = itertools.count(1)
         self._server = _Server(self)
@@ -101,7 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        self._send(200, {"models": [_listed(name) for name in self.server.script.models]})
+        script = self.server.script
+        self._send(200, {"models": [_listed(name, script.digests.get(name)) for name in script.models]})
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -138,8 +141,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-def _listed(name: str) -> dict[str, Any]:
-    return {"model": name, "name": name, "digest": f"sha256:{name}", "size": 1, "details": {}}
+def _listed(name: str, digest: str | None) -> dict[str, Any]:
+    return {"model": name, "name": name, "digest": digest or f"sha256:{name}", "size": 1, "details": {}}
 
 
 def _reply(model: str, text: str) -> dict[str, Any]:

@@ -1,13 +1,23 @@
 """A chat model that asks the ledger first: a call that was answered once is never paid for again."""
 
 import asyncio
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.ports import ChatModel
 from stages.texts.storable import storable
-from store.database import RESULT_RETRY_SECONDS, Database
+from store.database import RESULT_RETRY_SECONDS, Connection, Database
 from store.runs import ledger
+from workers.frozen_models import FrozenModels
+
+
+class CallingAttempt(NamedTuple):
+    """The attempt of a stage that makes calls."""
+
+    attempt_id: int
+    run_id: int
+    draw: int = 0
 
 
 class InFlightCalls:
@@ -25,35 +35,56 @@ class InFlightCalls:
 
 
 class LedgerChat:
-    """The port ChatModel for one attempt of a stage."""
+    """The port ChatModel for one attempt of a stage. Calls get the draw of its run."""
 
-    def __init__(self, chat: ChatModel, database: Database, attempt_id: int, in_flight: InFlightCalls) -> None:
+    def __init__(
+        self,
+        chat: ChatModel,
+        database: Database,
+        attempt: CallingAttempt,
+        in_flight: InFlightCalls,
+        frozen: FrozenModels,
+    ) -> None:
         self._chat = chat
         self._database = database
-        self._attempt_id = attempt_id
+        self._attempt = attempt
         self._in_flight = in_flight
+        self._frozen = frozen
 
-    async def digest(self, model: str) -> str:
+    async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel."""
-        return await self._chat.digest(model)
+        return await self._chat.identity(model)
 
     async def chat(self, call: ChatCall) -> ChatReply:
-        """The kept answer, or the model's, which is kept before it is used."""
-        key = ledger.call_key(call, await self._chat.digest(call.model))
-        async with self._in_flight.turn(key):
-            (call_id, answer), is_reused = await self._kept_or_paid(key, call)
+        """The kept answer, or the model's, which is kept before it is used.
+
+        Raises ModelChangedError when the model is another one than the run began with.
+        """
+        call = call.model_copy(update={"draw": self._attempt.draw})
+        served_by = await self._chat.identity(call.model)
+        await self._frozen.check(self._attempt.run_id, served_by)
+        async with self._in_flight.turn(ledger.call_key(call, served_by)):
+            (call_id, answer), is_reused = await self._kept_or_paid(call, served_by)
         await self._database.with_retry(
-            lambda connection: ledger.use(connection, self._attempt_id, call_id, call.purpose, is_reused=is_reused)
+            lambda connection: ledger.use(
+                connection, self._attempt.attempt_id, call_id, call.purpose, is_reused=is_reused
+            )
         )
         return answer
 
-    async def _kept_or_paid(self, key: str, call: ChatCall) -> tuple[ledger.KeptCall, bool]:
-        kept = await self._database.with_retry(lambda connection: ledger.find(connection, key))
+    async def _kept_or_paid(self, call: ChatCall, served_by: ModelIdentity) -> tuple[ledger.KeptCall, bool]:
+        key, old_key = ledger.call_key(call, served_by), ledger.old_key(call, served_by.digest)
+
+        async def find(connection: Connection) -> ledger.KeptCall | None:
+            found = await ledger.find(connection, key)
+            return found or await ledger.find_old(connection, old_key, self._attempt.run_id)
+
+        kept = await self._database.with_retry(find)
         if kept is not None:
             return kept, True
         reply = await self._chat.chat(call)
         reply = reply.model_copy(update={"text": storable(reply.text)})
         paid = await self._database.with_retry(
-            lambda connection: ledger.keep(connection, key, call, reply), retry_for_s=RESULT_RETRY_SECONDS
+            lambda connection: ledger.keep(connection, key, call, reply, served_by), retry_for_s=RESULT_RETRY_SECONDS
         )
         return paid, False

@@ -7,7 +7,6 @@ import asyncio
 import os
 import socket
 import threading
-from importlib.metadata import version
 from uuid import uuid4
 
 import structlog
@@ -16,6 +15,7 @@ from celery import Celery
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, connections
+from stack.environment import this_environment
 from store.database import Database
 from store.runs import workers
 from workers.functions import FUNCTIONS
@@ -65,7 +65,7 @@ class WorkerProcess:
                 host=socket.gethostname(),
                 pid=os.getpid(),
                 stages=sorted(queue.name for queue in app.amqp.queues.consume_from.values()),
-                version=version("ragq"),
+                environment=this_environment(),
             )
         )
         self._wiring = Wiring(

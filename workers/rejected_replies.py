@@ -1,6 +1,6 @@
 """Replies that earlier attempts of a stage rejected: a retry never repeats the request that led to them."""
 
-from schemas.values.chat import ChatCall, ChatReply, TokenSignals
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
 from stages.ports import ChatModel
 from store.database import Connection, Database
 from store.runs import attempts, ledger
@@ -51,13 +51,13 @@ class CorrectingChat:
         self._chat = chat
         self._rejected = rejected
 
-    async def digest(self, model: str) -> str:
+    async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel."""
-        return await self._chat.digest(model)
+        return await self._chat.identity(model)
 
     async def chat(self, call: ChatCall) -> ChatReply:
         """The rejected reply, marked, without a request; else the model's."""
-        use = await self._rejected.find(call, await self.digest(call.model))
+        use = await self._rejected.find(call, (await self.identity(call.model)).digest)
         if use is None:
             return await self._chat.chat(call)
         await self._rejected.note(use, call.purpose)
@@ -81,14 +81,14 @@ class ResamplingChat:
         self._chat = chat
         self._rejected = rejected
 
-    async def digest(self, model: str) -> str:
+    async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel."""
-        return await self._chat.digest(model)
+        return await self._chat.identity(model)
 
     async def chat(self, call: ChatCall) -> ChatReply:
         """The model's reply to the next sample number that was not rejected."""
-        asked = call
-        while await self._rejected.find(asked, await self.digest(call.model)) is not None:
+        asked, digest = call, (await self.identity(call.model)).digest
+        while await self._rejected.find(asked, digest) is not None:
             sample = asked.sample + 1
             purpose = f"{call.purpose}, sample {sample + 1} because an earlier reply was rejected"
             asked = asked.model_copy(update={"sample": sample, "purpose": purpose})

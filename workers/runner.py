@@ -8,7 +8,7 @@ comes twice finds nothing to claim.
 import random
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from aiorwlock import RWLock
@@ -48,6 +48,13 @@ class StageFailed(Exception):
     """Raised to Celery in place of a foreign exception that ended a stage: with its type, without its message."""
 
 
+class FrozenRun(NamedTuple):
+    """What was frozen at the submission of a run."""
+
+    settings: FrozenSettings
+    draw: int
+
+
 class StageRunner:
     """Runs stages of one process."""
 
@@ -76,7 +83,7 @@ class StageRunner:
         # A stage that kills its process interrupts the stages that run with it, and each of them counts that. So a
         # stage that may not be interrupted once more runs alone: no neighbour of a poisonous job is poisoned with it.
         self._lock = RWLock()
-        self._settings: dict[int, FrozenSettings] = {}
+        self._runs: dict[int, FrozenRun] = {}
 
     async def run(self, stage: str, job_id: int, *, is_redelivered: bool) -> Outcome:
         """Take one message for a stage through to its end.
@@ -150,8 +157,9 @@ class StageRunner:
         bound.info("stage_started")
         read: dict[str, Any] = {}
         try:
-            settings = await self._settings_of(claim.run_id)
-            result = await function(Work(claim, settings.run, self._database, self._wiring, read, settings.preset))
+            settings, draw = await self._frozen(claim.run_id)
+            work = Work(claim, settings.run, self._database, self._wiring, read, settings.preset, draw)
+            result = await function(work)
             crash_point("after_compute", claim.stage, claim.attempt)
             committed = await self._commit(claim, read, result)
         except DatabaseUnreachableError:
@@ -194,16 +202,18 @@ class StageRunner:
         await self._database.with_retry(store)
 
     def _retry_wait(self, claim: Claim, error: Exception) -> float | None:
-        settings = self._settings.get(claim.run_id)
-        if settings is None or claim.retries >= settings.run.ragq.retries or not failures.is_transport_error(error):
+        frozen = self._runs.get(claim.run_id)
+        if frozen is None or not failures.is_transport_error(error):
+            return None
+        if claim.retries >= frozen.settings.run.ragq.retries:
             return None
         return min(2.0**claim.retries, LONGEST_RETRY_SECONDS) * random.uniform(0.75, 1.25)
 
-    async def _settings_of(self, run_id: int) -> FrozenSettings:
-        if run_id not in self._settings:
-            snapshot = await self._database.with_retry(lambda connection: runs.settings(connection, run_id))
-            self._settings[run_id] = thaw(snapshot)
-        return self._settings[run_id]
+    async def _frozen(self, run_id: int) -> FrozenRun:
+        if run_id not in self._runs:
+            snapshot, draw = await self._database.with_retry(lambda connection: runs.frozen(connection, run_id))
+            self._runs[run_id] = FrozenRun(thaw(snapshot), draw)
+        return self._runs[run_id]
 
 
 def _without_words(error: Exception) -> Exception:

@@ -11,6 +11,7 @@ from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, Token
 from store.database import Database
 from store.references.references import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
+from workers.frozen_models import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.tag_models import TagModels
 
@@ -34,6 +35,7 @@ class Wiring:
         self._pair_scorers: dict[str, PairScorer] = {}
         self._open = AsyncExitStack()
         self.in_flight_calls = InFlightCalls()
+        self.frozen_models = FrozenModels(database)
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
         self.tag_models = TagModels(database)
 

@@ -20,7 +20,7 @@ from store.references import interviews, references
 from store.references.interviews import StoredTranscript
 from store.runs import attempts
 from store.runs.stages import Claim
-from workers.ledger_chat import LedgerChat
+from workers.ledger_chat import CallingAttempt, LedgerChat
 from workers.rejected_replies import CorrectingChat, RejectedReplies, ResamplingChat
 from workers.tag_models import TagModels
 from workers.wiring import Wiring
@@ -48,6 +48,8 @@ class Work:
     _wiring: Wiring
     read: dict[str, Any]
     _preset: Preset | None = None
+    draw: int = 0
+    """The draw of the run: its calls get answers of their own."""
 
     @property
     def preset(self) -> Preset:
@@ -128,7 +130,11 @@ class Work:
 
     def _ledger_chat(self) -> LedgerChat:
         return LedgerChat(
-            self._wiring.chat(self.settings), self.database, self.claim.attempt_id, self._wiring.in_flight_calls
+            self._wiring.chat(self.settings),
+            self.database,
+            CallingAttempt(self.claim.attempt_id, self.claim.run_id, self.draw),
+            self._wiring.in_flight_calls,
+            self._wiring.frozen_models,
         )
 
     async def _stored(self, output: type[Value]) -> attempts.Output:

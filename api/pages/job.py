@@ -17,7 +17,9 @@ from schemas.errors import JobMissingError
 from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
 from services.control import Action
+from stages.reports.run_words import notices
 from stages.reports.waterfall import waterfall
+from store.runs import overviews
 from store.runs.job_control import Target
 from store.views.lineage import JobTrace, StageTrace, job_trace
 
@@ -29,7 +31,8 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
     """The present state of the job."""
     async with ctx.database.connection() as connection:
         job = await job_trace(connection, job_id)
-    if job is None:
+        run = None if job is None else await overviews.overview(connection, job.run_id)
+    if job is None or run is None:
         raise JobMissingError(job_id)
     spans = [
         (attempt.started_at.timestamp(), (attempt.ended_at or job.read_at).timestamp()) for attempt in job.attempts
@@ -38,6 +41,7 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
         request,
         "job.html.j2",
         job=job,
+        notices=list(notices(run.kind, run.profile, run.request)),
         outputs={stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None},
         phq8=list(PHQ8Item),
         waterfall=waterfall(spans),

@@ -17,11 +17,12 @@ from api.rendering import page
 from api.routes import PageRoute
 from schemas.errors import Refused, RunMissingError
 from schemas.values.query_runs import QueryRun
-from schemas.values.reports import Measures
 from schemas.values.retrieval_reports import RetrievalMeasures
 from schemas.values.scored_runs import ScoredRun
+from stages.reports.measures import measures_of
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
+from stages.reports.run_words import notices
 from stages.texts.hashes import short_hash
 from store.views.reported_runs import reported_run
 from store.views.run_state import run_state
@@ -69,28 +70,31 @@ _kept = KeptPlots()
 @pages.get("/runs/{run_id}/plots")
 async def plots_page(request: Request, ctx: Context, run_id: PathId) -> Response:
     """Every plot for which the run's report has data."""
-    return page(request, "plots.html.j2", run_id=run_id, plots=await _plots(ctx, run_id))
+    run = await _finished_run(ctx, run_id)
+    kind = "query" if isinstance(run, QueryRun) else "participant"
+    shown = list(notices(kind, run.profile, run.request))
+    return page(request, "plots.html.j2", run_id=run_id, notices=shown, plots=await asyncio.to_thread(_kept.of, run))
 
 
 @images.get("/runs/{run_id}/plots/{name}.svg")
 async def plot(ctx: Context, run_id: PathId, name: Annotated[str, Path(pattern="^[a-z0-9-]{1,100}$")]) -> Response:
     """One plot as an image."""
-    for found in await _plots(ctx, run_id):
+    run = await _finished_run(ctx, run_id)
+    for found in await asyncio.to_thread(_kept.of, run):
         if found.name == name:
             policy = {"Content-Security-Policy": CONTENT_SECURITY_POLICY}
             return Response(found.svg, media_type="image/svg+xml", headers=policy)
     raise HTTPException(404, f"The report of run r{run_id} has no plot of that name; /runs/{run_id}/plots lists all.")
 
 
-async def _plots(ctx: ApiContext, run_id: int) -> list[Plot]:
+async def _finished_run(ctx: ApiContext, run_id: int) -> ScoredRun | QueryRun:
     async with ctx.database.connection() as connection:
         state = await run_state(connection, run_id)
         if state is None:
             raise RunMissingError(run_id)
         if not state.is_idle:
             raise Refused(f"Run r{run_id} has not finished; its plots are available then.")
-        run = await reported_run(connection, run_id)
-    return await asyncio.to_thread(_kept.of, run)
+        return await reported_run(connection, run_id)
 
 
 def _drawn(run: ScoredRun | QueryRun) -> Iterator[tuple[str, str]]:
@@ -102,7 +106,7 @@ def _drawn(run: ScoredRun | QueryRun) -> Iterator[tuple[str, str]]:
     if isinstance(run, QueryRun):
         found = retrieval.plots(build_retrieval_report(run, measures=RetrievalMeasures()))
     else:
-        found = scored.plots(build_report(run, measures=Measures()))
+        found = scored.plots(build_report(run, measures=measures_of(run.settings, {})))
     for title, svg in found:
         yield title, as_file(svg)
 

@@ -4,7 +4,19 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.pages import ask, inspect, job, plots, question, question_actions, questions, results, run, runs
+from api.pages import (
+    ask,
+    inspect,
+    job,
+    plots,
+    question,
+    question_actions,
+    questions,
+    results,
+    run,
+    runs,
+    submit_participants,
+)
 
 PAGES: Final[tuple[APIRouter, ...]] = (
     questions.router,
@@ -14,6 +26,7 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     inspect.router,
     results.router,
     runs.router,
+    submit_participants.router,
     plots.pages,
     plots.images,
     run.router,

@@ -13,13 +13,19 @@ from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import in_order
 from schemas.errors import RunMissingError
+from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.reports import ReferenceCounts
 from services.control import Action
-from stages.reports.run_words import asked_for, is_chosen, notices
+from stages.reports.origin_words import origin_words
+from stages.reports.reference_counts import over_all_items, reference_counts
+from stages.reports.run_words import asked_for, notices, variants_in_words
 from store.database import Connection
 from store.runs import jobs
 from store.runs.job_control import Target
-from store.runs.run_view import RunView, run_view
+from store.runs.run_view import RunView, run_view, with_origin
+from store.runs.scored_runs import reference_outputs
 from store.runs.stage_times import StageTimes, stage_times
 from store.views.run_state import RunState, run_state
 
@@ -37,6 +43,8 @@ class RunPageContent(NamedTuple):
     view: RunView
     state: RunState
     times: list[StageTimes]
+    references: dict[PHQ8Item, ReferenceCounts]
+    """Empty until the run has finished, and for a run without references."""
 
 
 @router.get("/runs/{run_id}")
@@ -47,8 +55,12 @@ async def run_page(
     last_action: LastAction,
     state: JobStatus | None = None,
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    existing: bool = False,
 ) -> Response:
-    """A part of the run's jobs, in one state where it is named; failed ones first."""
+    """A part of the run's jobs, in one state where it is named; failed ones first.
+
+    `existing` follows a submission of work that this run had done before.
+    """
     async with ctx.database.connection() as connection:
         found = await _read(connection, run_id, state, part)
     if found is None:
@@ -60,16 +72,21 @@ async def run_page(
         "run.html.j2",
         overview=overview,
         asked=asked_for(overview.request),
+        variants=variants_in_words(overview.request),
         notices=list(notices(overview.kind, overview.profile, overview.request)),
-        chosen={name: one for name, one in view.settings.items() if is_chosen(one["source"])},
+        origin=list(origin_words(view.origin)),
+        changed=changed_settings(overview.profile, view.settings),
         settings=view.settings,
         jobs=view.jobs,
         stages=in_order(overview.kind, {stage.stage for job in view.jobs for stage in job.stages}),
         run=found.state,
         times=found.times,
+        references=found.references,
+        all_references=over_all_items(found.references.values()) if found.references else None,
         slowest=max((times.p95 for times in found.times), default=0.0),
         possible=possible(overview.states),
         last_action=last_action,
+        existing=existing,
         state=state,
         part=part,
         parts_of_list=-(-count // PAGE_JOBS),
@@ -94,8 +111,10 @@ async def _read(connection: Connection, run_id: int, status: JobStatus | None, p
         return None
     place = {job_id: number for number, job_id in enumerate(job_ids)}
     view.jobs.sort(key=lambda job: place[job.job_id])
+    references = reference_counts(await reference_outputs(connection, run_id) if state.is_idle else ())
     times = {one.stage: one for one in await stage_times(connection, run_id)}
-    return RunPageContent(view, state, [times[stage] for stage in in_order(view.overview.kind, times)])
+    view = await with_origin(connection, view)
+    return RunPageContent(view, state, [times[stage] for stage in in_order(view.overview.kind, times)], references)
 
 
 def _address(run_id: int, state: JobStatus | None, part: int) -> str:

@@ -4,7 +4,7 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.rest import corpora, events, health, jobs, metrics, presets, runs, templates
+from api.rest import corpora, events, health, jobs, metrics, participants, presets, runs, templates
 from api.rest.rag import answers, expansion, queries, results, steps
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
@@ -13,6 +13,7 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     answers.router,
     results.router,
     expansion.router,
+    participants.router,
     runs.router,
     jobs.router,
     events.router,
@@ -26,6 +27,7 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
 #: The groups of the OpenAPI description, in their order.
 TAGS: Final[list[dict[str, str]]] = [
     {"name": "questions", "description": "Questions to a corpus: expansion, steps, prompts, answers"},
+    {"name": "participants", "description": "Splits of participants, and runs that score them"},
     {"name": "runs", "description": "What was submitted, its state, and actions on it"},
     {"name": "jobs", "description": "One subject of a run: its stages, every attempt, and actions on it"},
     {"name": "events", "description": "Server-sent events: changes as they happen"},

@@ -22,7 +22,7 @@ from schemas.statuses import JobStatus
 from services.control import Action, control
 from store.runs import jobs, overviews, runs
 from store.runs.job_control import Target
-from store.runs.run_view import run_view
+from store.runs.run_view import run_view, with_origin
 from store.views.run_state import run_state
 
 router = APIRouter(prefix="/runs", tags=["runs"])
@@ -52,12 +52,14 @@ async def show_run(
         state = await run_state(connection, run_id)
         job_ids = await jobs.in_order(connection, run_id, status=status, after=after, limit=jobs_limit)
         view = await run_view(connection, run_id, job_ids=job_ids)
-    if view is None or state is None:
-        raise RunMissingError(run_id)
+        if view is None or state is None:
+            raise RunMissingError(run_id)
+        view = await with_origin(connection, view)
     return RunReply(
         run=RunLine.model_validate(view.overview),
         progress=ProgressReply.model_validate(state),
         jobs=[JobLine.model_validate(job) for job in view.jobs],
+        origin=view.origin,
         next_after=job_ids[-1] if len(job_ids) == jobs_limit else None,
     )
 

@@ -1,6 +1,6 @@
 """Messages for problems with settings: all at once, each with its name, its origin and the allowed values."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from reprlib import Repr
 from typing import Any, TypeVar
@@ -8,20 +8,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from schemas.errors import Refused
 from schemas.settings.base import Setting
 
 Model = TypeVar("Model", bound=BaseModel)
 
 _SHORT = Repr()
 _SHORT.maxstring = 80
-
-
-def refused(problems: Sequence[str]) -> Refused:
-    """One error for all problems, one line each."""
-    heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
-    lines = [heading, *(f"- {problem}" for problem in problems)]
-    return Refused("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
 
 
 def unusable_value(setting: Setting, value: object, origin: str) -> str:
@@ -33,8 +25,17 @@ def unusable_value(setting: Setting, value: object, origin: str) -> str:
 def unknown_name(name: str, origin: str, known: Iterable[str]) -> str:
     """A name that no setting has. Its value is omitted: it may be a secret under a misspelt name."""
     nearest = get_close_matches(name.upper(), list(known), n=1)
-    advice = f"did you mean {nearest[0]}?" if nearest else "remove it."
-    return f"{name} ({origin}) is not a setting; {advice}"
+    return misspelt_name(name, origin, nearest[0]) if nearest else f"{name} ({origin}) is not a setting; remove it."
+
+
+def misspelt_name(name: str, origin: str, meant: str) -> str:
+    """A name that is near the name of a setting."""
+    return f"{name} ({origin}) is not a setting; did you mean {meant}?"
+
+
+def without_effect(name: str, origin: str, instead: str) -> str:
+    """A name that ragq knows and has no use for. Its value is omitted: it may be a secret."""
+    return f"{name} ({origin}) has no effect: {instead}."
 
 
 def checked(

@@ -7,9 +7,11 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
+from schemas.errors import SettingsError
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
 from schemas.settings.layers import SettingSource, given_in, outside_layers, unknown_names
-from schemas.settings.problems import checked, refused
+from schemas.settings.original_names import ORIGINAL_NAMES
+from schemas.settings.problems import checked
 from schemas.settings.run import RUN_SETTINGS
 
 #: As browsers send it: without a path or a wildcard.
@@ -122,8 +124,8 @@ class ProcessSettings(SettingsGroup):
 PROCESS_SETTINGS: dict[str, Setting] = {setting.name: setting for setting in settings_of(ProcessSettings)}
 """Every setting of a process under its environment name."""
 
-KNOWN_NAMES = frozenset({*RUN_SETTINGS, *PROCESS_SETTINGS, "RAGQ_DATA_DIR"})
-"""Every name that ragq reads; RAGQ_DATA_DIR is the folder of public data for the tests."""
+KNOWN_NAMES = frozenset({*RUN_SETTINGS, *PROCESS_SETTINGS, *ORIGINAL_NAMES, "RAGQ_DATA_DIR"})
+"""Every name that ragq reads or warns about; RAGQ_DATA_DIR is the folder of public data for the tests."""
 
 
 class EffectiveProcess(NamedTuple):
@@ -146,6 +148,6 @@ def effective_process(environment: Mapping[str, str], env_file: Path | None) -> 
         origins={name: given[name].layer.origin if name in given else "default" for name in PROCESS_SETTINGS},
     )
     if settings is None or problems:
-        raise refused([*problems, *unusable])
+        raise SettingsError([*problems, *unusable])
     sources = {name: given[name].layer.source if name in given else SettingSource.DEFAULT for name in PROCESS_SETTINGS}
     return EffectiveProcess(settings, sources)

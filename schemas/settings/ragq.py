@@ -1,11 +1,17 @@
 """RAGQ_* settings of a run: those that are new in ragq. The RAGQ_* settings of a process are in process.py."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from schemas.settings.base import SettingsGroup, disagreement
+from schemas.values.coverage_grid import ALLOWED, GRID, coverage_grid
+
+
+def _is_coverage_grid(text: str) -> str:
+    coverage_grid(text)
+    return text
 
 
 class RagqSettings(SettingsGroup):
@@ -37,12 +43,19 @@ class RagqSettings(SettingsGroup):
     """Times the model is sent the error in evidence, a verdict or chunk scores and asked again before the job fails."""
     deduplicate_references: bool = False
     """Keep only the better of two references that share most of their lines; the next one replaces the other."""
+    prompt_format: Literal["xml", "sentinel", "notebook"] = "xml"
+    """Block of references: closed by its tag and left out when empty (xml), closed and with a sentence when empty
+    (sentinel), or as in the paper's notebook, whose closing line repeats the opening tag (notebook)."""
     score_schema: bool = False
     """Have the server enforce a JSON schema for scores; the model then cannot reason before it answers."""
     score_text_chars: int = Field(default=0, ge=0)
     """Maximum characters of each evidence and reason under RAGQ_SCORE_SCHEMA; 0 is no limit."""
     token_signals: bool = True
     """Request the log-probabilities of the tokens of scoring replies; a server that has none gives scores without."""
+    coverage_grid: Annotated[str, AfterValidator(_is_coverage_grid)] = Field(
+        default=GRID, json_schema_extra={"allowed": ALLOWED}
+    )
+    """Coverages at which the report of the run shows the risk."""
     query_model: str = ""
     """Language model that expands and answers questions; if empty, MODEL_QUANTITATIVE_MODEL."""
     query_light_model: str = ""

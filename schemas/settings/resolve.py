@@ -6,22 +6,25 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from schemas.errors import SettingsError
+from schemas.settings.changes import ChangedSetting, changed_settings
 from schemas.settings.layers import (
+    Given,
     Layer,
     SettingSource,
     given_in,
     option_layer,
     outside_layers,
     profile_layer,
-    unknown_names,
 )
-from schemas.settings.problems import refused, unknown_name
+from schemas.settings.name_checks import check_names, misspelt_names
+from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
+from schemas.settings.problems import unknown_name, without_effect
 from schemas.settings.process import KNOWN_NAMES, PROCESS_SETTINGS
 from schemas.settings.profiles import PROFILES, choose_profile
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings, run_settings
 
-_OWN_PREFIXES = ("EMBEDDING_", "PSQ_", "QUANTITATIVE_", "RAGQ_")
-"""Prefixes that only ragq uses. MODEL_*, OLLAMA_* and LLM_* may belong to other programs."""
+_SCORING_TIMEOUT, _TIMEOUT = "PYDANTIC_AI_TIMEOUT_SECONDS", "OLLAMA_TIMEOUT_SECONDS"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,13 @@ class EffectiveSettings:
     profile_source: str
     """The reason for this profile, in words for the user."""
     sources: dict[str, SettingSource]
+    warnings: tuple[str, ...] = ()
+    """One for every name in the file or the environment that has no effect, and for values that do not fit together."""
+
+    @property
+    def changed(self) -> dict[str, ChangedSetting]:
+        """The values that differ from the profile, by environment name."""
+        return changed_settings(self.profile, self.snapshot())
 
     def snapshot(self) -> dict[str, dict[str, Any]]:
         """The snapshot that is frozen into the run: `{name: {"value": ..., "source": ...}}`, ready for JSON."""
@@ -53,27 +63,49 @@ def resolve(
     connections. Raises Refused with every problem: values out of range, unknown names with the nearest known one.
     """
     outside, problems = outside_layers(environment, env_file)
-    for layer in outside:
-        problems += unknown_names(layer, prefixes=_OWN_PREFIXES, known=KNOWN_NAMES)
+    problems += misspelt_names(outside, known=KNOWN_NAMES)
+    named = check_names(outside)
     chosen = choose_profile(profile, outside)
     if chosen.profile not in PROFILES:
         problems.append(f"Profile {chosen.profile!r} ({chosen.why}) does not exist; there are {', '.join(PROFILES)}.")
-    option = option_layer(options)
-    problems += _not_of_a_run(option)
-    layers = [profile_layer(chosen.profile, PROFILES.get(chosen.profile, {})), *outside, option]
-    given = {name: found for group in RUN_GROUPS.values() for name, found in given_in(layers, group).items()}
+    (option,), of_option, _ = check_names([option_layer(options)])
+    problems += [*named.problems, *of_option, *_not_of_a_run(option)]
+    values = PROFILES[chosen.profile].values if chosen.profile in PROFILES else {}
+    layers = [profile_layer(chosen.profile, values), *named.layers, option]
+    given = _with_one_timeout_for_both(
+        {name: found for group in RUN_GROUPS.values() for name, found in given_in(layers, group).items()}
+    )
     run, unusable = run_settings(
         {name: found.text for name, found in given.items()},
         origins={name: given[name].layer.origin if name in given else "default" for name in RUN_SETTINGS},
     )
     if run is None or problems:
-        raise refused([*problems, *unusable])
+        raise SettingsError([*problems, *unusable])
     return EffectiveSettings(
         run=run,
         profile=chosen.profile,
         profile_source=chosen.why,
         sources={name: given[name].layer.source if name in given else SettingSource.DEFAULT for name in RUN_SETTINGS},
+        warnings=(*named.warnings, *_two_timeouts(run)),
     )
+
+
+def _with_one_timeout_for_both(given: dict[str, Given]) -> dict[str, Given]:
+    """The original copies the time-out of scoring calls to all others, if theirs is not set."""
+    scoring = given.get(_SCORING_TIMEOUT)
+    if scoring is None or _TIMEOUT in given:
+        return given
+    origin = f"{_SCORING_TIMEOUT}, {scoring.layer.origin}"
+    return given | {_TIMEOUT: Given(scoring.text, scoring.layer._replace(origin=origin))}
+
+
+def _two_timeouts(run: RunSettings) -> list[str]:
+    if run.score_timeout_s == run.ollama.timeout_seconds:
+        return []
+    return [
+        f"{_SCORING_TIMEOUT}={run.pydantic_ai.timeout_seconds:g} applies to scoring calls and {_TIMEOUT}="
+        f"{run.ollama.timeout_seconds} to all others; set one of them for both."
+    ]
 
 
 def _not_of_a_run(option: Layer) -> list[str]:
@@ -81,6 +113,17 @@ def _not_of_a_run(option: Layer) -> list[str]:
     for name in option.variables.keys() - RUN_SETTINGS.keys():
         if name in PROCESS_SETTINGS:
             problems.append(f"{name} ({option.origin}) belongs to the process; set it in the environment.")
+        elif name in ORIGINAL_NAMES:
+            problems += _not_an_option(name, option)
         else:
             problems.append(unknown_name(name, option.origin, RUN_SETTINGS))
     return sorted(problems)
+
+
+def _not_an_option(name: str, option: Layer) -> list[str]:
+    original = ORIGINAL_NAMES[name]
+    if original.accepted or original.another_name_of:
+        return []
+    if original.treatment is Treatment.WARNED:
+        return [without_effect(name, option.origin, original.note)]
+    return [f"{name} ({option.origin}) belongs to the environment: {original.note}."]

@@ -7,14 +7,16 @@ from typing import Any, Self
 import rfc8785
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from schemas.errors import SettingsError
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
 from schemas.settings.consistency import ConsistencySettings
 from schemas.settings.embedding import EmbeddingSettings
+from schemas.settings.evaluation import EvaluationSettings
 from schemas.settings.llm import LLMSettings
 from schemas.settings.model import ModelSettings
 from schemas.settings.ollama import OllamaSettings
 from schemas.settings.preset import is_preset_name
-from schemas.settings.problems import checked, refused, unknown_name
+from schemas.settings.problems import checked, unknown_name
 from schemas.settings.psq import PsqSettings
 from schemas.settings.pydantic_ai import PydanticAISettings
 from schemas.settings.quantitative import QuantitativeSettings
@@ -33,6 +35,7 @@ class RunSettings(BaseModel):
     quantitative: QuantitativeSettings = QuantitativeSettings()
     consistency: ConsistencySettings = ConsistencySettings()
     pydantic_ai: PydanticAISettings = PydanticAISettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
     psq: PsqSettings = PsqSettings()
     ragq: RagqSettings = RagqSettings()
 
@@ -63,6 +66,11 @@ class RunSettings(BaseModel):
         """The model for questions that request the light one: RAGQ_QUERY_LIGHT_MODEL, or `query_model`."""
         return self.ragq.query_light_model or self.query_model
 
+    @property
+    def score_timeout_s(self) -> float:
+        """Seconds that a scoring call may take: PYDANTIC_AI_TIMEOUT_SECONDS, or OLLAMA_TIMEOUT_SECONDS for 0."""
+        return self.pydantic_ai.timeout_seconds or self.ollama.timeout_seconds
+
     def values(self) -> dict[str, bool | int | float | str]:
         """Every value under its environment name, in the order of RUN_SETTINGS."""
         groups = self.model_dump(mode="json")
@@ -84,7 +92,7 @@ class RunSettings(BaseModel):
         settings, problems = run_settings(values, origins=dict.fromkeys(RUN_SETTINGS, origin))
         unknown = [unknown_name(name, origin, RUN_SETTINGS) for name in values if name not in RUN_SETTINGS]
         if settings is None or unknown:
-            raise refused([*unknown, *problems])
+            raise SettingsError([*unknown, *problems])
         return settings
 
 

@@ -27,6 +27,11 @@ def text_column(nullable: bool = False) -> Column[str]:
     return Column(Text, nullable=nullable)
 
 
+def variant_column() -> Column[str]:
+    """A TranscriptVariant."""
+    return Column(Text, nullable=False, server_default="unknown")
+
+
 def id_column() -> Column[int]:
     """A number that the database gives."""
     return Column(BigInteger, primary_key=True, autoincrement=True)

@@ -4,9 +4,10 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Column, ForeignKey, Integer, Text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import json_column, now_column, text_column
+from schemas.tables.columns import json_column, now_column, text_column, variant_column
 
 
 class ParticipantTable(SQLModel, table=True):
@@ -20,6 +21,12 @@ class ParticipantTable(SQLModel, table=True):
     """SHA-256 of the transcript."""
     utterances: list[Any] = Field(sa_column=json_column())
     """Every kept row: start and stop in seconds, speaker, value."""
+    variant: str = Field(default="unknown", sa_column=variant_column())
+    """How the transcript was cleaned: a TranscriptVariant."""
+    irregular_rows: dict[str, Any] = Field(
+        default_factory=dict, sa_column=Column(JSONB, nullable=False, server_default="{}")
+    )
+    """RowIrregularity -> number of rows; those without any are absent."""
     gender: int | None = None
     phq8_binary: int | None = None
     phq8_score: int | None = None
@@ -36,6 +43,8 @@ class SplitTable(SQLModel, table=True):
     name: str = Field(sa_column=Column(Text, primary_key=True))
     csv_hash: str
     ids_hash: str
+    origin: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """How it was made; None for a split that was imported before this was stored."""
     imported_at: datetime | None = Field(default=None, sa_column=now_column())
 
 

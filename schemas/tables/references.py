@@ -7,17 +7,26 @@ from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import ARRAY, Column, Index, Integer, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column, time_column
+from schemas.tables.columns import (
+    id_column,
+    json_column,
+    now_column,
+    reference_column,
+    text_column,
+    time_column,
+    variant_column,
+)
 
 
 class ReferenceIndexTable(SQLModel, table=True):
-    """One built index. It is visible from `published_at` until a newer one of its name replaces it."""
+    """One built index. It is visible from `published_at` until a newer one of its name and identity replaces it."""
 
     __tablename__ = "reference_index"
     __table_args__ = (
         Index(
             "ux_reference_index_current",
             "name",
+            "identity",
             unique=True,
             postgresql_where=text("published_at IS NOT NULL AND replaced_at IS NULL"),
         ),
@@ -25,12 +34,16 @@ class ReferenceIndexTable(SQLModel, table=True):
 
     id: int | None = Field(default=None, sa_column=id_column())
     name: str
+    identity: str
+    """A hash over what makes two indexes of a name different: model, split, variant of transcripts, chunks."""
     run_id: int | None = Field(default=None, sa_column=reference_column("run.id", cascade=False, nullable=True))
     """None for an index that was imported from files."""
     split: str
     split_csv_hash: str | None = None
     """None where the files of an imported index do not say."""
     split_ids_hash: str
+    variant: str = Field(default="unknown", sa_column=variant_column())
+    """Of the transcripts: a TranscriptVariant."""
     backend: str
     model: str
     model_digest: str | None = None

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index, UniqueConstraint
+from sqlalchemy import Column, Index, Text, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
 from schemas.statuses import JobStatus
@@ -27,7 +27,26 @@ class RunTable(SQLModel, table=True):
     """What was asked for: split, modes, limit. Never text of a subject."""
     version: str
     """The ragq that stored it."""
+    environment_id: int | None = Field(
+        default=None, sa_column=reference_column("environment.id", cascade=False, nullable=True)
+    )
+    """Where it was submitted; null for runs older than the column."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
+
+
+class RunModelTable(SQLModel, table=True):
+    """A language model of a run as it was first found: no stage of the run uses another one under its name."""
+
+    __tablename__ = "run_model"
+
+    run_id: int = Field(sa_column=reference_column("run.id", primary_key=True))
+    model: str = Field(sa_column=Column(Text, primary_key=True))
+    """The name that the server is asked for."""
+    identity: dict[str, Any] = Field(sa_column=json_column())
+    """Server, digest or entry in the server's list."""
+    is_from_submission: bool
+    """Asked at submission; otherwise by the worker that called it first."""
+    asked_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
 class JobTable(SQLModel, table=True):

@@ -1,11 +1,23 @@
-"""The worker processes that were seen."""
+"""The worker processes that were seen, and the environments that processes run in."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ARRAY, Column, Text
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import now_column
+from schemas.tables.columns import id_column, json_column, now_column, reference_column
+
+
+class EnvironmentTable(SQLModel, table=True):
+    """A distinct environment: versions, commit and hardware, without names of hosts, users or folders."""
+
+    __tablename__ = "environment"
+
+    id: int | None = Field(default=None, sa_column=id_column())
+    hash: str = Field(unique=True)
+    """SHA-256 over the content."""
+    content: dict[str, Any] = Field(sa_column=json_column())
 
 
 class WorkerTable(SQLModel, table=True):
@@ -18,5 +30,9 @@ class WorkerTable(SQLModel, table=True):
     pid: int
     stages: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
     version: str
+    environment_id: int | None = Field(
+        default=None, sa_column=reference_column("environment.id", cascade=False, nullable=True)
+    )
+    """Where it runs; null for workers older than the column."""
     started_at: datetime | None = Field(default=None, sa_column=now_column())
     seen_at: datetime | None = Field(default=None, sa_column=now_column())

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from schemas.values.base import Value
+from schemas.values.interviews import TranscriptVariant
 from schemas.values.phq8 import PHQ8Item
 
 
@@ -46,6 +47,8 @@ class ArtifactMeta(Sidecar):
     min_evidence_chars: int | None = None
     split: str | None = None
     """`paper-train` or `avec-train`."""
+    transcript_variant: TranscriptVariant | None = None
+    """Only ragq writes it."""
     participant_count: int | None = None
     generated_at: str | None = None
     generator_script: str | None = None
@@ -65,6 +68,8 @@ class ChunkScoresMeta(Sidecar):
     """Identifies the scorer's weights. Only ragq writes it."""
     allow_same_model: bool | None = None
     """True if the scorer was MODEL_QUANTITATIVE_MODEL itself, and this was allowed. Only ragq writes it."""
+    other_prompt: bool | None = None
+    """True if another prompt than ragq's made the scores, and an import accepted them by name. Only ragq writes it."""
     scorer_backend: str | None = None
     temperature: float | None = None
     generated_at: str | None = None

@@ -38,6 +38,8 @@ class Side(Value):
     run_id: str
     mode: AssessmentMode
     participants: int
+    notices: tuple[str, ...] = ()
+    """Caveats about its results."""
 
 
 class SettingDifference(Value):

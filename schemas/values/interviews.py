@@ -1,5 +1,6 @@
 """The content of a data set of interviews: transcripts, labels, splits, and problems of its files."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -22,6 +23,30 @@ class Utterance(Value):
     """Seconds from the start of the recording; None if the cell is blank."""
 
 
+class TranscriptVariant(StrEnum):
+    """How a transcript was cleaned before use."""
+
+    UNKNOWN = "unknown"
+    """Not recorded: imported before variants were stored, or from files that do not name theirs."""
+    RAW = "raw"
+    """As the data set has it."""
+    BOTH_SPEAKERS_CLEAN = "both_speakers_clean"
+    """Without lead-in, sync markers and interruptions; with both speakers."""
+    PARTICIPANT_ONLY = "participant_only"
+    """Clean, without the interviewer."""
+    PARTICIPANT_QA = "participant_qa"
+    """Clean, with the one interviewer row before each block of the participant."""
+
+
+class RowIrregularity(StrEnum):
+    """What is odd about a row of a transcript whose speech is kept."""
+
+    UNKNOWN_SPEAKER = "unknown_speaker"
+    """The speaker is neither the interviewer nor the participant."""
+    STOP_BEFORE_START = "stop_before_start"
+    """The row stops before it starts."""
+
+
 class Transcript(Value):
     """An interview. The text is the utterances as `speaker: value` lines, joined by newline."""
 
@@ -32,17 +57,9 @@ class Transcript(Value):
     sha256: str
     """Of the text in UTF-8, 64 hex digits."""
     utterances: tuple[Utterance, ...] = Field(repr=False)
-
-
-class TranscriptVariant(StrEnum):
-    """How a transcript was cleaned before use."""
-
-    BOTH_SPEAKERS_CLEAN = "both_speakers_clean"
-    """Without lead-in, sync markers and interruptions; with both speakers."""
-    PARTICIPANT_ONLY = "participant_only"
-    """Clean, without the interviewer."""
-    PARTICIPANT_QA = "participant_qa"
-    """Clean, with the one interviewer row before each block of the participant."""
+    variant: TranscriptVariant = TranscriptVariant.UNKNOWN
+    irregular_rows: dict[RowIrregularity, int] = Field(default_factory=dict)
+    """How many rows of the file have each irregularity; those without any are absent."""
 
 
 class Labels(Value):
@@ -61,6 +78,30 @@ class Labels(Value):
     """The item whose blank cell was computed from the score."""
 
 
+class SplitMethod(StrEnum):
+    """How a split was made."""
+
+    FILE = "file"
+    """Read from its CSV at an import of participants."""
+    PUBLISHED = "published"
+    """The participant ids that the paper's authors used."""
+    STRATIFIED = "stratified"
+    """Drawn by the paper's rule with a seed: participants other than the paper's."""
+    LISTED = "listed"
+    """Read from a file of ids that was named with `ragq splits make --from`."""
+
+
+class SplitOrigin(Value):
+    """How a split was made, stored with it."""
+
+    method: SplitMethod
+    seed: int | None = None
+    file: str | None = None
+    """The name of the file of ids."""
+    missing: tuple[int, ...] = ()
+    """Participants that belong to the split and were not stored when it was made, and are left out."""
+
+
 class Split(Value):
     """A named group of participants, in the order of its CSV."""
 
@@ -70,6 +111,38 @@ class Split(Value):
     """First 12 hex digits of the SHA-256 of the CSV's bytes; for a joined split, of its parts' hashes."""
     ids_hash: str
     """First 12 hex digits of the SHA-256 of the ascending ids, joined by commas: the same for every order."""
+
+
+class StoredSplit(Value):
+    """A split as it is stored."""
+
+    name: str
+    participant_ids: tuple[int, ...]
+    csv_hash: str
+    ids_hash: str
+    origin: SplitOrigin | None
+    """None for a split that was imported before this was stored."""
+    imported_at: datetime
+
+
+class StoredLabels(Value):
+    """The labels of a participant as they are stored. None is unknown."""
+
+    gender: int | None
+    phq8_binary: int | None
+    phq8_score: int | None
+    items: dict[PHQ8Item, int] | None
+
+
+class SplitProblem(Value):
+    """What is wrong with a stored split."""
+
+    split: str
+    found: str
+    what_to_do: str
+
+    def __str__(self) -> str:
+        return f"{self.split}: {self.found}; {self.what_to_do}"
 
 
 class DataSet(Value):

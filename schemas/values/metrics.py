@@ -103,6 +103,7 @@ class Interval(Value):
 
     value: float | None
     low: float | None
+    """None, as are `high` and `std`, for a value of one participant, which resampling cannot vary."""
     high: float | None
     std: float | None
     """Standard error: the sample standard deviation over the resamples; None for fewer than two of them."""

@@ -81,11 +81,19 @@ class RetrievedReferences(Value):
 
     index_id: int
     excluded_participant: int
+    """The tested one."""
+    excluded_participants: tuple[int, ...] = ()
+    """All of them, ids ascending; empty in outputs of versions that excluded only the tested one."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
+    dropped: dict[PHQ8Item, dict[str, int]] = Field(default_factory=dict)
+    """The number of chunks of the index that the search left out for an item: `tags`, those not tagged with it.
+
+    Items for which none was left out are absent, as are all without the tag filter.
+    """
 
 
 class RankedReferences(Value):
-    """Stage `rerank`: the references per item after threshold, top-k and budget, in order."""
+    """Stage `rerank`: the references per item after all filters, in order."""
 
     ranker: str
     """The ranker: `similarity`, or `cross_encoder` and its model."""
@@ -93,9 +101,10 @@ class RankedReferences(Value):
     """Identifies the weights of the ranker; empty if it has none, or was not called."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     dropped: dict[PHQ8Item, dict[str, int]]
-    """The number of references that each guard dropped: `threshold`, `duplicate`, `top_k`, `budget`.
+    """The number of references that each filter dropped: `tags`, `threshold`, `duplicate`, `top_k`, `budget`.
 
-    Guards that dropped none are absent.
+    `tags` counts chunks of the index, the others references that the search returned. Filters that dropped none are
+    absent.
     """
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.environments import RunOrigin
 from schemas.values.queries import ChunkVerdict, RetrievedChunks
 from schemas.values.scored_runs import AttemptTime, SettingValue
 
@@ -53,3 +54,4 @@ class QueryRun(Value):
     failures: dict[str, int]
     """Failed jobs, by the category of the error."""
     attempts: tuple[AttemptTime, ...]
+    origin: RunOrigin = RunOrigin()

@@ -4,10 +4,16 @@ All values that depend on time are in `timings`: two reports of the same work di
 """
 
 from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.coverage_grid import GRID, coverage_grid
+from schemas.values.environments import RunOrigin
 from schemas.values.failures import FailureCounts
+from schemas.values.figures import ModeDraws
 from schemas.values.metrics import (
     BinaryMetrics,
     Interval,
@@ -20,6 +26,9 @@ from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.scored_runs import IndexIdentity, SettingValue
 from schemas.values.scoring import InferenceType, NAReason, Severity
 
+PredictionMode = Literal["item", "total", "binary"]
+"""Scores of items, totals, or depressed or not."""
+
 
 class Measures(Value):
     """The parameters of the metrics of a report."""
@@ -28,12 +37,18 @@ class Measures(Value):
     loss: str = "abs_norm"
     bootstrap_resamples: int = 10_000
     bootstrap_seed: int = 42
+    coverage_grid: tuple[float, ...] = coverage_grid(GRID)
+    """The coverages at which the risk is reported."""
     area_coverage: float = 0.5
     """The coverage at which truncated areas end."""
     total_min_coverage: float = 0.5
     """Share of the eight items that need a score for a total."""
     binary_threshold: int = 10
     """The total from which a participant counts as depressed."""
+    prediction_mode: PredictionMode = "item"
+    """What the report shows first; it has all of them."""
+    sources: dict[str, str] = Field(default_factory=dict)
+    """Where those come from that a run can set: `option`, `default`, or the setting of the run and its source."""
 
 
 class RunMetadata(Value):
@@ -46,8 +61,12 @@ class RunMetadata(Value):
     identity: str
     """SHA-256 over kind, settings and inputs: the same work has the same identity."""
     settings_hash: str
-    notice: str | None
-    """A caveat about the results."""
+    notices: tuple[str, ...]
+    """Caveats about the results."""
+    draw: int = 0
+    """The draw of the run: with another number, `--fresh` or `--samples` asked for answers of its own."""
+    origin: RunOrigin = RunOrigin()
+    """Versions, commits, hardware, models and servers."""
 
 
 class Provenance(Value):
@@ -58,6 +77,8 @@ class Provenance(Value):
     limit: int | None
     evidence: str | None
     """`given` when the quotes were part of the submission."""
+    transcript_variants: dict[str, int] = Field(default_factory=dict)
+    """Variant -> number of transcripts; empty for runs of versions that did not record it."""
     quantitative_model: str | None
     quantitative_model_digests: tuple[str, ...]
     """Weights that scored; more than one when the model was replaced during the run."""
@@ -195,6 +216,14 @@ class ConfidenceMeasures(Value):
     augrc: Interval
 
 
+class RiskAtCoverage(Value):
+    """The selective risk of the first step that reaches a coverage; no value beyond Cmax."""
+
+    reached: float | None
+    """The coverage of that step."""
+    risk: Interval
+
+
 class ChosenConfidence(Value):
     """All measures of the requested confidence."""
 
@@ -208,8 +237,8 @@ class ChosenConfidence(Value):
     augrc_optimal: Interval
     excess_augrc: Interval
     augrc_truncated: Interval
-    risk_at_coverage: dict[str, float | None]
-    """By coverage; None beyond Cmax."""
+    risk_at_coverage: dict[str, RiskAtCoverage]
+    """By coverage."""
     curve: tuple[RiskCoveragePoint, ...]
     band: tuple[BandPoint, ...]
     """The 95 % interval around the curve, point by point."""
@@ -240,6 +269,62 @@ class Calibration(Value):
     """All scores of an item in one bin."""
 
 
+class CalibrationErrors(Value):
+    """How far probabilities are from the scores that were exact; 0 is best in all."""
+
+    ece: float
+    """Expected calibration error over ten bins of equal width."""
+    brier: float
+    log_loss: float
+
+
+class CalibratedConfidence(Value):
+    """A confidence that was calibrated on the scores of another run, of other participants."""
+
+    confidence: str
+    method: str
+    fitted_on: str
+    split: str | None
+    """Of the run that it was fitted on."""
+    participants: int
+    items: int
+    """Scores that it was fitted on."""
+    parameters: dict[str, float]
+    before: CalibrationErrors | None
+    """Of the confidence as it was, over the scores of this report; None if it is no probability."""
+    after: CalibrationErrors | None
+    """None without a score."""
+
+
+class ReferenceCounts(Value):
+    """The references of one item, summed over participants: retrieved = sum of dropped + shown."""
+
+    untagged: int
+    """Chunks of the index that the tag filter left out of the search."""
+    retrieved: int
+    """Chunks that the search returned."""
+    dropped: dict[str, int]
+    """By filter, in order: `threshold`, `duplicate`, `top_k`, `budget`, and what follows them.
+
+    `rejected` were not accepted by the model that validates, `validation_limit` not judged because enough were
+    accepted, `unscored` have no score to show.
+    """
+    shown: int
+    """Entries in the prompts."""
+
+
+class StageTelemetry(Value):
+    """How the outputs of a stage were obtained. A category that never occurred is absent."""
+
+    outputs: int
+    repairs: dict[str, int]
+    """Repairs that parsing the used replies needed, by name."""
+    reasks: dict[str, int]
+    """Replies that the model was asked for again, by reason."""
+    cut_texts: int | None
+    """Texts that the embedder cut; None for a stage that does not embed."""
+
+
 class Experiment(Value):
     """One mode of a run."""
 
@@ -248,6 +333,12 @@ class Experiment(Value):
     selective_prediction: SelectivePrediction
     calibration: Calibration | None
     """None if no score has a confidence in 0..1."""
+    calibrated: CalibratedConfidence | None
+    """How the chosen confidence was calibrated; None if it was not."""
+    references: dict[PHQ8Item, ReferenceCounts]
+    """Over the jobs whose references are validated; empty in zero-shot."""
+    telemetry: dict[str, StageTelemetry]
+    """By stage, in the order of the chain: the stages that parse replies or embed texts."""
 
 
 class StageTimings(Value):
@@ -286,6 +377,8 @@ class RunTimings(Value):
     """All values that may differ in another run of the same work."""
 
     submitted_at: datetime
+    started_at: datetime | None
+    """The start of the first attempt."""
     finished_at: datetime | None
     modes: dict[AssessmentMode, ModeTimings]
     jobs: tuple[JobTimings, ...]
@@ -301,4 +394,6 @@ class Report(Value):
     """One per mode, zero-shot first."""
     failures: FailureCounts
     """Of unresolved failures."""
+    draws: tuple[ModeDraws, ...]
+    """The runs of the same work in other draws, with the spread of the main figures; empty without any."""
     timings: RunTimings

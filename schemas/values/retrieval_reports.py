@@ -120,6 +120,8 @@ class RetrievalTimings(Value):
     """All values that may differ in another run of the same work."""
 
     submitted_at: datetime
+    started_at: datetime | None
+    """The start of the first attempt."""
     finished_at: datetime | None
     stages: dict[str, StageTimings]
     seconds_per_query: dict[str, float]

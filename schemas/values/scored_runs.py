@@ -7,7 +7,10 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.environments import RunOrigin
 from schemas.values.failures import StageFailure
+from schemas.values.figures import SiblingRun
+from schemas.values.participants import RankedReferences, ValidatedReferences
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.scoring import ParticipantScores
 
@@ -27,6 +30,8 @@ class IndexIdentity(Value):
     split: str
     split_csv_hash: str | None
     split_ids_hash: str
+    variant: str = "unknown"
+    """Of the transcripts."""
     backend: str
     model: str
     model_digest: str | None
@@ -49,11 +54,13 @@ class ScoredJob(Value):
     scores: ParticipantScores | None = Field(repr=False)
     """None until stage `score` is done."""
     labels: dict[str, Any] | None
-    """The currently stored item labels of the participant by evidence key; None without any."""
+    """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
     embedding_digest: str | None
     """The weights that embedded the evidence; None without an embedding."""
-    ranker: str | None
-    """The ranker: `similarity`, or `cross_encoder` and its model; None without references."""
+    ranked: RankedReferences | None
+    """None until stage `rerank` is done, and in zero-shot."""
+    validated: ValidatedReferences | None
+    """None until stage `validate` is done, and in zero-shot."""
 
 
 class FailedAttempt(StageFailure):
@@ -101,6 +108,19 @@ class AttemptTime(Value):
     """None while it runs."""
 
 
+class OutputTelemetry(Value):
+    """How the output of a stage was obtained."""
+
+    job_id: int
+    stage: str
+    repairs: tuple[str, ...]
+    """Repairs that parsing the used replies needed."""
+    reasks: tuple[str, ...]
+    """The reasons of the re-asks before them."""
+    cut_texts: int | None
+    """Texts that the embedder cut; None for a stage that does not embed."""
+
+
 class CallCount(Value):
     """Language model calls of a job."""
 
@@ -124,3 +144,7 @@ class ScoredRun(Value):
     failures: RunFailures
     attempts: tuple[AttemptTime, ...]
     calls: tuple[CallCount, ...]
+    telemetry: tuple[OutputTelemetry, ...]
+    origin: RunOrigin = RunOrigin()
+    siblings: tuple[SiblingRun, ...] = ()
+    """Runs of the same work in all draws, this one included; empty without another draw."""

@@ -78,9 +78,14 @@ def as_file(inline: Markup) -> str:
 def whiskers(intervals: Sequence[Interval]) -> list[list[float]]:
     """The distances of the ends below and above the values; a percentile interval need not contain its value."""
     values = [interval.value or 0.0 for interval in intervals]
-    lows = [max(0.0, value - (found.low or 0.0)) for value, found in zip(values, intervals, strict=True)]
-    highs = [max(0.0, (found.high or 0.0) - value) for value, found in zip(values, intervals, strict=True)]
+    lows = [max(0.0, value - _or(found.low, value)) for value, found in zip(values, intervals, strict=True)]
+    highs = [max(0.0, _or(found.high, value) - value) for value, found in zip(values, intervals, strict=True)]
     return [lows, highs]
+
+
+def _or(bound: float | None, value: float) -> float:
+    """A value without an interval has no whiskers."""
+    return value if bound is None else bound
 
 
 def _inline(svg: str, title: str) -> Markup:

@@ -9,15 +9,17 @@ from stages.metrics.draws import Draws, Metric, known, value_of
 RESAMPLES = 10_000
 SEED = 42
 PERCENTILES = (2.5, 97.5)
+_ROUNDING = 1e-12
 
 
 def bootstrap(metric: Metric, cohort: Cohort, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
     """The metric with its 95 % percentile interval.
 
-    If fewer than two resamples have a value, the interval is the value itself.
+    If fewer than two resamples have a value, the interval is the value itself. A value of one participant has no
+    interval, because all resamples that have the value have the same.
     """
-    values = metric(cohort, draw(len(cohort), resamples=resamples, seed=seed))
-    return interval_of(value_of(metric, cohort), values)
+    found = interval_of(value_of(metric, cohort), metric(cohort, draw(len(cohort), resamples=resamples, seed=seed)))
+    return without_bounds(found) if is_flat(found) and _of_one(metric(cohort, np.eye(len(cohort)))) else found
 
 
 def paired_delta(
@@ -29,11 +31,14 @@ def paired_delta(
     draws = draw(len(ids), resamples=resamples, seed=seed)
     values = value_of(metric, left), value_of(metric, right)
     delta = None if values[0] is None or values[1] is None else values[1] - values[0]
+    found = interval_of(delta, metric(right, draws) - metric(left, draws))
+    each = np.eye(len(ids))
+    is_of_one = is_flat(found) and _of_one(metric(right, each) - metric(left, each))
     return PairedDelta(
         participants=len(ids),
         left=values[0],
         right=values[1],
-        delta=interval_of(delta, metric(right, draws) - metric(left, draws)),
+        delta=without_bounds(found) if is_of_one else found,
     )
 
 
@@ -69,6 +74,21 @@ def interval_of(value: float | None, resampled: Floats) -> Interval:
         drop_rate=1 - len(valid) / len(resampled),
         resamples=len(resampled),
     )
+
+
+def is_flat(interval: Interval) -> bool:
+    """Whether the interval has no width but for rounding."""
+    return interval.low is not None and interval.high is not None and interval.high - interval.low < _ROUNDING
+
+
+def without_bounds(interval: Interval) -> Interval:
+    """The value alone."""
+    return interval.model_copy(update={"low": None, "high": None, "std": None})
+
+
+def _of_one(of_each: Floats) -> bool:
+    """Whether only one participant has a value, of the values of each participant without the others."""
+    return bool(np.count_nonzero(~np.isnan(of_each)) == 1)
 
 
 def _only(cohort: Cohort, ids: set[int]) -> Cohort:

@@ -146,6 +146,8 @@ def variant_named(name: str) -> Variant:
     [<Signal.EVIDENCE: 'evidence'>, <Signal.VERBALIZED: 'verbalized'>]
     """
     if not name.startswith(_SECONDARY):
+        if name.startswith("calibrated:"):
+            raise Refused(f"{name!r} needs a run to calibrate on: `ragq report RUN --calibrate-on OTHER_RUN`.")
         if name not in VARIANTS:
             raise Refused(f"There is no confidence {name!r}; choose one of {', '.join(VARIANTS)}.")
         return VARIANTS[name]

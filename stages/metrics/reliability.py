@@ -36,3 +36,13 @@ def reliability(
         )
 
     return tuple(of_bin(at) for at in range(bins))
+
+
+def expected_calibration_error(cohort: Cohort, *, confidence: Confidence, bins: int = 10) -> float:
+    """The distance of the mean confidence of a bin from its share of exact scores, weighted by its scores.
+
+    Raises ValueError as `reliability`, and without a score.
+    """
+    found = [one for one in reliability(cohort, confidence=confidence, bins=bins) if one.count]
+    distances = [abs((one.exact or 0.0) - (one.confidence or 0.0)) for one in found]
+    return float(np.average(distances, weights=[one.count for one in found]))

@@ -32,8 +32,11 @@ def risk_band(
 ) -> tuple[RiskInterval, ...]:
     """The band at the coverages that the cohort reaches; the risk is that of the first step to reach it.
 
-    A resample that ends before a coverage does not count there. Near Cmax this is about half of them.
+    A resample that ends before a coverage does not count there. Near Cmax this is about half of them. There is no band
+    around the scores of one participant.
     """
+    if np.count_nonzero(cohort.scored_items) < 2:
+        return ()
     confidences = cohort.of_items(confidence)
     here = steps(cohort, everybody_once(cohort), confidences=confidences, loss=loss)
     resampled = steps(cohort, draw(len(cohort), resamples=resamples, seed=seed), confidences=confidences, loss=loss)

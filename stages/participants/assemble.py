@@ -4,26 +4,28 @@ from collections.abc import Mapping
 
 from schemas.values.participants import AssembledPrompt, Reference, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.reference_block import reference_block, shown
+from stages.participants.reference_block import PromptFormat, reference_block, shown
 from stages.participants.score_prompt import SeverityMode, scoring_messages
 from stages.participants.transcript_text import refuse_blank
 
 
 def assemble_prompt(
     transcript: str,
-    references: Mapping[PHQ8Item, tuple[Reference, ...]],
+    references: Mapping[PHQ8Item, tuple[Reference, ...]] | None,
     chunk_texts: Mapping[int, str],
     *,
     severity_mode: SeverityMode,
+    prompt_format: PromptFormat,
 ) -> AssembledPrompt:
-    """The prompt about one participant; without references it is a zero-shot prompt.
+    """The prompt about one participant, zero-shot if `references` is None.
 
-    Texts are by chunk id. Raises EmptyTranscriptError for a blank transcript and InputChangedError when a chunk's text
-    differs from the one that was retrieved.
+    In the format `xml` a prompt without any reference is a zero-shot prompt. Texts are by chunk id. Raises
+    EmptyTranscriptError for a blank transcript and InputChangedError when a chunk's text differs from the one that was
+    retrieved.
     """
     refuse_blank(transcript)
-    block = reference_block(references, chunk_texts)
-    statistics = {item: similarity_statistics(references.get(item, ())) for item in PHQ8Item}
+    block = "" if references is None else reference_block(references, chunk_texts, prompt_format=prompt_format)
+    statistics = {item: similarity_statistics((references or {}).get(item, ())) for item in PHQ8Item}
     return AssembledPrompt(
         block=block,
         messages=scoring_messages(transcript, block, severity_mode=severity_mode),

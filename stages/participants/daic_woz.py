@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from schemas.values.interviews import DataSet, FileProblem, Labels
+from schemas.values.interviews import DataSet, FileProblem, Labels, TranscriptVariant
 from stages.files.problems import Parsed
 from stages.participants.labels import parse_gender_labels, parse_item_labels, parse_total_labels
 from stages.participants.paper_metadata import METADATA_FILE, check_paper_metadata
@@ -21,16 +21,22 @@ GENDER_LABEL_FILE = "test_split_Depression_AVEC2017.csv"
 _TRANSCRIPT_FILE = re.compile(r"[^/]+/([1-9][0-9]{0,5})_P/\1_TRANSCRIPT\.csv")
 
 
-def parse_data_set(files: Mapping[str, bytes], *, patch_missing_items: bool = False) -> Parsed[DataSet]:
+def parse_data_set(
+    files: Mapping[str, bytes],
+    *,
+    patch_missing_items: bool = False,
+    variant: TranscriptVariant = TranscriptVariant.UNKNOWN,
+) -> Parsed[DataSet]:
     """Read every file of the layout; names are relative to the data set, with slashes. Other names are ignored.
 
-    Each kind of file may be absent, and no number of rows is required. The problems of all files are reported together.
-    If every file is valid by itself, the files are compared: no participant is in two AVEC splits or in two paper
-    splits, paper participants have item labels, the paper metadata agrees with its CSVs, the two test files agree on
-    gender, and participants of a split other than test have a transcript (if there are transcripts at all).
+    `variant` is that of the transcripts. Each kind of file may be absent, and no number of rows is required. The
+    problems of all files are reported together. If every file is valid by itself, the files are compared: no
+    participant is in two AVEC splits or in two paper splits, paper participants have item labels, the paper metadata
+    agrees with its CSVs, the two test files agree on gender, and participants of a split other than test have a
+    transcript (if there are transcripts at all).
     """
     transcripts = {
-        int(match[1]): parse_transcript(data, file=file, participant_id=int(match[1]))
+        int(match[1]): parse_transcript(data, file=file, participant_id=int(match[1]), variant=variant)
         for file, data in files.items()
         if (match := _TRANSCRIPT_FILE.fullmatch(file))
     }

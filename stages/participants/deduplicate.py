@@ -1,7 +1,6 @@
 """References that repeat a better one: windows of a transcript overlap, so neighbours share most lines."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
 from schemas.values.participants import Reference
 from stages.participants.chunk_texts import text_of
@@ -11,35 +10,6 @@ Repeats = Callable[[Reference, Reference], bool]
 
 MAX_SHARED = 0.5
 """The share of lines that two references may have in common; neighbours share 6 of 8."""
-
-
-class Distinct(NamedTuple):
-    """The kept references, in order, and the number of repetitions skipped before the last of them."""
-
-    kept: tuple[Reference, ...]
-    replaced: int
-
-
-def first_distinct(references: Sequence[Reference], *, limit: int, repeats: Repeats) -> Distinct:
-    """The first `limit` references that repeat none of those kept before them.
-
-    A reference that repeats one is replaced by the next; those after the last place are not examined.
-    """
-    kept: list[Reference] = []
-    replaced = 0
-    for reference in references:
-        if len(kept) == limit:
-            break
-        if any(repeats(better, reference) for better in kept):
-            replaced += 1
-        else:
-            kept.append(reference)
-    return Distinct(tuple(kept), replaced)
-
-
-def nothing_repeats(better: Reference, reference: Reference) -> bool:
-    """Deduplication disabled."""
-    return False
 
 
 def by_place(*, size: int, step: int, max_shared: float = MAX_SHARED) -> Repeats:

@@ -1,9 +1,10 @@
 """Compares a reference index with the settings, at its import and at every submission."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from schemas.settings.run import RunSettings
+from schemas.values.interviews import TranscriptVariant
 from stages.model_aliases import canonical_model
 
 
@@ -48,3 +49,22 @@ def settings_differences(built: BuiltWith, settings: RunSettings) -> Iterator[st
 def split_difference(split: str, *, built: str, now: str) -> str | None:
     """A message if the hash over the ids of the split differs from the one that the index was built on; else None."""
     return None if built == now else f"split {split}: built on participants {built}, now {now}"
+
+
+def variant_difference(built: TranscriptVariant, now: Mapping[TranscriptVariant, int]) -> str | None:
+    """A message if the index was built from another variant than the transcripts `now` counts; else None.
+
+    What is unknown cannot be compared.
+    """
+    if built is TranscriptVariant.UNKNOWN or not now.keys() - {built, TranscriptVariant.UNKNOWN}:
+        return None
+    return f"transcripts: the index was built from variant {built}, those of the run are {counted_variants(now)}"
+
+
+def counted_variants(variants: Mapping[TranscriptVariant, int]) -> str:
+    """Variants and how many transcripts have each.
+
+    >>> counted_variants({TranscriptVariant.RAW: 41})
+    'raw (41)'
+    """
+    return ", ".join(f"{variant} ({count})" for variant, count in variants.items())

@@ -11,15 +11,18 @@ from stages.participants.splits import PAPER_FILES
 METADATA_FILE = "paper_splits/paper_split_metadata.json"
 
 
-class _Metadata(BaseModel):
-    participant_ids: dict[str, set[int]]
+class PaperMetadata(BaseModel):
+    """The fields of the file that are read; it may have others."""
+
+    participant_ids: dict[str, list[int]]
+    """Part of the split (`train`) -> ids."""
     actual_sizes: dict[str, int] = {}
 
 
 def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterator[FileProblem]:
     """A problem for each paper split whose ids or size in the metadata differ from its CSV."""
     try:
-        metadata = _Metadata.model_validate_json(data)
+        metadata = PaperMetadata.model_validate_json(data)
     except ValidationError as error:
         yield from validation_problems(
             error, file=METADATA_FILE, line=None, what_to_do="correct it, or remove the file"
@@ -28,7 +31,7 @@ def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterato
     for name in PAPER_FILES:
         part = name.removeprefix("paper-")
         in_csv = set(splits[name].participant_ids) if name in splits else set[int]()
-        different = sorted(in_csv ^ metadata.participant_ids.get(part, set()))
+        different = sorted(in_csv ^ set(metadata.participant_ids.get(part, ())))
         if different:
             yield _problem(f"{part} and its CSV differ in {', '.join(map(str, different))}", "make the two agree")
         size = metadata.actual_sizes.get(part, len(in_csv))

@@ -1,23 +1,41 @@
 """The reference examples of the scoring prompt, byte for byte (Specs 31 and 33)."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final, Literal
 
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.chunk_texts import text_of
 
+PromptFormat = Literal["xml", "sentinel", "notebook"]
+"""The last line of the block, and what stands for no references: see `reference_block`."""
 
-def reference_block(items: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts: Mapping[int, str]) -> str:
-    """All references of all items in one block; an empty string without entries.
+_OPEN: Final = "<Reference Examples>"
+_CLOSE: Final[dict[PromptFormat, str]] = {
+    "xml": "</Reference Examples>",
+    "sentinel": "</Reference Examples>",
+    # The notebook of the paper repeated the opening tag.
+    "notebook": _OPEN,
+}
+_SENTINEL: Final = "No valid evidence found"
+
+
+def reference_block(
+    items: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts: Mapping[int, str], *, prompt_format: PromptFormat
+) -> str:
+    """All references of all items in one block.
 
     An entry is `(PHQ8_Sleep Score: 2)` and, on the next line, the unchanged chunk. Entries are in the order of the
     questionnaire, within an item in the order given, with a blank line before, between and after them. References
-    without a score are omitted. Raises InputChangedError when a chunk's text differs from the one that was retrieved.
+    without a score are omitted. Without entries the block is an empty string in the format `xml`, and a sentence
+    between the tags in the others.
+
+    Raises InputChangedError when a chunk's text differs from the one that was retrieved.
     """
     entries = list(_entries(items, chunk_texts))
-    if not entries:
-        return ""
-    return "\n\n".join(["<Reference Examples>", *entries, "</Reference Examples>"])
+    if entries:
+        return "\n\n".join([_OPEN, *entries, _CLOSE[prompt_format]])
+    return "" if prompt_format == "xml" else f"{_OPEN}\n{_SENTINEL}\n{_CLOSE[prompt_format]}"
 
 
 def shown(references: tuple[Reference, ...]) -> tuple[Reference, ...]:

@@ -1,21 +1,13 @@
-"""Stage `rerank`: the order of the references, and the guards that limit them (Spec 33)."""
+"""Stage `rerank`: the order of the references, and the filters that limit them (Spec 33)."""
 
-from collections.abc import Iterable
-from itertools import accumulate
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
-from stages.participants.deduplicate import Repeats, first_distinct, nothing_repeats
+from schemas.values.phq8 import PHQ8Item
+from stages.participants.reference_filters import Filtered, ReferenceFilters, apply_filters
 
 SIMILARITY = "similarity"
 """The ranker that orders references by similarity alone."""
-
-
-class Guarded(NamedTuple):
-    """The kept references, in order, and the number that each guard dropped; guards that dropped none are absent."""
-
-    kept: tuple[Reference, ...]
-    dropped: dict[str, int]
 
 
 def fit(reference: Reference) -> float:
@@ -23,52 +15,35 @@ def fit(reference: Reference) -> float:
     return reference.similarity if reference.rerank_score is None else reference.rerank_score
 
 
-def rank_references(
-    retrieved: RetrievedReferences,
-    *,
-    min_similarity: float,
-    top_k: int,
-    max_chars: int,
-    repeats: Repeats = nothing_repeats,
-) -> RankedReferences:
-    """Order and guard the references of each item separately."""
-    guarded = {
-        item: guard_references(
-            references, min_similarity=min_similarity, top_k=top_k, max_chars=max_chars, repeats=repeats
-        )
+def rank_references(retrieved: RetrievedReferences, *, filters: ReferenceFilters) -> RankedReferences:
+    """Order the references of each item by similarity, and filter them."""
+    return ranked_references(rankable(retrieved, filters=filters), filters=filters, ranker=SIMILARITY)
+
+
+def rankable(retrieved: RetrievedReferences, *, filters: ReferenceFilters) -> dict[PHQ8Item, Filtered]:
+    """The references that a ranker sees, with the counts of those that the search and the first filters dropped."""
+    return {
+        item: apply_filters(filters.before_ranking, Filtered(references, retrieved.dropped.get(item, {})))
         for item, references in retrieved.items.items()
     }
-    return RankedReferences(
-        ranker=SIMILARITY,
-        items={item: result.kept for item, result in guarded.items()},
-        dropped={item: result.dropped for item, result in guarded.items() if result.dropped},
-    )
 
 
-def guard_references(
-    references: Iterable[Reference],
-    *,
-    min_similarity: float,
-    top_k: int,
-    max_chars: int,
-    repeats: Repeats = nothing_repeats,
-) -> Guarded:
-    """The best references that reach the threshold, are among the first `top_k` and fit into the budget.
-
-    The threshold applies to similarity, whatever the order, and 0 drops none. Equal references are ordered by
-    participant, then by position in the transcript. The budget counts characters of chunk text and ends at the first
-    reference beyond it, even if a later one would fit; 0 is no budget. References without a score count towards `top_k`
-    like all others. A reference that `repeats` a better one is replaced by the next.
-    """
-    ranked = sorted(references, key=lambda ref: (-fit(ref), ref.participant_id, ref.ordinal))
-    similar = [reference for reference in ranked if reference.similarity >= min_similarity]
-    top, replaced = first_distinct(similar, limit=top_k, repeats=repeats)
-    spent = accumulate(reference.chunk_chars for reference in top)
-    kept = [ref for ref, chars in zip(top, spent, strict=True) if not max_chars or chars <= max_chars]
-    taken = {
-        "threshold": len(ranked) - len(similar),
-        "duplicate": replaced,
-        "top_k": len(similar) - replaced - len(top),
-        "budget": len(top) - len(kept),
+def ranked_references(
+    candidates: Mapping[PHQ8Item, Filtered], *, filters: ReferenceFilters, ranker: str, ranker_digest: str = ""
+) -> RankedReferences:
+    """The candidates best first, filtered. Equal ones are ordered by participant, then by position."""
+    filtered = {
+        item: apply_filters(
+            filters.after_ranking,
+            found._replace(
+                kept=tuple(sorted(found.kept, key=lambda ref: (-fit(ref), ref.participant_id, ref.ordinal)))
+            ),
+        )
+        for item, found in candidates.items()
     }
-    return Guarded(tuple(kept), {guard: count for guard, count in taken.items() if count})
+    return RankedReferences(
+        ranker=ranker,
+        ranker_digest=ranker_digest,
+        items={item: found.kept for item, found in filtered.items()},
+        dropped={item: found.dropped for item, found in filtered.items() if found.dropped},
+    )

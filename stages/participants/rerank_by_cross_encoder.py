@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from schemas.values.participants import ExtractedEvidence, RankedReferences, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.chunk_texts import text_of
-from stages.participants.deduplicate import Repeats, nothing_repeats
 from stages.participants.embed import evidence_text
-from stages.participants.rerank import rank_references
+from stages.participants.reference_filters import ReferenceFilters
+from stages.participants.rerank import rankable, ranked_references
 from stages.ports import PairScorer
 
 CROSS_ENCODER = "cross_encoder"
@@ -23,12 +23,9 @@ async def rerank_by_cross_encoder(
     timeout_s: float,
     batch_size: int,
     max_tokens: int,
-    min_similarity: float,
-    top_k: int,
-    max_chars: int,
-    repeats: Repeats = nothing_repeats,
+    filters: ReferenceFilters,
 ) -> RankedReferences:
-    """Score the references that reach the threshold, order them by score, and guard them as `rank_references` does.
+    """Score the references that pass the first filters, order them by score, and filter them as `rank_references` does.
 
     One call per item with such references, with all quotes of the item as the query; `timeout_s` applies to each.
     Without any, the scorer is not called, and the digest is empty. Raises ReferenceTextError when the text of a chunk
@@ -36,29 +33,24 @@ async def rerank_by_cross_encoder(
     """
 
     async def scored(item: PHQ8Item, references: tuple[Reference, ...]) -> tuple[Reference, ...]:
-        similar = [reference for reference in references if reference.similarity >= min_similarity]
         scores = await scorer.score_pairs(
             evidence_text(extracted.quotes.get(item, ())),
-            [text_of(reference, chunk_texts) for reference in similar],
+            [text_of(reference, chunk_texts) for reference in references],
             timeout_s=timeout_s,
             batch_size=batch_size,
             max_tokens=max_tokens,
         )
-        score_of = {reference.chunk_id: score for reference, score in zip(similar, scores, strict=True)}
-        return tuple(ref.model_copy(update={"rerank_score": score_of.get(ref.chunk_id)}) for ref in references)
+        pairs = zip(references, scores, strict=True)
+        return tuple(reference.model_copy(update={"rerank_score": score}) for reference, score in pairs)
 
-    items = {item: await scored(item, references) for item, references in retrieved.items.items()}
-    ranked = rank_references(
-        retrieved.model_copy(update={"items": items}),
-        min_similarity=min_similarity,
-        top_k=top_k,
-        max_chars=max_chars,
-        repeats=repeats,
-    )
-    was_asked = any(ref.rerank_score is not None for references in items.values() for ref in references)
-    return ranked.model_copy(
-        update={
-            "ranker": f"{CROSS_ENCODER} {scorer.name}",
-            "ranker_digest": await scorer.digest() if was_asked else "",
-        }
+    candidates = {
+        item: found._replace(kept=await scored(item, found.kept))
+        for item, found in rankable(retrieved, filters=filters).items()
+    }
+    was_asked = any(found.kept for found in candidates.values())
+    return ranked_references(
+        candidates,
+        filters=filters,
+        ranker=f"{CROSS_ENCODER} {scorer.name}",
+        ranker_digest=await scorer.digest() if was_asked else "",
     )

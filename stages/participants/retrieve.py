@@ -1,8 +1,11 @@
 """Stage `retrieve`: the nearest chunks of the reference index per item."""
 
+from collections.abc import Collection
+
 from schemas.errors import ReferenceLeakError
 from schemas.values.participants import EmbeddedEvidence, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
+from stages.participants.reference_filters import TAGS
 from stages.ports import ReferenceSearch, ScoreSource, Vectors
 
 
@@ -13,33 +16,45 @@ async def retrieve_references(
     search: ReferenceSearch,
     index_id: int,
     participant_id: int,
+    excluded: Collection[int],
     candidates: int,
     tagged_only: bool,
     score_source: ScoreSource,
 ) -> RetrievedReferences:
     """The `candidates` nearest chunks for each embedded item, in one round trip; other items have none.
 
-    Without embedded items the index is not searched. Raises ReferenceLeakError when the tested participant is among the
-    references, ValueError when vectors and items differ in number, and the errors of the search.
+    `excluded` are the participants of the run's own split: together with the tested one they are never references.
+    Without embedded items the index is not searched. With the tag filter, another round trip counts the chunks that it
+    leaves out. Raises ReferenceLeakError when an excluded participant is among the references nevertheless, ValueError
+    when vectors and items differ in number, and the errors of the search.
     """
+    left_out = {participant_id, *excluded}
     queries = list(zip(embedded.items, vectors, strict=True))
     found = (
         await search.nearest(
             index_id,
             queries,
             limit=candidates,
-            exclude_participant=participant_id,
+            exclude_participants=left_out,
             tagged_only=tagged_only,
             score_source=score_source,
         )
         if queries
         else []
     )
-    if any(reference.participant_id == participant_id for references in found for reference in references):
-        raise ReferenceLeakError(participant_id, index_id)
+    for reference in (reference for references in found for reference in references):
+        if reference.participant_id in left_out:
+            raise ReferenceLeakError(reference.participant_id, index_id)
     nearest = dict(zip(embedded.items, found, strict=True))
+    untagged = (
+        await search.count_untagged(index_id, embedded.items, exclude_participants=left_out)
+        if queries and tagged_only
+        else [0] * len(queries)
+    )
     return RetrievedReferences(
         index_id=index_id,
         excluded_participant=participant_id,
+        excluded_participants=tuple(sorted(left_out)),
         items={item: nearest.get(item, ()) for item in PHQ8Item},
+        dropped={item: {TAGS: count} for item, count in zip(embedded.items, untagged, strict=True) if count},
     )

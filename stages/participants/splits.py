@@ -22,6 +22,15 @@ TRAINING_SPLITS: Mapping[str, str] = {"paper-train": "paper-train", "avec-train"
 """Name of a split as the source of references -> its name. The other splits are for testing."""
 
 
+def training_name(split: str) -> str:
+    """The name of a stored split as the source of references; other splits have none and keep theirs.
+
+    >>> training_name("train"), training_name("paper-train"), training_name("dev")
+    ('avec-train', 'paper-train', 'dev')
+    """
+    return next((name for name, stored in TRAINING_SPLITS.items() if stored == split), split)
+
+
 def resolve_split(name: str, data_set: DataSet) -> Split:
     """The split of this name; `paper` is `paper-test`, and `train+dev` is train followed by dev.
 
@@ -30,7 +39,7 @@ def resolve_split(name: str, data_set: DataSet) -> Split:
     splits = data_set.splits
     known = dict(splits)
     if "train" in splits and "dev" in splits:
-        known[TRAIN_AND_DEV] = _joined(TRAIN_AND_DEV, (splits["train"], splits["dev"]))
+        known[TRAIN_AND_DEV] = joined_split(TRAIN_AND_DEV, (splits["train"], splits["dev"]))
     if "paper-test" in splits:
         known["paper"] = splits["paper-test"]
     if name not in known:
@@ -47,6 +56,12 @@ def split_of(name: str, participant_ids: Sequence[int], *, data: bytes) -> Split
         csv_hash=hashlib.sha256(data).hexdigest()[:12],
         ids_hash=ids_hash(participant_ids),
     )
+
+
+def listed_split(name: str, participant_ids: Sequence[int]) -> Split:
+    """The split of these participants, which no file lists; its CSV hash is that of a file with their ids alone."""
+    rows = "".join(f"{number}\n" for number in participant_ids)
+    return split_of(name, participant_ids, data=f"Participant_ID\n{rows}".encode())
 
 
 def ids_hash(participant_ids: Iterable[int]) -> str:
@@ -74,6 +89,7 @@ def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
     return Parsed(split_of(name, tuple(lines), data=data), tuple(problems))
 
 
-def _joined(name: str, parts: Sequence[Split]) -> Split:
+def joined_split(name: str, parts: Sequence[Split]) -> Split:
+    """The participants of several splits, in their order."""
     participant_ids = [participant_id for part in parts for participant_id in part.participant_ids]
     return split_of(name, participant_ids, data=",".join(part.csv_hash for part in parts).encode())

@@ -2,20 +2,27 @@
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from schemas.values.interviews import FileProblem, Transcript, Utterance
+from schemas.values.interviews import FileProblem, RowIrregularity, Transcript, TranscriptVariant, Utterance
 from stages.files.delimited import DelimitedRow, Separator, parse_rows
 from stages.files.problems import Parsed
 
 COLUMNS = ("start_time", "stop_time", "speaker", "value")
 
+INTERVIEWER, PARTICIPANT = SPEAKERS = ("Ellie", "Participant")
 
-def parse_transcript(data: bytes, *, file: str, participant_id: int) -> Parsed[Transcript]:
+
+def parse_transcript(
+    data: bytes, *, file: str, participant_id: int, variant: TranscriptVariant = TranscriptVariant.UNKNOWN
+) -> Parsed[Transcript]:
     """Read the utterances in the order of the file.
 
     Rows whose speaker or value is blank are dropped; words such as `null` or `none` are speech. White space around a
-    speaker is removed, a value is unchanged. Problems: those of `parse_rows`, times that are not seconds, and a file
+    speaker is removed, the speakers are `Ellie` and `Participant` however their letters are cased, and a value is
+    unchanged, also after a sync marker. Rows of another speaker, and rows that stop before they start, are kept and
+    counted. Problems: those of `parse_rows`, times that are not seconds, and a file
     without any utterance.
     """
     rows, problems = parse_rows(data, file=file, separator=Separator.TAB, columns=COLUMNS)
@@ -25,7 +32,9 @@ def parse_transcript(data: bytes, *, file: str, participant_id: int) -> Parsed[T
         what_to_do = "restore it, or remove its folder from the data set"
         empty = FileProblem(file=file, line=None, found="has no utterance with text", what_to_do=what_to_do)
         problems += (empty,)
-    return Parsed(transcript_of(participant_id, (_utterance(row) for row in spoken)), problems)
+    transcript = transcript_of(participant_id, (_utterance(row) for row in spoken))
+    recorded = {"variant": variant, "irregular_rows": _irregular_rows(transcript.utterances)}
+    return Parsed(transcript.model_copy(update=recorded), problems)
 
 
 def transcript_of(participant_id: int, utterances: Iterable[Utterance]) -> Transcript:
@@ -41,12 +50,24 @@ def transcript_of(participant_id: int, utterances: Iterable[Utterance]) -> Trans
 
 
 def _utterance(row: DelimitedRow) -> Utterance:
+    written = row.cells["speaker"].strip()
     return Utterance(
-        speaker=row.cells["speaker"].strip(),
+        speaker=next((speaker for speaker in SPEAKERS if speaker.casefold() == written.casefold()), written),
         value=row.cells["value"],
         start_s=_seconds(row.cells["start_time"]),
         stop_s=_seconds(row.cells["stop_time"]),
     )
+
+
+def _irregular_rows(utterances: Iterable[Utterance]) -> dict[RowIrregularity, int]:
+    return dict(Counter(found for utterance in utterances for found in _irregularities(utterance)))
+
+
+def _irregularities(utterance: Utterance) -> Iterator[RowIrregularity]:
+    if utterance.speaker not in SPEAKERS:
+        yield RowIrregularity.UNKNOWN_SPEAKER
+    if utterance.start_s is not None and utterance.stop_s is not None and utterance.stop_s < utterance.start_s:
+        yield RowIrregularity.STOP_BEFORE_START
 
 
 def _time_problems(row: DelimitedRow, *, file: str) -> Iterator[FileProblem]:

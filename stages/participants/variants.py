@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from schemas.errors import EmptyTranscriptError
+from schemas.errors import EmptyTranscriptError, Refused
 from schemas.values.interviews import Transcript, TranscriptVariant, Utterance
-from stages.participants.transcripts import transcript_of
+from stages.participants.transcripts import INTERVIEWER, transcript_of
+from stages.texts.listed import listed
 
 INTERRUPTIONS_S: Mapping[int, tuple[float, float]] = {373: (395.0, 428.0), 444: (286.0, 387.0)}
 """Interruptions of the interview: participant -> start and end in seconds from the start of the recording."""
@@ -14,7 +15,16 @@ _SYNC_MARKER = re.compile(r"(<\s*sync\w*\s*>|\[\s*sync\w*\s*\])[\s.,;:!?]*", re.
 
 
 def vary(transcript: Transcript, variant: TranscriptVariant) -> Transcript:
-    """The transcript in a variant. Raises EmptyTranscriptError if the result is empty."""
+    """The transcript in a variant, made from its rows.
+
+    Raises Refused if its own variant lacks rows that this one has, and EmptyTranscriptError if the result is empty.
+    """
+    if transcript.variant not in (*_COMPLETE, variant):
+        raise Refused(
+            f"The transcript of participant {transcript.participant_id} is of variant '{transcript.variant}', from "
+            f"which '{variant}' cannot be made. Import the transcripts as the data set has them, or leave out "
+            "--variant."
+        )
     cleaned = clean(transcript.utterances, participant_id=transcript.participant_id)
     kept = tuple(_VARIANTS[variant](cleaned))
     if not kept:
@@ -22,7 +32,8 @@ def vary(transcript: Transcript, variant: TranscriptVariant) -> Transcript:
             f"The transcript of participant {transcript.participant_id} is empty in the variant '{variant}'. "
             "Check its speakers, or use another variant."
         )
-    return transcript_of(transcript.participant_id, kept)
+    varied = transcript_of(transcript.participant_id, kept)
+    return varied.model_copy(update={"variant": variant, "irregular_rows": transcript.irregular_rows})
 
 
 def clean(utterances: Sequence[Utterance], *, participant_id: int) -> tuple[Utterance, ...]:
@@ -69,8 +80,42 @@ _VARIANTS = {
 }
 
 
+CLEANED = tuple(_VARIANTS)
+"""The variants that can be made."""
+
+_COMPLETE = (TranscriptVariant.UNKNOWN, TranscriptVariant.RAW, TranscriptVariant.BOTH_SPEAKERS_CLEAN)
+"""Those with the rows of both speakers, as far as is known."""
+
+
+def variant_of_folder(name: str) -> TranscriptVariant:
+    """The variant that a folder of transcripts has by its name.
+
+    >>> variant_of_folder("transcripts").value, variant_of_folder("transcripts_participant_qa").value
+    ('raw', 'participant_qa')
+    >>> variant_of_folder("interviews").value
+    'unknown'
+    """
+    if name == "transcripts":
+        return TranscriptVariant.RAW
+    return next((variant for variant in CLEANED if name == f"transcripts_{variant}"), TranscriptVariant.UNKNOWN)
+
+
+def refuse_wrong_variant(transcripts: Iterable[Transcript]) -> None:
+    """Raise Refused for transcripts of variant participant_only in which the interviewer speaks."""
+    wrong = [
+        str(transcript.participant_id)
+        for transcript in transcripts
+        if transcript.variant is TranscriptVariant.PARTICIPANT_ONLY and any(map(_is_interviewer, transcript.utterances))
+    ]
+    if wrong:
+        raise Refused(
+            f"{len(wrong)} of the transcripts of variant 'participant_only' have rows of {INTERVIEWER}: "
+            f"{listed(wrong)}. Name the variant of these files with --transcripts-variant."
+        )
+
+
 def _is_interviewer(utterance: Utterance) -> bool:
-    return utterance.speaker.casefold() == "ellie"
+    return utterance.speaker == INTERVIEWER
 
 
 def _is_interrupted(utterance: Utterance, participant_id: int) -> bool:
@@ -78,4 +123,5 @@ def _is_interrupted(utterance: Utterance, participant_id: int) -> bool:
     if window is None or utterance.start_s is None or utterance.stop_s is None:
         return False
     start_s, stop_s = window
-    return utterance.start_s < stop_s and utterance.stop_s > start_s
+    first, last = sorted((utterance.start_s, utterance.stop_s))
+    return first < stop_s and last > start_s

@@ -6,9 +6,10 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Calibration, Measures
 from schemas.values.scoring import ItemScore
 from stages.metrics.cohort import Cohort
-from stages.metrics.confidence import variant_named
+from stages.metrics.confidence import Variant, variant_named
 from stages.metrics.reliability import reliability
 from stages.metrics.selective import Loss
+from stages.reports.calibrated import is_calibrated
 from stages.reports.selective_prediction import signal_counts
 
 #: Used if the chosen confidence is not in 0..1.
@@ -18,13 +19,15 @@ _COUNTS = {"llm", "total_evidence"}
 """Counts of quotes: 1 is one quote and not certainty, even if no item has more."""
 
 
-def calibration(cohort: Cohort, *, measures: Measures) -> Calibration | None:
+def calibration(cohort: Cohort, *, variant: Variant, measures: Measures) -> Calibration | None:
     """The calibration of the chosen confidence if it is in 0..1, else of the confidence that the model stated.
 
-    None if no scored item has a signal of the confidence: it would be the same for all.
+    `variant` is what the name of the chosen confidence means. None if no scored item has a signal of the confidence: it
+    would be the same for all.
     """
-    name = FALLBACK if _COUNTS & set(re.split("[:+]", measures.confidence)) else measures.confidence
-    variant, loss = variant_named(name), Loss(measures.loss)
+    name, loss = measures.confidence, Loss(measures.loss)
+    if _COUNTS & set(re.split("[:+]", name)) and not is_calibrated(name):
+        name, variant = FALLBACK, variant_named(FALLBACK)
     counts = signal_counts(cohort)
     if not any(counts[signal] for signal in variant.needs):
         return None

@@ -17,6 +17,7 @@ from stages.metrics.selective import Loss, augrc, aurc
 from stages.reports.cohorts import cohort_of_jobs, jobs_of
 from stages.reports.ground_truth import ground_truth
 from stages.reports.results import headline_metrics
+from stages.reports.run_words import notices
 
 
 class RunInMode(NamedTuple):
@@ -70,7 +71,12 @@ def _metrics(measures: Measures) -> dict[str, Metric]:
 
 
 def _side(side: RunInMode, jobs: Mapping[int, ScoredJob]) -> Side:
-    return Side(run_id=f"r{side.run.run_id}", mode=side.mode, participants=len(jobs))
+    return Side(
+        run_id=f"r{side.run.run_id}",
+        mode=side.mode,
+        participants=len(jobs),
+        notices=tuple(notices("participant", side.run.profile, side.run.request)),
+    )
 
 
 def _flips(left: ScoredJob, right: ScoredJob) -> Iterator[Flip]:

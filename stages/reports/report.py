@@ -6,21 +6,25 @@ from typing import Any
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.reports import Experiment, Measures, Provenance, Report, RunMetadata
 from schemas.values.scored_runs import ScoredRun
+from stages.metrics.confidence import variant_named
+from stages.reports.calibrated import calibrated_confidence
 from stages.reports.calibration import calibration
 from stages.reports.cohorts import cohort_of_jobs, jobs_of, modes_of
 from stages.reports.failures import unresolved_counts
+from stages.reports.figures import draws_of
+from stages.reports.reference_counts import reference_counts
 from stages.reports.results import results_of
+from stages.reports.run_words import notices
 from stages.reports.selective_prediction import selective_prediction
+from stages.reports.telemetry import telemetry
 from stages.reports.timings import run_timings
 
-#: In every report of a run of the profile `demo`.
-DEMO_NOTICE = "Profile demo: a 135M model scores the items. Demo model: results are not meaningful."
 
-
-def build_report(run: ScoredRun, *, measures: Measures) -> Report:
+def build_report(run: ScoredRun, *, measures: Measures, calibrate_on: ScoredRun | None = None) -> Report:
     """The report of a run. The order in which jobs ended, and the number of attempts, affect only timings.
 
-    Raises Refused for an unknown confidence, or one that the run lacks the signals for.
+    `calibrate_on` is the run that a calibrated confidence is fitted on. Raises Refused for an unknown confidence, or
+    one that a run lacks the signals for.
     """
     return Report(
         run_metadata=RunMetadata(
@@ -30,26 +34,39 @@ def build_report(run: ScoredRun, *, measures: Measures) -> Report:
             ragq_version=run.version,
             identity=run.identity,
             settings_hash=run.settings_hash,
-            notice=DEMO_NOTICE if run.profile == "demo" else None,
+            notices=tuple(notices("participant", run.profile, run.request)),
+            draw=run.request.get("draw", 0),
+            origin=run.origin,
         ),
         settings=run.settings,
         measures=measures,
-        experiments=tuple(_experiment(run, mode, measures) for mode in modes_of(run)),
+        experiments=tuple(_experiment(run, mode, measures, calibrate_on) for mode in modes_of(run)),
         failures=unresolved_counts(run.failures, {job.participant_id: job.labels for job in run.jobs}),
+        draws=draws_of(run.siblings),
         timings=run_timings(run),
     )
 
 
-def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures) -> Experiment:
+def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures, calibrate_on: ScoredRun | None) -> Experiment:
     jobs = jobs_of(run, mode)
+    job_ids = {job.job_id for job in jobs}
     failed = {attempt.job_id: attempt for attempt in run.failures.failed if attempt.is_final}
     cohort = cohort_of_jobs(jobs)
     results = results_of(mode, jobs, failed, measures=measures)
+    calibrated = (
+        None
+        if calibrate_on is None
+        else calibrated_confidence(measures.confidence, on=calibrate_on, run=run, mode=mode, cohort=cohort)
+    )
+    variant = variant_named(measures.confidence) if calibrated is None else calibrated.variant
     return Experiment(
         provenance=_provenance(run, mode, evaluated=results.evaluated_subjects),
         results=results,
-        selective_prediction=selective_prediction(cohort, measures=measures),
-        calibration=calibration(cohort, measures=measures),
+        selective_prediction=selective_prediction(cohort, variant=variant, measures=measures),
+        calibration=calibration(cohort, variant=variant, measures=measures),
+        calibrated=None if calibrated is None else calibrated.about,
+        references=reference_counts((job.ranked, job.validated) for job in jobs if job.ranked and job.validated),
+        telemetry=telemetry(output for output in run.telemetry if output.job_id in job_ids),
     )
 
 
@@ -63,15 +80,18 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         split=run.request.get("split"),
         limit=run.request.get("limit"),
         evidence=run.request.get("evidence"),
+        transcript_variants=(run.request.get("variants") or {}).get("transcripts", {}),
         quantitative_model=settings.get("MODEL_QUANTITATIVE_MODEL"),
-        quantitative_model_digests=_distinct(job.scores.model_digest for job in jobs if job.scores),
+        quantitative_model_digests=_distinct(
+            job.scores.model_digest for job in jobs if job.scores and job.scores.model_digest
+        ),
         embedding_model=settings.get("MODEL_EMBEDDING_MODEL"),
         embedding_model_digests=_distinct(job.embedding_digest for job in jobs if job.embedding_digest),
         llm_backend=settings.get("LLM_BACKEND"),
         embedding_backend=settings.get("EMBEDDING_BACKEND"),
         reference_indexes=tuple(index for index in run.indexes if index.id in index_ids),
         **_of_references(settings) if mode is AssessmentMode.FEW_SHOT else _NO_REFERENCES,
-        rankers=_distinct(job.ranker for job in jobs if job.ranker),
+        rankers=_distinct(job.ranked.ranker for job in jobs if job.ranked),
         severity_inference_mode=settings.get("QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
         token_signals=settings.get("RAGQ_TOKEN_SIGNALS"),
         participants_requested=len(jobs),

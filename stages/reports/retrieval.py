@@ -56,7 +56,9 @@ def build_retrieval_report(run: QueryRun, *, measures: RetrievalMeasures) -> Ret
             ragq_version=run.version,
             identity=run.identity,
             settings_hash=run.settings_hash,
-            notice=None,
+            notices=(),
+            draw=run.request.get("draw", 0),
+            origin=run.origin,
         ),
         settings=run.settings,
         measures=measures,
@@ -152,6 +154,7 @@ def _timings(run: QueryRun) -> RetrievalTimings:
             seconds.setdefault(attempt.stage, []).append((attempt.ended_at - attempt.started_at).total_seconds())
     return RetrievalTimings(
         submitted_at=run.submitted_at,
+        started_at=min((attempt.started_at for attempt in run.attempts), default=None),
         finished_at=max((attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None), default=None),
         stages={stage: StageTimings(attempts=len(found), seconds=sum(found)) for stage, found in seconds.items()},
         seconds_per_query={stage: sum(found) / len(found) for stage, found in seconds.items()},

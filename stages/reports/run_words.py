@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stages.texts.listed import listed
+
 #: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.
 DEMO_NOTICES = {
-    "participant": "Profile demo: evidence is chosen by similarity and a 135M model judges it. "
+    "participant": "Profile demo: evidence is chosen by similarity, and a 135M model judges it and scores the items. "
     "Demo model: results are not meaningful.",
     "query": "Profile demo: a 135M model expands, judges and answers. Demo model: results are not meaningful.",
 }
@@ -19,19 +21,90 @@ _ASKED = ("split", "index", "corpus", "preset", "vocabulary", "limit")
 
 def asked_for(request: Mapping[str, Any]) -> str:
     """The request of a run, in names and numbers; empty if it has none."""
-    return " ".join(str(request[key]) for key in _ASKED if request.get(key))
+    marks = {"overlap": "with overlap", "imported": "imported"}
+    return " ".join(
+        [
+            *(str(request[key]) for key in _ASKED if request.get(key)),
+            *(mark for key, mark in marks.items() if request.get(key)),
+        ]
+    )
+
+
+def variants_in_words(request: Mapping[str, Any]) -> str:
+    """The transcript variants of a run and of its reference index; empty for runs of other kinds and older versions.
+
+    >>> variants_in_words({"variants": {"transcripts": {"raw": 41}, "index": "raw"}})
+    'transcripts raw (41), index of raw'
+    """
+    variants = request.get("variants") or {}
+    counted = [f"{variant} ({count})" for variant, count in (variants.get("transcripts") or {}).items()]
+    index = [f"index of {variants['index']}"] if variants.get("index") else []
+    return ", ".join([*([f"transcripts {' '.join(counted)}"] if counted else []), *index])
 
 
 def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str]:
     """Notices about a run's results."""
     if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):
         yield notice
+    yield from _notices_of_overlap(request)
+    yield from _notices_of_variants(request)
+    yield from notices_of_import(request)
+    if draw := request.get("draw"):
+        yield f"Draw {draw}: language models were asked anew; no answer of another draw was used."
     if left_out := request.get("left_out_references"):
         yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
-    if (request.get("chunk_scores") or {}).get("is_circular"):
+    chunk_scores = request.get("chunk_scores") or {}
+    if chunk_scores.get("is_circular"):
         yield CIRCULAR_NOTICE
+    if prompt := chunk_scores.get("other_prompt"):
+        scorer = chunk_scores.get("scorer_model") or "a scorer without a name"
+        yield f"Chunk scores of the references: by {scorer} with a prompt that is not ragq's ({prompt})."
 
 
-def is_chosen(source: str) -> bool:
-    """Whether a setting of that source is neither a default nor a value of the preset, which is shown separately."""
-    return source != "default" and not source.startswith("preset ")
+def _notices_of_overlap(request: Mapping[str, Any]) -> Iterator[str]:
+    if overlap := request.get("overlap"):
+        people = overlap["participants"]
+        yield (
+            f"Overlap allowed: {len(people)} participants of reference index '{overlap['index']}' are assessed here or "
+            f"in the same split: {listed(people)}. Their chunks were left out of every search."
+        )
+
+
+def _notices_of_variants(request: Mapping[str, Any]) -> Iterator[str]:
+    variants = request.get("variants") or {}
+    transcripts, index = variants.get("transcripts") or {}, variants.get("index")
+    counted = ", ".join(f"{variant} ({count})" for variant, count in transcripts.items())
+    if variants.get("mismatch_allowed"):
+        yield f"Variant mismatch allowed: transcripts are {counted}, the reference index was built from {index}."
+    elif len(transcripts) > 1:
+        yield f"The transcripts are of several variants: {counted}."
+    if "unknown" in (*transcripts, index):
+        whose = {"transcripts": "unknown" in transcripts, "reference index": index == "unknown"}
+        yield (
+            f"Transcript variant of {' and '.join(name for name, is_so in whose.items() if is_so)} unknown: stored "
+            "before variants were recorded, or from files that do not name theirs. `ragq import participants DIR` and "
+            "`ragq index references` record them."
+        )
+
+
+def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
+    """Notices about a run whose results another program computed; none for any other run."""
+    imported = request.get("imported")
+    if imported is None:
+        return
+    known = {"of": imported.get("timestamp"), "commit": imported.get("git_commit")}
+    details = ", ".join([imported["run_id"], *(f"{word} {value}" for word, value in known.items() if value)])
+    yield (
+        f"Imported from {imported['program']} (run {details}): ragq computed none of these scores. "
+        "The ground truth is that of the file."
+    )
+    labels = imported["labels"]
+    if others := labels["other"]:
+        yield f"Other item labels than the file's are stored for participant {listed(others)}."
+    if absent := labels["absent"]:
+        yield f"No item labels are stored for {len(absent)} participants of the file."
+    for found in imported["disagreements"]:
+        yield (
+            f"The file states {found['metric']} {found['stated']:g} for {found['mode']}; its items give "
+            + ("none." if found["computed"] is None else f"{found['computed']:.6f}.")
+        )

@@ -11,35 +11,34 @@ from schemas.values.reports import (
     ChosenConfidence,
     ConfidenceMeasures,
     Measures,
+    RiskAtCoverage,
     SelectivePrediction,
 )
 from schemas.values.scoring import ItemScore
 from stages.metrics.achievable import aurc_achievable
-from stages.metrics.bootstrap import bootstrap
+from stages.metrics.bootstrap import bootstrap, without_bounds
 from stages.metrics.cohort import ITEMS, Cohort
-from stages.metrics.confidence import VARIANTS, Confidence, Signal, variant_named
+from stages.metrics.confidence import VARIANTS, Confidence, Signal, Variant
 from stages.metrics.coverage import cmax
-from stages.metrics.draws import Metric, value_of
+from stages.metrics.draws import Metric
 from stages.metrics.oracle import augrc_optimal, aurc_optimal, excess_augrc, excess_aurc
 from stages.metrics.risk_band import risk_band
 from stages.metrics.selective import Loss, augrc, aurc, risk_at_coverage, risk_coverage_curve
 
-#: The coverages at which runs are compared.
-COVERAGE_GRID = tuple(step / 10 for step in range(1, 10))
-
 _BAND_GRID = tuple(step / 100 for step in range(1, 101))
 
 
-def selective_prediction(cohort: Cohort, *, measures: Measures) -> SelectivePrediction:
+def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures) -> SelectivePrediction:
     """All confidences that the run has the signals for. Raises Refused if the requested one is not among them.
 
-    While nothing is scored, the signals are unknown, and no confidence is listed.
+    `variant` is what the requested name means. While nothing is scored, the signals are unknown, and no confidence is
+    listed.
     """
     by_confidence: dict[str, ConfidenceMeasures] = {}
     unavailable: dict[str, str] = {}
-    for name, variant in VARIANTS.items() if cohort.is_scored.any() else ():
+    for name, one in VARIANTS.items() if cohort.is_scored.any() else ():
         try:
-            by_confidence[name] = _areas(cohort, variant.confidence, measures)
+            by_confidence[name] = _areas(cohort, one.confidence, measures)
         except Refused as reason:
             unavailable[name] = str(reason)
     return SelectivePrediction(
@@ -47,7 +46,7 @@ def selective_prediction(cohort: Cohort, *, measures: Measures) -> SelectivePred
         predicted=int(cohort.is_scored.sum()),
         cmax=_interval(cmax, cohort, measures),
         signals=signal_counts(cohort),
-        chosen=_chosen(cohort, measures),
+        chosen=_chosen(cohort, variant.confidence, measures),
         by_confidence=by_confidence,
         unavailable=unavailable,
     )
@@ -81,8 +80,8 @@ def _areas(cohort: Cohort, confidence: Confidence, measures: Measures) -> Confid
     )
 
 
-def _chosen(cohort: Cohort, measures: Measures) -> ChosenConfidence:
-    confidence, loss = variant_named(measures.confidence).confidence, Loss(measures.loss)
+def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> ChosenConfidence:
+    loss = Loss(measures.loss)
     metrics: dict[str, Metric] = {
         "aurc": partial(aurc, confidence=confidence, loss=loss),
         "aurc_optimal": partial(aurc_optimal, loss=loss),
@@ -107,14 +106,22 @@ def _chosen(cohort: Cohort, measures: Measures) -> ChosenConfidence:
         confidence=measures.confidence,
         **{name: _interval(metric, cohort, measures) for name, metric in metrics.items()},
         risk_at_coverage={
-            f"{coverage:g}": value_of(
-                partial(risk_at_coverage, coverage=coverage, confidence=confidence, loss=loss), cohort
+            f"{coverage:g}": _risk_at_coverage(
+                reached=next((point.coverage for point in curve if point.coverage >= coverage), None),
+                risk=_interval(
+                    partial(risk_at_coverage, coverage=coverage, confidence=confidence, loss=loss), cohort, measures
+                ),
             )
-            for coverage in COVERAGE_GRID
+            for coverage in measures.coverage_grid
         },
         curve=curve,
         band=tuple(BandPoint(**point._asdict()) for point in band),
     )
+
+
+def _risk_at_coverage(reached: float | None, risk: Interval) -> RiskAtCoverage:
+    """Resamples that reach a coverage which the cohort does not reach make no interval."""
+    return RiskAtCoverage(reached=reached, risk=without_bounds(risk) if reached is None else risk)
 
 
 def _interval(metric: Metric, cohort: Cohort, measures: Measures) -> Interval:

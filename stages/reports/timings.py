@@ -13,6 +13,7 @@ def run_timings(run: ScoredRun) -> RunTimings:
     ends = [attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None]
     return RunTimings(
         submitted_at=run.failures.submitted_at,
+        started_at=min((attempt.started_at for attempt in run.attempts), default=None),
         finished_at=max(ends, default=None),
         modes={mode: _of_mode(run, mode) for mode in modes_of(run)},
         jobs=tuple(_of_job(run, job) for mode in modes_of(run) for job in jobs_of(run, mode)),

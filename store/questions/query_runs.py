@@ -11,6 +11,7 @@ from schemas.values.scored_runs import AttemptTime, SettingValue
 from stages.queries.document_names import document_name
 from store.database import Connection
 from store.runs.failures import run_failures
+from store.runs.run_origins import run_origin
 from store.runs.scored_runs import ATTEMPTS
 
 RUN = """
@@ -68,6 +69,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         chunks = await connection.fetch(WORKS_OF_CHUNKS, sorted(_chunks(queries)))
         works = await connection.fetch(WORKS, sorted({row["corpus_id"] for row in rows}))
         attempts = await connection.fetch(ATTEMPTS, run_id)
+        origin = await run_origin(connection, run_id)
     known = {document_name(row["source_path"], row["title"]) for row in works}
     return QueryRun(
         **{**run, "settings": {name: SettingValue(**setting) for name, setting in run["settings"].items()}},
@@ -77,6 +79,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         unknown_documents=len(_relevant(queries) - known),
         failures=dict(Counter(attempt.category for attempt in found.failed if attempt.is_final).most_common()),
         attempts=tuple(AttemptTime(**dict(row)) for row in attempts),
+        origin=origin,
     )
 
 

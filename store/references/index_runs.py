@@ -10,7 +10,7 @@ import json
 from schemas.errors import EmbeddingArtifactMismatchError
 from stages.participants.artifacts.partial import LeftOut, partial_build
 from store.database import Connection
-from store.references.references import COLUMNS, PLANNED_COLUMNS, StoredIndex, make_current
+from store.references.references import COLUMNS, PLANNED_COLUMNS, StoredIndex, make_current, stored_index
 
 BY_RUN = f"SELECT {COLUMNS} FROM reference_index WHERE run_id = $1 ORDER BY id DESC LIMIT 1"
 
@@ -119,7 +119,7 @@ RETURNING job.id
 async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
     """The newest index that a run builds or built."""
     row = await connection.fetchrow(BY_RUN, run_id)
-    return None if row is None else StoredIndex(**dict(row))
+    return None if row is None else stored_index(row)
 
 
 async def allow_partial(connection: Connection, run_id: int) -> None:
@@ -128,7 +128,8 @@ async def allow_partial(connection: Connection, run_id: int) -> None:
 
 
 async def publish_when_complete(connection: Connection, run_id: int) -> bool:
-    """Publish the index of a run if every one of its jobs has succeeded, and replace the older one of its name.
+    """Publish the index of a run if every one of its jobs has succeeded, and replace the older one of its
+    name and identity.
 
     Where the run may leave participants out, it is enough that every job has succeeded or failed; the index then
     records what it lacks, and jobs that succeed after a retry publish a fuller one in its place. Called in the

@@ -2,26 +2,29 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.errors import InputChangedError, TranscriptNotFoundError
+from schemas.values.interviews import RowIrregularity, SplitMethod, SplitOrigin, TranscriptVariant
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 
 KEEP_PARTICIPANTS = """
-INSERT INTO participant (id, transcript, transcript_hash, utterances, gender, phq8_binary, phq8_score, items)
+INSERT INTO participant
+    (id, transcript, transcript_hash, utterances, gender, phq8_binary, phq8_score, items, variant, irregular_rows)
 SELECT * FROM unnest($1::integer[], $2::text[], $3::text[], $4::jsonb[], $5::integer[], $6::integer[], $7::integer[],
-                     $8::jsonb[])
+                     $8::jsonb[], $9::text[], $10::jsonb[])
 ON CONFLICT (id) DO UPDATE
 SET transcript = excluded.transcript, transcript_hash = excluded.transcript_hash, utterances = excluded.utterances,
     gender = excluded.gender, phq8_binary = excluded.phq8_binary, phq8_score = excluded.phq8_score,
-    items = excluded.items, imported_at = now()
+    items = excluded.items, variant = excluded.variant, irregular_rows = excluded.irregular_rows, imported_at = now()
 """
 
 KEEP_SPLIT = """
-INSERT INTO split (name, csv_hash, ids_hash) VALUES ($1, $2, $3)
-ON CONFLICT (name) DO UPDATE SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, imported_at = now()
+INSERT INTO split (name, csv_hash, ids_hash, origin) VALUES ($1, $2, $3, $4)
+ON CONFLICT (name) DO UPDATE
+SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, origin = excluded.origin, imported_at = now()
 """
 
 KEEP_MEMBERS = """
@@ -30,10 +33,19 @@ SELECT $1, m.ordinal - 1, m.participant_id FROM unnest($2::integer[]) WITH ORDIN
 """
 
 MEMBERS = """
-SELECT m.participant_id, p.transcript_hash, p.items
+SELECT m.participant_id, p.transcript_hash, p.variant, p.items
 FROM split_member AS m LEFT JOIN participant AS p ON p.id = m.participant_id
 WHERE m.split = $1 ORDER BY m.ordinal
 """
+
+
+SIZES = """
+SELECT s.name, count(m.participant_id) AS participants,
+       count(m.participant_id) FILTER (WHERE p.id IS NULL) AS without_transcript
+FROM split AS s LEFT JOIN split_member AS m ON m.split = s.name LEFT JOIN participant AS p ON p.id = m.participant_id
+GROUP BY s.name ORDER BY s.name
+"""
+_FROM_ITS_FILE = SplitOrigin(method=SplitMethod.FILE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +60,8 @@ class NewParticipant:
     phq8_binary: int | None
     phq8_score: int | None
     items: Mapping[PHQ8Item, int] | None
+    variant: TranscriptVariant = TranscriptVariant.UNKNOWN
+    irregular_rows: Mapping[RowIrregularity, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +72,7 @@ class NewSplit:
     csv_hash: str
     ids_hash: str
     participant_ids: Sequence[int]
+    origin: SplitOrigin = _FROM_ITS_FILE
 
 
 class Member(NamedTuple):
@@ -66,7 +81,15 @@ class Member(NamedTuple):
     participant_id: int
     transcript_hash: str | None
     """None when the split names a participant whose transcript was not imported."""
+    variant: TranscriptVariant
     items: dict[PHQ8Item, int] | None
+
+
+class TranscriptIdentity(NamedTuple):
+    """What identifies a transcript without its text."""
+
+    hash: str
+    variant: TranscriptVariant
 
 
 class StoredTranscript(NamedTuple):
@@ -83,6 +106,15 @@ class SplitHashes(NamedTuple):
     ids_hash: str
 
 
+class SplitSize(NamedTuple):
+    """How many participants a split has."""
+
+    name: str
+    participants: int
+    without_transcript: int
+    """Participants whose transcript was not imported."""
+
+
 async def keep(connection: Connection, participants: Sequence[NewParticipant], splits: Sequence[NewSplit]) -> None:
     """Store participants and splits, all or nothing. What was there under the same id or name is replaced."""
     async with connection.transaction():
@@ -96,9 +128,18 @@ async def keep(connection: Connection, participants: Sequence[NewParticipant], s
             [person.phq8_binary for person in participants],
             [person.phq8_score for person in participants],
             [_items_json(person.items) for person in participants],
+            [person.variant for person in participants],
+            [json.dumps(person.irregular_rows) for person in participants],
         )
+        await keep_splits(connection, splits)
+
+
+async def keep_splits(connection: Connection, splits: Sequence[NewSplit]) -> None:
+    """Store splits, all or nothing. One that was there under the same name is replaced."""
+    async with connection.transaction():
         for split in splits:
-            await connection.execute(KEEP_SPLIT, split.name, split.csv_hash, split.ids_hash)
+            origin = split.origin.model_dump_json()
+            await connection.execute(KEEP_SPLIT, split.name, split.csv_hash, split.ids_hash, origin)
             await connection.execute("DELETE FROM split_member WHERE split = $1", split.name)
             await connection.execute(KEEP_MEMBERS, split.name, list(split.participant_ids))
 
@@ -106,6 +147,11 @@ async def keep(connection: Connection, participants: Sequence[NewParticipant], s
 async def split_names(connection: Connection) -> list[str]:
     """The splits that were imported, by name."""
     return [row["name"] for row in await connection.fetch("SELECT name FROM split ORDER BY name")]
+
+
+async def split_sizes(connection: Connection) -> list[SplitSize]:
+    """The splits that were imported, by name, with their sizes."""
+    return [SplitSize(**dict(row)) for row in await connection.fetch(SIZES)]
 
 
 async def split_hashes(connection: Connection, name: str) -> SplitHashes | None:
@@ -117,17 +163,30 @@ async def split_hashes(connection: Connection, name: str) -> SplitHashes | None:
 async def members(connection: Connection, split: str) -> list[Member]:
     """The participants of a split in the order of its file; none when the split is unknown."""
     return [
-        Member(row["participant_id"], row["transcript_hash"], _items(row["items"]))
+        Member(
+            row["participant_id"],
+            row["transcript_hash"],
+            TranscriptVariant(row["variant"] or TranscriptVariant.UNKNOWN),
+            _items(row["items"]),
+        )
         for row in await connection.fetch(MEMBERS, split)
     ]
 
 
-async def transcript_hashes(connection: Connection, participant_ids: Sequence[int]) -> dict[int, str]:
-    """The hashes of the transcripts that were imported; others are absent."""
+async def transcripts(connection: Connection, participant_ids: Sequence[int]) -> dict[int, TranscriptIdentity]:
+    """What identifies the transcripts that were imported; others are absent."""
     rows = await connection.fetch(
-        "SELECT id, transcript_hash FROM participant WHERE id = ANY($1::integer[])", list(participant_ids)
+        "SELECT id, transcript_hash, variant FROM participant WHERE id = ANY($1::integer[])", list(participant_ids)
     )
-    return {row["id"]: row["transcript_hash"] for row in rows}
+    return {row["id"]: TranscriptIdentity(row["transcript_hash"], TranscriptVariant(row["variant"])) for row in rows}
+
+
+async def variants(connection: Connection) -> dict[TranscriptVariant, int]:
+    """How many of the stored transcripts have each variant."""
+    rows = await connection.fetch(
+        "SELECT variant, count(*) AS people FROM participant GROUP BY variant ORDER BY variant"
+    )
+    return {TranscriptVariant(row["variant"]): row["people"] for row in rows}
 
 
 async def transcript(connection: Connection, participant_id: int, *, expected_hash: str) -> StoredTranscript:

@@ -1,18 +1,19 @@
 """Reference indexes: planned, imported, searched."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
 from schemas.values.artifacts import ParticipantChunks
+from schemas.values.interviews import TranscriptVariant
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from stages.ports import ScoreSource
@@ -31,6 +32,8 @@ INSERT INTO reference_participant (index_id, participant_id, items)
 SELECT $1, n.participant_id, p.items
 FROM unnest($2::integer[]) AS n (participant_id) LEFT JOIN participant AS p ON p.id = n.participant_id
 """
+
+PARTICIPANTS = "SELECT participant_id FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"
 
 UNLABELLED = """
 SELECT participant_id FROM reference_participant WHERE index_id = $1 AND items IS NULL ORDER BY participant_id
@@ -51,12 +54,13 @@ LEFT JOIN reference_vector AS v ON v.chunk_id = k.id
 WHERE p.index_id = $1 ORDER BY p.participant_id, k.ordinal
 """
 
-# Of two indexes of one name that are published at the same moment, the later one has to see the earlier one.
+# Of two indexes of one name and identity that are published at the same moment, the later one has to see the earlier.
 ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('reference_index ' || $1, 0))"
 
 REPLACE = """
 UPDATE reference_index SET replaced_at = now()
-WHERE name = $2 AND id <> $1 AND published_at IS NOT NULL AND replaced_at IS NULL
+WHERE (name, identity) = (SELECT name, identity FROM reference_index WHERE id = $1) AND id <> $1
+  AND published_at IS NOT NULL AND replaced_at IS NULL
 """
 
 PUBLISH = """
@@ -75,7 +79,7 @@ FROM unnest($2::vector[], $3::text[]) WITH ORDINALITY AS q (vector, key, ordinal
 CROSS JOIN LATERAL (
     SELECT v.chunk_id, v.participant_id, v.ordinal, v.vector <=> q.vector AS distance
     FROM reference_vector AS v
-    WHERE v.index_id = $1 AND v.participant_id <> $4
+    WHERE v.index_id = $1 AND v.participant_id <> ALL($4::integer[])
       AND (NOT $6 OR EXISTS (SELECT FROM reference_chunk AS t WHERE t.id = v.chunk_id AND q.key = ANY(t.tags)))
     ORDER BY v.vector <=> q.vector, v.participant_id, v.ordinal
     LIMIT $5
@@ -84,6 +88,21 @@ JOIN reference_chunk AS k ON k.id = n.chunk_id
 LEFT JOIN reference_participant AS p ON p.index_id = $1 AND p.participant_id = n.participant_id
 ORDER BY q.ordinal, n.distance, n.participant_id, n.ordinal
 """
+
+COUNT_UNTAGGED = """
+SELECT count(t.id)
+FROM unnest($2::text[]) WITH ORDINALITY AS q (key, ordinal)
+LEFT JOIN reference_chunk AS t
+    ON t.index_id = $1 AND t.participant_id <> ALL($3::integer[]) AND (q.key = ANY(t.tags)) IS NOT TRUE
+GROUP BY q.ordinal ORDER BY q.ordinal
+"""
+
+
+IDENTITY: Final = (
+    *("backend", "model", "dimension", "split", "split_ids_hash", "variant"),
+    *("chunk_size", "chunk_step", "min_evidence_chars"),
+)
+"""The fields of an IndexPlan that make its identity."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,12 +114,20 @@ class IndexPlan:
     split_csv_hash: str | None
     """None where the files of an imported index do not state it."""
     split_ids_hash: str
+    variant: TranscriptVariant = TranscriptVariant.UNKNOWN
+    """Of the transcripts."""
     backend: str
     model: str
     dimension: int
     chunk_size: int
     chunk_step: int
     min_evidence_chars: int
+    identity: str = field(init=False)
+    """A hash over what makes two indexes of a name different. An index replaces none of another identity."""
+
+    def __post_init__(self) -> None:
+        named = "\n".join(f"{name}={getattr(self, name)}" for name in IDENTITY)
+        object.__setattr__(self, "identity", short_hash(named))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,16 +150,23 @@ class StoredIndex(IndexPlan):
     """What was left out; None for a complete index."""
 
 
-PLANNED_COLUMNS = ", ".join(field.name for field in fields(IndexPlan))
+PLANNED_COLUMNS = ", ".join(column.name for column in fields(IndexPlan))
 
 PLAN = f"""
 INSERT INTO reference_index (run_id, {PLANNED_COLUMNS})
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id
 """
 
-COLUMNS = ", ".join(field.name for field in fields(StoredIndex))
+COLUMNS = ", ".join(column.name for column in fields(StoredIndex) if column.init)
 
-CURRENT = f"SELECT {COLUMNS} FROM reference_index WHERE published_at IS NOT NULL AND replaced_at IS NULL ORDER BY name"
+CURRENT = (
+    f"SELECT {COLUMNS} FROM reference_index WHERE published_at IS NOT NULL AND replaced_at IS NULL ORDER BY name, id"
+)
+
+
+def stored_index(row: Mapping[str, Any]) -> StoredIndex:
+    """The index of a row of COLUMNS."""
+    return StoredIndex(**{**row, "variant": TranscriptVariant(row["variant"])})
 
 
 class Sidecars(NamedTuple):
@@ -144,13 +178,14 @@ class Sidecars(NamedTuple):
 
 async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
     """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
-    index_id: int = await connection.fetchval(PLAN, run_id, *vars(index).values())
+    values = (getattr(index, column.name) for column in fields(IndexPlan))
+    index_id: int = await connection.fetchval(PLAN, run_id, *values)
     return index_id
 
 
 async def current(connection: Connection) -> list[StoredIndex]:
     """The indexes that can be searched, by name."""
-    return [StoredIndex(**dict(row)) for row in await connection.fetch(CURRENT)]
+    return [stored_index(row) for row in await connection.fetch(CURRENT)]
 
 
 async def keep_imported(
@@ -163,7 +198,8 @@ async def keep_imported(
     chunk_scores_meta: Mapping[str, Any] | None,
     partial: Mapping[str, Any] | None,
 ) -> int:
-    """Store and publish an index with everything in it, all or nothing, and replace the older one of its name. Its id.
+    """Store and publish an index with everything in it, all or nothing, and replace the older one of its name and
+    identity. Its id.
 
     `participants` have ascending ids. Their item scores are those that are imported now.
     """
@@ -190,10 +226,15 @@ async def keep_imported(
 
 
 async def make_current(connection: Connection, index_id: int, name: str, model_digest: str | None, chunks: int) -> None:
-    """Publish an index whose rows are all stored, and replace the older one of its name."""
+    """Publish an index whose rows are all stored, and replace the older one of its name and identity."""
     await connection.execute(ONE_BY_ONE, name)
-    await connection.execute(REPLACE, index_id, name)
+    await connection.execute(REPLACE, index_id)
     await connection.execute(PUBLISH, index_id, model_digest, chunks)
+
+
+async def participants(connection: Connection, index_id: int) -> list[int]:
+    """Everybody whose chunks an index has, ids ascending."""
+    return [row["participant_id"] for row in await connection.fetch(PARTICIPANTS, index_id)]
 
 
 async def unlabelled(connection: Connection, index_id: int) -> list[int]:
@@ -247,7 +288,7 @@ class PostgresReferenceSearch:
         queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
         *,
         limit: int,
-        exclude_participant: int,
+        exclude_participants: Collection[int],
         tagged_only: bool = False,
         score_source: ScoreSource = "participant",
     ) -> list[tuple[Reference, ...]]:
@@ -270,7 +311,7 @@ class PostgresReferenceSearch:
                     index_id,
                     to_pgvector(vector for _, vector in queries),
                     [item.evidence_key for item, _ in queries],
-                    exclude_participant,
+                    list(exclude_participants),
                     limit,
                     tagged_only,
                     score_source == "chunk",
@@ -282,6 +323,16 @@ class PostgresReferenceSearch:
             return [tuple(references) for references in found]
 
         return await self._database.with_retry(search)
+
+    async def count_untagged(
+        self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
+    ) -> list[int]:
+        """See ReferenceSearch."""
+        keys = [item.evidence_key for item in items]
+        rows = await self._database.with_retry(
+            lambda connection: connection.fetch(COUNT_UNTAGGED, index_id, keys, list(exclude_participants))
+        )
+        return [row["count"] for row in rows]
 
 
 def _chunk_records(index_id: int, participants: Sequence[ParticipantChunks]) -> Iterator[tuple[Any, ...]]:

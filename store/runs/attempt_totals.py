@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from store.database import Connection
 from store.runs.edits import MANUAL
+from store.runs.imported import IMPORTED
 
 # What is closed already is not counted, and what is open now will be.
 BEGINNING = """
@@ -32,7 +33,8 @@ SELECT stage, outcome, width_bucket(seconds - 0.0000005, $3::float8[]) AS bucket
        sum((seconds * 1000000)::bigint)::bigint AS microseconds
 FROM (
     SELECT stage, outcome, extract(epoch FROM ended_at - started_at)::float8 AS seconds
-    FROM stage_attempt WHERE id > $1 AND ($2::bigint IS NULL OR id <= $2) AND ended_at IS NOT NULL AND worker_id <> $4
+    FROM stage_attempt
+    WHERE id > $1 AND ($2::bigint IS NULL OR id <= $2) AND ended_at IS NOT NULL AND worker_id <> ALL($4::text[])
 ) AS a
 GROUP BY stage, outcome, bucket
 """
@@ -101,7 +103,7 @@ class AttemptTotals:
 
     async def _between(self, connection: Connection, after: int, until: int | None) -> AttemptCounts:
         found = AttemptCounts()
-        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, MANUAL):
+        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, [MANUAL, IMPORTED]):
             found.attempts[row["stage"], row["outcome"], row["bucket"]] += row["attempts"]
             found.microseconds[row["stage"], row["outcome"]] += row["microseconds"]
         for row in await connection.fetch(CALLS, after, until):

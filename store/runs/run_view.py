@@ -1,17 +1,19 @@
 """A run as it is shown: its jobs, the state of each stage, what was kept, what it cost, what failed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from schemas.statuses import JobStatus
+from schemas.values.environments import RunOrigin
 from schemas.values.failures import StageFailure
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 from store.runs import jobs, ledger, overviews, runs, stage_runs
 from store.runs.failures import last_failures
 from store.runs.overviews import RunOverview
+from store.runs.run_origins import run_origin
 from store.runs.stage_runs import StageRun
 
 JOBS = """
@@ -85,6 +87,8 @@ class RunView:
     settings: dict[str, Any]
     cut_texts: int = 0
     """Texts of all jobs that are longer than the embedder reads, and were cut."""
+    origin: RunOrigin = field(default_factory=RunOrigin)
+    """Read only where it is shown: a run that is watched is read twice a second."""
 
 
 async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView | None:
@@ -101,6 +105,11 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
         settings = await runs.settings(connection, run_id)
         cut_texts: int = await connection.fetchval(CUT_TEXTS, run_id)
     return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs, cut_texts=cut_texts)
+
+
+async def with_origin(connection: Connection, view: RunView) -> RunView:
+    """The run with where it was submitted and computed."""
+    return replace(view, origin=await run_origin(connection, view.overview.id))
 
 
 async def job_view(connection: Connection, job_id: int) -> JobView | None:

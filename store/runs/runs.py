@@ -7,13 +7,22 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
+from schemas.values.chat import ModelIdentity
+from schemas.values.environments import Environment
 from store.database import Connection
+from store.runs import environments, run_models
 from store.runs.chain import content_hash
 
 INSERT_RUN = """
-INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version)
-VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id
+INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version, environment_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
 """
+
+FIND = """
+SELECT max(id) FROM run WHERE identity = $1 AND coalesce((request ->> 'draw')::bigint, 0) = $2
+"""
+
+FROZEN = "SELECT settings, coalesce((request ->> 'draw')::bigint, 0) AS draw FROM run WHERE id = $1"
 
 INSERT_JOBS = """
 INSERT INTO job (run_id, ordinal, kind, mode, subject, inputs, status)
@@ -53,7 +62,17 @@ class NewRun:
     request: Mapping[str, Any]
     version: str = field(default_factory=partial(version, "ragq"))
     """The release of ragq that it is submitted with."""
+    models: Sequence[ModelIdentity] = ()
+    """The language models that its stages are held to, as far as they are known at submission."""
+    environment: Environment | None = None
+    """Where it is submitted."""
     jobs: Sequence[NewJob]
+
+    @property
+    def draw(self) -> int:
+        """The draw: the same work in another draw is another run, with answers of its own."""
+        found: int = self.request.get("draw", 0)
+        return found
 
     @property
     def identity(self) -> str:
@@ -71,7 +90,7 @@ class StoredRun(NamedTuple):
 
 
 async def store(connection: Connection, run: NewRun, *, always_new: bool = False) -> StoredRun:
-    """Store a run with its jobs and their stages, or find the newest run of the same identity.
+    """Store a run with its jobs and their stages, or find the newest run of the same identity and draw.
 
     Two submissions of the same work at the same time wait for each other, so that one finds the other's run.
     """
@@ -91,7 +110,9 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
             run.settings_hash,
             json.dumps(run.request),
             run.version,
+            None if run.environment is None else await environments.keep(connection, run.environment),
         )
+        await run_models.freeze(connection, run_id, run.models, is_from_submission=True)
         rows = await connection.fetch(
             INSERT_JOBS,
             run_id,
@@ -116,8 +137,8 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
 
 
 async def find(connection: Connection, run: NewRun) -> int | None:
-    """The newest run that did the same work; None when there is none."""
-    found: int | None = await connection.fetchval("SELECT max(id) FROM run WHERE identity = $1", run.identity)
+    """The newest run that did the same work in the same draw; None when there is none."""
+    found: int | None = await connection.fetchval(FIND, run.identity, run.draw)
     return found
 
 
@@ -127,6 +148,12 @@ async def exists(connection: Connection, *, job_id: int | None = None, run_id: i
         "SELECT EXISTS (SELECT FROM job WHERE id = $1) OR EXISTS (SELECT FROM run WHERE id = $2)", job_id, run_id
     )
     return found
+
+
+async def frozen(connection: Connection, run_id: int) -> tuple[dict[str, Any], int]:
+    """The settings of a run as they were frozen, value and source by name, and its draw."""
+    row = await connection.fetchrow(FROZEN, run_id)
+    return row["settings"], row["draw"]
 
 
 async def settings(connection: Connection, run_id: int) -> dict[str, Any]:

@@ -1,14 +1,33 @@
 """Reads a scored run for its reports, all of it at one moment."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from schemas.errors import Refused
-from schemas.values.scored_runs import AttemptTime, CallCount, IndexIdentity, ScoredJob, ScoredRun, SettingValue
+from schemas.values.base import Value
+from schemas.values.participants import RankedReferences, ValidatedReferences
+from schemas.values.scored_runs import (
+    AttemptTime,
+    CallCount,
+    IndexIdentity,
+    OutputTelemetry,
+    ScoredJob,
+    ScoredRun,
+    SettingValue,
+)
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.runs import ledger
 from store.runs.failures import run_failures
+from store.runs.imported import IMPORTED
+from store.runs.run_figures import siblings
+from store.runs.run_origins import run_origin
+
+_OUTPUTS: Final[dict[str, type[Value]]] = {
+    "scores": ParticipantScores,
+    "ranked": RankedReferences,
+    "validated": ValidatedReferences,
+}
 
 RUN = """
 SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings,
@@ -19,38 +38,57 @@ FROM run AS r WHERE r.id = $1
 
 JOBS = """
 SELECT j.id AS job_id, j.mode, j.subject::integer AS participant_id, j.status,
-       (j.inputs ->> 'index_id')::bigint AS index_id, a.output AS scores, p.items AS labels,
-       nullif(e.output ->> 'model_digest', '') AS embedding_digest, r.output ->> 'ranker' AS ranker
+       (j.inputs ->> 'index_id')::bigint AS index_id, a.output AS scores,
+       coalesce(j.inputs -> 'ground_truth', p.items) AS labels,
+       nullif(e.output ->> 'model_digest', '') AS embedding_digest, r.output AS ranked, v.output AS validated
 FROM job AS j
 LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
 LEFT JOIN current_attempt AS e ON e.job_id = j.id AND e.stage = 'embed' AND e.status = 'done'
 LEFT JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'rerank' AND r.status = 'done'
+LEFT JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.status = 'done'
 LEFT JOIN participant AS p ON p.id = j.subject::integer
 WHERE j.run_id = $1
 ORDER BY j.ordinal
 """
 
 INDEXES = """
-SELECT id, name, split, split_csv_hash, split_ids_hash, backend, model, model_digest, dimension, chunk_size,
+SELECT id, name, split, split_csv_hash, split_ids_hash, variant, backend, model, model_digest, dimension, chunk_size,
        chunk_step, min_evidence_chars, participants, chunks
 FROM reference_index
 WHERE id IN (SELECT (inputs ->> 'index_id')::bigint FROM job WHERE run_id = $1)
 ORDER BY id
 """
 
+REFERENCES = """
+SELECT r.output AS ranked, v.output AS validated
+FROM job AS j
+JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'rerank' AND r.status = 'done'
+JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.status = 'done'
+WHERE j.run_id = $1 AND j.kind = 'participant'
+"""
+
 LABELS = """
-SELECT DISTINCT j.subject::integer AS participant_id, p.items
+SELECT DISTINCT j.subject::integer AS participant_id, coalesce(j.inputs -> 'ground_truth', p.items) AS items
 FROM job AS j
 JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
 LEFT JOIN participant AS p ON p.id = j.subject::integer
 WHERE j.run_id = $1 AND j.kind = 'participant'
 """
 
-ATTEMPTS = """
+# What another program computed has no times here.
+ATTEMPTS = f"""
 SELECT a.job_id, a.stage, a.started_at, a.ended_at
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id JOIN stage_run AS s ON s.job_id = j.id AND s.stage = a.stage
-WHERE j.run_id = $1
+WHERE j.run_id = $1 AND a.worker_id <> '{IMPORTED}'
 ORDER BY j.ordinal, s.position, a.number
+"""
+
+TELEMETRY = """
+SELECT a.job_id, a.stage, coalesce(a.output -> 'repairs', '[]') AS repairs,
+       coalesce(a.output -> 'reasks', '[]') AS reasks, a.output -> 'cut_texts' AS cut_texts
+FROM current_attempt AS a JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND a.status = 'done' AND a.output ?| ARRAY['repairs', 'reasks', 'cut_texts']
+ORDER BY j.ordinal, a.stage
 """
 
 
@@ -79,8 +117,19 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
             indexes=tuple(IndexIdentity(**dict(row)) for row in await connection.fetch(INDEXES, run_id)),
             failures=found,
             attempts=tuple(AttemptTime(**dict(row)) for row in await connection.fetch(ATTEMPTS, run_id)),
+            telemetry=tuple(OutputTelemetry(**dict(row)) for row in await connection.fetch(TELEMETRY, run_id)),
             calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in calls.items()),
+            origin=await run_origin(connection, run_id),
+            siblings=await siblings(connection, run_id),
         )
+
+
+async def reference_outputs(connection: Connection, run_id: int) -> list[tuple[RankedReferences, ValidatedReferences]]:
+    """What the stages `rerank` and `validate` of the jobs of a run stored, of those that have both."""
+    return [
+        (RankedReferences.model_validate(row["ranked"]), ValidatedReferences.model_validate(row["validated"]))
+        for row in await connection.fetch(REFERENCES, run_id)
+    ]
 
 
 async def labels(connection: Connection, run_id: int) -> dict[int, dict[str, Any] | None]:
@@ -89,5 +138,7 @@ async def labels(connection: Connection, run_id: int) -> dict[int, dict[str, Any
 
 
 def _job(row: Mapping[str, Any]) -> ScoredJob:
-    scores = None if row["scores"] is None else ParticipantScores.model_validate(row["scores"])
-    return ScoredJob(**{**row, "scores": scores})
+    outputs = {
+        name: None if row[name] is None else output.model_validate(row[name]) for name, output in _OUTPUTS.items()
+    }
+    return ScoredJob(**{**row, **outputs})

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+from schemas.values.environments import Environment
 from store.database import Connection
+from store.runs import environments
 
 ENROLL = """
-INSERT INTO worker (id, host, pid, stages, version) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO worker (id, host, pid, stages, version, environment_id) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (id) DO UPDATE SET seen_at = now(), stages = excluded.stages
 """
 
@@ -13,10 +15,17 @@ SEEN = "SELECT count(*) FROM worker WHERE seen_at > now() - $1 * interval '1 sec
 
 
 async def enroll(
-    connection: Connection, worker_id: str, *, host: str, pid: int, stages: Sequence[str], version: str
+    connection: Connection,
+    worker_id: str,
+    *,
+    host: str,
+    pid: int,
+    stages: Sequence[str],
+    environment: Environment,
 ) -> None:
     """Make a worker known. Its heartbeat keeps the row fresh."""
-    await connection.execute(ENROLL, worker_id, host, pid, list(stages), version)
+    environment_id = await environments.keep(connection, environment)
+    await connection.execute(ENROLL, worker_id, host, pid, list(stages), environment.ragq_version, environment_id)
 
 
 async def seen(connection: Connection, *, within_s: float) -> int:

@@ -213,6 +213,42 @@ def test_scores_by_another_prompt_are_refused_at_submission_unless_that_is_allow
     assert fresh.wait_for(allowed) == {"succeeded": 1}
 
 
+def test_scores_of_another_program_are_imported_with_their_prompt_and_shown_with_it(
+    fresh: Installation, evidence: GiveEvidence
+) -> None:
+    fresh.ragq("references", "export", NAME, "--directory", "theirs")
+    folder = fresh.folder / "theirs"
+    chunks = json.loads((folder / f"{NAME}.json").read_text())
+    nulls = {item.evidence_key: None for item in PHQ8Item}
+    scores = {person: [nulls | {"PHQ8_Sleep": 2} for _ in texts] for person, texts in chunks.items()}
+    (folder / f"{NAME}.chunk_scores.json").write_text(json.dumps(scores))
+    (folder / f"{NAME}.chunk_scores.meta.json").write_text(
+        json.dumps(
+            {
+                "scorer_model": "gemma3:27b-it-qat",
+                "scorer_backend": "ollama",
+                "temperature": 0.0,
+                "prompt_hash": "0123456789ab",
+                "generated_at": "2026-01-07T12:00:00",
+                "source_embeddings": f"{NAME}.npz",
+                "total_chunks": CHUNKS,
+            }
+        )
+    )
+    imported = ("references", "import", f"theirs/{NAME}.npz", "--chunk-scores")
+    refused = fresh.ragq(*imported)
+    assert (refused.exit_code, "--chunk-scores --other-prompt" in refused.stderr) == (1, True)
+
+    accepted = fresh.ragq(*imported, "--other-prompt")
+
+    assert (accepted.exit_code, "prompt 0123456789ab" in fresh.ragq("index", "list").stdout) == (0, True)
+    fresh.start_worker()
+    run_id = fresh.submit(*evidence({316: 1}), *BY_CHUNK)
+    assert fresh.wait_for(run_id) == {"succeeded": 1}
+    shown = " ".join(fresh.ragq("show", f"r{run_id}").stdout.split())
+    assert "by gemma3:27b-it-qat with a prompt that is not ragq's (0123456789ab)" in shown
+
+
 def test_a_run_whose_index_is_scored_again_before_its_search_fails(
     fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel, evidence: GiveEvidence
 ) -> None:

@@ -64,3 +64,55 @@ def test_both_modes_of_a_participant_pay_for_their_extraction_once(
     assert extractor.calls == 1
     jobs = shared.ragq("show", f"r{run_id}", "--json").json["jobs"]
     assert sorted((job["llm_paid"], job["llm_reused"]) for job in jobs) == [(0, 1), (1, 0)]
+
+
+def test_a_fresh_run_pays_for_its_answers_and_every_view_names_their_draw(
+    shared: Installation, ollama: ScriptedOllama
+) -> None:
+    extractor = ollama.model(lambda prompt: ScriptedReply('{"PHQ8_Sleep": []}'))
+    work = (
+        *("--participants", "316", "--zero-shot-only", "--until", "extract"),
+        *("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={extractor.name}"),
+    )
+    first = shared.submit(*work)
+    shared.wait_for(first)
+
+    fresh = shared.submit(*work, "--fresh")
+
+    assert shared.wait_for(fresh) == {"succeeded": 1}
+    assert (fresh != first, extractor.calls) == (True, 2)
+    (call,) = shared.inspect(fresh, "extract")[0]["calls"]
+    (view,) = shared.ragq("runs", "--limit", "1", "--json").json
+    assert (call["is_reused"], call["request"]["draw"], call["paid_by_run"]) == (False, view["draw"], fresh)
+    assert call["served_by"]["server"] == f"http://127.0.0.1:{ollama.port}"
+    origin = shared.ragq("show", f"r{fresh}", "--json").json["origin"]
+    assert [one["is_from_submission"] for one in origin["models"]] == [True]
+    assert origin["servers"] == [f"http://127.0.0.1:{ollama.port}"]
+    assert [one["stages"] for one in origin["workers"]] == [1]
+    assert origin["submitter"]["packages"]["numpy"]
+
+
+def test_a_run_whose_model_is_not_the_one_of_its_submission_fails_and_names_both(
+    shared: Installation, ollama: ScriptedOllama
+) -> None:
+    extractor = ollama.model(lambda prompt: ScriptedReply('{"PHQ8_Sleep": []}'))
+    first_digest = ollama.digests[extractor.name] = "sha256:first"
+    run_id = shared.submit(
+        *("--participants", "316", "--zero-shot-only", "--until", "extract"),
+        *("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={extractor.name}"),
+    )
+    shared.wait_for(run_id)
+    ollama.digests[extractor.name] = "sha256:second"
+
+    # The workers know the first for a minute; the submission asks now.
+    second = shared.submit(
+        *("--participants", "319", "--zero-shot-only", "--until", "extract"),
+        *("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={extractor.name}"),
+    )
+
+    assert shared.wait_for(second) == {"failed": 1}
+    (attempt,) = shared.inspect(second, "extract")
+    assert (attempt["error_category"], extractor.calls) == ("model_changed", 1)
+    assert first_digest in attempt["error_message"]
+    assert "sha256:second" in attempt["error_message"]
+    assert f"`ragq retry r{second}`" in attempt["error_message"]

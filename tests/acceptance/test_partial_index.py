@@ -13,8 +13,9 @@ NAME = "huggingface_all_minilm_l6_v2_paper_train"
 LONG_CHUNKS = ("--set", "EMBEDDING_MIN_EVIDENCE_CHARS=200")
 
 
-def the_index(installation: Installation) -> dict[str, Any]:
-    (index,) = installation.ragq("index", "list", "--json").json
+def the_index(installation: Installation, *, min_chars: int = 8) -> dict[str, Any]:
+    listed = installation.ragq("index", "list", "--json").json
+    (index,) = (index for index in listed if index["min_evidence_chars"] == min_chars)
     found: dict[str, Any] = index
     return found
 
@@ -41,18 +42,21 @@ def test_the_exit_code_distinguishes_whole_partial_and_no_index(fresh: Installat
     assert allowed.exit_code == 2
     assert "1 of 3 jobs continue" in allowed.stderr
     assert f"Index '{NAME}' was published without participant 313; `ragq retry r" in allowed.stderr
-    partial = the_index(fresh)
+    partial = the_index(fresh, min_chars=200)
     assert (partial["participants"], partial["partial"]["skipped_participants"]) == (2, [313])
+    assert the_index(fresh) == before
     assert "2 (partial)" in fresh.ragq("index", "list").stdout
     assert fresh.value("SELECT request -> 'allow_partial' FROM run WHERE id = $1", partial["run_id"]) is True
 
     assert fresh.ragq(*BUILD, *LONG_CHUNKS).exit_code == 2
-    assert the_index(fresh) == partial
+    assert the_index(fresh, min_chars=200) == partial
 
-    assert fresh.ragq("references", "export", NAME, "--directory", "out").exit_code == 0
+    address = f"{NAME}@{partial['identity']}"
+    assert f"{NAME}@{before['identity']}, {address}" in fresh.ragq("references", "export", NAME).stderr
+    assert fresh.ragq("references", "export", address, "--directory", "out").exit_code == 0
     assert (fresh.folder / "out" / f"{NAME}.partial.json").exists()
     assert fresh.ragq("references", "import", f"out/{NAME}.npz", *LONG_CHUNKS).exit_code == 0
-    assert the_index(fresh)["partial"] == partial["partial"]
+    assert the_index(fresh, min_chars=200)["partial"] == partial["partial"]
 
 
 def test_when_the_last_participant_fails_the_index_is_published_without_them_and_a_retry_completes_it(

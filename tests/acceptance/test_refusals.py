@@ -23,7 +23,7 @@ def test_an_unknown_split_is_refused_with_those_there_are(shared: Installation) 
 
     assert message == (
         "ragq: Split 'paper-tset' is not stored. Stored splits: paper-test, paper-train, train. "
-        "`ragq import participants DIR` imports the splits of a data set.\n"
+        "`ragq import participants DIR` imports the splits of a data set, `ragq splits make` makes others.\n"
     )
 
 

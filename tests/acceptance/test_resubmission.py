@@ -2,6 +2,7 @@
 
 import time
 
+from stages.reports.run_words import DEMO_NOTICES
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
 from tests.scripted_ollama import ScriptedModel, ScriptedReply
@@ -25,6 +26,7 @@ def test_the_same_submission_finds_its_run_and_new_makes_another(
         "resumed": 0,
         "due": 0,
         "sent": 0,
+        "notices": [DEMO_NOTICES["participant"]],
     }
     assert f"Already submitted as r{first}; nothing new was stored." in again.stderr
     assert another > first

@@ -95,11 +95,11 @@ async def test_a_schema_and_json_mode_become_the_format(chat: Chatting) -> None:
 
 
 async def test_the_digest_of_the_packaged_model_is_that_of_its_file(chat: Chatting, ollama_url: str) -> None:
-    assert await chat(ollama_url).digest(PACKAGED_LLM) == sha256_of(llm_file())
+    assert (await chat(ollama_url).identity(PACKAGED_LLM)).digest == sha256_of(llm_file())
 
 
 async def test_an_unknown_model_is_named_with_the_way_to_fetch_it(chat: Chatting, ollama_url: str) -> None:
-    for ask in (chat(ollama_url).digest("m"), chat(ollama_url).chat(asking("a"))):
+    for ask in (chat(ollama_url).identity("m"), chat(ollama_url).chat(asking("a"))):
         with pytest.raises(LLMError, match=r"has no model 'm'.*`ollama pull m`") as caught:
             await ask
         assert caught.value.status == 404
@@ -161,6 +161,6 @@ async def test_replies_at_the_same_time_are_those_given_alone(chat: Chatting, ol
 async def test_a_server_that_disconnects_is_a_transport_error(chat: Chatting) -> None:
     async with Recorder() as server:
         model = chat(server.url)
-        await model.digest("m")
+        await model.identity("m")
     with pytest.raises((ConnectionError, httpx.TransportError)):
         await model.chat(asking("a"))

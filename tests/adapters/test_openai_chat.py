@@ -36,6 +36,13 @@ async def test_a_server_error_is_recognised_by_its_status(chat: Chatting, status
     assert "secret" not in repr(caught.value)
 
 
+async def test_no_message_shows_the_credentials_of_the_url(chat: Chatting) -> None:
+    async with canned(http(500, "")) as url:
+        with pytest.raises(LLMError) as caught:
+            await chat(url.replace("//", "//me:hidden@")).chat(CALL)
+    assert "hidden" not in repr(caught.value)
+
+
 async def test_a_reply_of_another_shape_is_an_error_that_quotes_nothing(chat: Chatting) -> None:
     found = {
         "about my secret": r"body is wrong \(json_invalid\)",
@@ -70,7 +77,3 @@ async def test_no_repr_contains_the_api_key(chat: Chatting) -> None:
     with pytest.raises(httpx.ConnectError) as caught:
         await model.chat(CALL)
     assert "sk-top" not in f"{model!r} {vars(model)!r} {caught.value!r}"
-
-
-async def test_a_server_gives_no_digest_of_its_weights(chat: Chatting) -> None:
-    assert await chat("http://127.0.0.1:1/v1").digest("m") == ""

@@ -7,7 +7,11 @@ from click.testing import CliRunner
 from cli.config import config
 from cli.settings_reference import settings_reference
 from schemas.errors import Refused
+from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
 from schemas.settings.process import KNOWN_NAMES
+from schemas.settings.profiles import PROFILES
+from schemas.settings.run import RUN_SETTINGS
+from schemas.settings.words import value_in_words
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -67,6 +71,84 @@ def test_show_refuses_what_submit_would_refuse(runner: CliRunner) -> None:
     result = runner.invoke(config, ["show", "--profile", "papr"])
 
     assert isinstance(result.exception, Refused)
+
+
+def test_show_warns_on_stderr_once_of_a_name_without_effect(runner: CliRunner) -> None:
+    shown = runner.invoke(config, ["show", "--json"], env={"API_PORT": "8000", "LLM_HF_TOKEN": "hidden"})
+
+    assert shown.stderr == (
+        "Warning: LLM_HF_TOKEN (environment) has no effect: set HF_TOKEN, which the library for models reads.\n"
+        "Warning: API_PORT (environment) has no effect: set RAGQ_API_PORT.\n"
+    )
+    assert "hidden" not in shown.output
+    assert json.loads(shown.stdout)["profile"] == "demo"
+
+
+def test_check_has_a_line_for_every_name_of_an_env_file_of_ai_psychiatrist(runner: CliRunner) -> None:
+    values = {setting.name: value_in_words(setting.default) for setting in RUN_SETTINGS.values()}
+    accepted = {name: original.accepted[0] for name, original in ORIGINAL_NAMES.items() if original.accepted}
+    other = {"OLLAMA_HOST": "127.0.0.1", "OLLAMA_PORT": "11434", "LOG_LEVEL": "INFO", "LOG_FORMAT": "json"}
+    of_run = {name: "" if value == "empty" else value for name, value in values.items()} | accepted | other
+    Path("theirs.env").write_text(
+        "".join(
+            f"{name}={of_run.get(name, 'hidden')}\n" for name in ORIGINAL_NAMES if name != "SEVERITY_INFERENCE_MODE"
+        )
+        + "SEVERITY_INFERENCE_MODE=strict\n"
+    )
+
+    checked = runner.invoke(config, ["check", "theirs.env"])
+    as_json = json.loads(runner.invoke(config, ["check", "theirs.env", "--json"]).stdout)
+
+    assert (checked.exit_code, checked.stderr, as_json["problems"]) == (0, "", [])
+    lines = {line.split()[0]: line for line in checked.stdout.splitlines()[1:] if not line.startswith(" ")}
+    assert lines.keys() == ORIGINAL_NAMES.keys()
+    for name, original in ORIGINAL_NAMES.items():
+        is_warned = original.treatment is Treatment.WARNED
+        assert lines[name].split()[1] == ("warned" if is_warned else "honoured")
+    assert {one["name"] for one in as_json["names"]} == ORIGINAL_NAMES.keys()
+    assert "hidden" not in checked.output
+
+
+def test_check_refuses_what_a_submission_would_refuse(runner: CliRunner) -> None:
+    Path("a.env").write_text("LLM_BACKND=x\nBINARY_THRESHOLD=99\nPYDANTIC_AI_ENABLED=no\nFOO=1\nnot a 'line\n")
+
+    checked = runner.invoke(config, ["check", "a.env"])
+
+    assert [line.split()[:2] for line in checked.stdout.splitlines()[1:] if not line.startswith(" ")] == [
+        ["LLM_BACKND", "refused"],
+        ["BINARY_THRESHOLD", "refused"],
+        ["PYDANTIC_AI_ENABLED", "refused"],
+        ["FOO", "not"],
+    ]
+    assert "did you mean LLM_BACKEND?" in checked.stdout
+    assert (checked.exit_code, checked.stderr) == (1, "file a.env, line 5 is not of the form NAME=VALUE.\n")
+
+
+def test_check_without_a_file_leaves_out_the_names_of_other_programs(runner: CliRunner) -> None:
+    checked = runner.invoke(config, ["check", "--json"], env={"FEEDBACK_ENABLED": "true", "SHELL": "sh"})
+
+    assert json.loads(checked.stdout)["names"] == [
+        {
+            "name": "FEEDBACK_ENABLED",
+            "origin": "environment",
+            "treatment": "warned about",
+            "note": ORIGINAL_NAMES["FEEDBACK_ENABLED"].note,
+        }
+    ]
+
+
+def test_profiles_lists_every_difference_with_its_reason(runner: CliRunner) -> None:
+    shown = runner.invoke(config, ["profiles"]).stdout
+    as_json = json.loads(runner.invoke(config, ["profiles", "--json"]).stdout)
+
+    lines = [line.split() for line in shown.splitlines()]
+    assert as_json.keys() == PROFILES.keys()
+    for name, profile in PROFILES.items():
+        assert as_json[name]["about"] == profile.about
+        for setting, (value, reason) in profile.differences.items():
+            paper = value_in_words(RUN_SETTINGS[setting].default)
+            assert [setting, paper, value, reason.split()[0]] in [line[:4] for line in lines]
+            assert as_json[name]["differences"][setting] == {"value": value, "reason": reason}
 
 
 def test_an_assignment_needs_a_name_and_a_value(runner: CliRunner) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from cli.daic_woz_files import read_directory
 from schemas.errors import Refused
+from schemas.values.interviews import TranscriptVariant
 from stages.files.problems import ProblemsFound
 
 INTERVIEWS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "interviews_primock57"
@@ -29,6 +30,13 @@ def test_another_folder_of_transcripts_can_be_named(tmp_path: Path) -> None:
     assert [*read_directory(tmp_path, transcripts="transcripts_participant_only").transcripts] == [303]
 
 
+def test_the_folder_of_transcripts_can_be_elsewhere(tmp_path: Path) -> None:
+    write_transcript(tmp_path / "elsewhere" / "transcripts_participant_only", 303)
+    (tmp_path / "data").mkdir()
+    elsewhere = str(tmp_path / "elsewhere" / "transcripts_participant_only")
+    assert [*read_directory(tmp_path / "data", transcripts=elsewhere).transcripts] == [303]
+
+
 def test_a_folder_without_its_transcript_is_a_problem(tmp_path: Path) -> None:
     write_transcript(tmp_path / "transcripts", 303)
     (tmp_path / "transcripts" / "304_P").mkdir()
@@ -45,9 +53,43 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
         read_directory(tmp_path / "nowhere")
 
 
+def test_a_folder_of_transcripts_that_is_misspelt_is_refused(tmp_path: Path) -> None:
+    write_transcript(tmp_path / "transcripts_participant_only", 303)
+    with pytest.raises(Refused, match=r"no folder .*participant_onyl\. There are: transcripts_participant_only\."):
+        read_directory(tmp_path, transcripts="transcripts_participant_onyl")
+
+
 def test_real_interviews_in_the_same_layout_are_read() -> None:
     if not INTERVIEWS.is_dir():
         pytest.skip(f"{INTERVIEWS} is not there; set RAGQ_DATA_DIR")
     transcripts = read_directory(INTERVIEWS).transcripts
     assert [*transcripts] == [*range(600, 657)]
     assert sum(len(transcript.utterances) for transcript in transcripts.values()) == 6727
+
+
+@pytest.mark.parametrize(
+    ("folder", "manifest", "named", "variant"),
+    [
+        ("transcripts", None, None, "raw"),
+        ("transcripts_participant_only", None, None, "participant_only"),
+        ("interviews", None, None, "unknown"),
+        ("interviews", '{"variant": "participant_qa", "stats": []}', None, "participant_qa"),
+        ("transcripts_participant_only", '{"variant": "both_speakers_clean"}', None, "both_speakers_clean"),
+        ("interviews", '{"variant": "participant_qa"}', TranscriptVariant.RAW, "raw"),
+    ],
+)
+def test_the_variant_is_the_one_named_else_that_of_the_manifest_else_that_of_the_folder(
+    tmp_path: Path, folder: str, manifest: str | None, named: TranscriptVariant | None, variant: str
+) -> None:
+    write_transcript(tmp_path / folder, 303)
+    if manifest is not None:
+        (tmp_path / folder / "preprocess_manifest.json").write_text(manifest)
+    assert read_directory(tmp_path, transcripts=folder, variant=named).transcripts[303].variant == variant
+
+
+@pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"variant": "raw"}', '{"variant": ["participant_only"]}'])
+def test_a_manifest_that_names_no_variant_is_refused(tmp_path: Path, manifest: str) -> None:
+    write_transcript(tmp_path / "transcripts", 303)
+    (tmp_path / "transcripts" / "preprocess_manifest.json").write_text(manifest)
+    with pytest.raises(Refused, match=r"preprocess_manifest\.json names none of the variants .* --transcripts-variant"):
+        read_directory(tmp_path)

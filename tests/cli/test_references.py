@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from cli.artifact_files import write_artifact_files
 from cli.references import references_group
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
-from tests.stages.participants.artifacts.builders import VECTORS, artifact_files
+from tests.stages.participants.artifacts.builders import META, VECTORS, artifact_files, as_json
 
 PAPER = ("--profile", "paper", "--set", "EMBEDDING_DIMENSION=4")
 
@@ -31,7 +31,10 @@ def test_an_index_is_imported_and_exported(ragq: Callable[..., Result], tmp_path
     write_artifact_files(Path("small.npz"), artifact_files(), force=False)
 
     done = ragq("import", "small.npz", *PAPER)
-    assert (done.exit_code, done.stdout) == (0, "Imported index 'small': 2 participants, 3 chunks.\n")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "Imported index 'small' (paper-train, transcripts unknown): 2 participants, 3 chunks.\n",
+    )
 
     done = ragq("export", "small", "--directory", "out", "--json")
     assert json.loads(done.stdout) == ["out/small.npz", "out/small.json", "out/small.meta.json"]
@@ -44,7 +47,7 @@ def test_without_a_file_the_one_of_the_settings_is_imported(ragq: Callable[..., 
 
     done = ragq("import", *PAPER, "--set", "EMBEDDING_EMBEDDINGS_FILE=mine")
 
-    assert done.stdout == "Imported index 'mine': 2 participants, 3 chunks.\n"
+    assert done.stdout == "Imported index 'mine' (paper-train, transcripts unknown): 2 participants, 3 chunks.\n"
 
 
 def test_an_explicit_path_is_imported_under_the_name_that_runs_look_for(
@@ -55,7 +58,7 @@ def test_an_explicit_path_is_imported_under_the_name_that_runs_look_for(
 
     done = ragq("import", *PAPER, "--set", "EMBEDDING_EMBEDDINGS_FILE=mine")
 
-    assert done.stdout == "Imported index 'mine': 2 participants, 3 chunks.\n"
+    assert done.stdout == "Imported index 'mine' (paper-train, transcripts unknown): 2 participants, 3 chunks.\n"
 
 
 def test_sidecars_that_are_not_asked_for_may_be_broken(ragq: Callable[..., Result]) -> None:
@@ -92,3 +95,42 @@ def test_an_export_overwrites_nothing_unasked(ragq: Callable[..., Result]) -> No
 
 def test_help_of_export_warns_that_transcript_text_is_written(ragq: Callable[..., Result]) -> None:
     assert "transcript text in plain form" in ragq("export", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--name", "x_avec_train"),
+            "The name 'x_avec_train' names avec-train, and the files were built from paper-train; nothing was "
+            "imported. Import them with `--name x_paper_train`.",
+        ),
+        (
+            ("--name", "x_participant_qa", "--variant", "raw"),
+            "The name 'x_participant_qa' names participant_qa, and the files were built from paper-train and raw; "
+            "nothing was imported. Import them with `--name x_paper_train`.",
+        ),
+    ],
+)
+def test_an_index_is_not_imported_under_the_name_of_another_split_or_variant(
+    ragq: Callable[..., Result], arguments: tuple[str, ...], message: str
+) -> None:
+    write_artifact_files(Path("small.npz"), artifact_files(), force=False)
+
+    assert str(ragq("import", "small.npz", *PAPER, *arguments).exception) == message
+    assert ragq("import", "small.npz", *PAPER, *message.split("`")[1].split(), *arguments[2:]).exit_code == 0
+
+
+def test_files_that_name_no_split_and_variant_have_those_of_their_name(ragq: Callable[..., Result]) -> None:
+    bare = {name: value for name, value in META.items() if name not in ("split", "split_ids_hash", "split_csv_hash")}
+    files = artifact_files(META=as_json(bare))
+    write_artifact_files(Path("x_avec_train_participant_only.npz"), files, force=False)
+
+    done = ragq("import", "x_avec_train_participant_only.npz", *PAPER, "--json")
+
+    found = json.loads(done.stdout)
+    assert (found["split"], found["variant"]) == ("train", "participant_only")
+    exported = ragq("export", f"{found['name']}@{found['identity']}", "--directory", "out")
+    assert exported.exit_code == 0
+    written = json.loads(Path("out/x_avec_train_participant_only.meta.json").read_text())
+    assert (written["split"], written["transcript_variant"]) == ("avec-train", "participant_only")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
+from schemas.values.chat import ReaskReason
 from store.database import Connection
 from store.runs import runs
 from tests.cli.conftest import Ragq
@@ -29,7 +30,9 @@ async def three_participants(connection: Connection) -> int:
             ("zero_shot", 319): scores("2", "1", "4"),
             ("few_shot", 319): scores("0", "1", "2"),
             ("zero_shot", 330): TIMED_OUT,
-            ("few_shot", 330): scores("0", "1", "2"),
+            ("few_shot", 330): scores("0", "1", "2").model_copy(
+                update={"repairs": ("json_repair_fallback",), "reasks": (ReaskReason.CUT_OFF, ReaskReason.CUT_OFF)}
+            ),
             ("zero_shot", 339): scores("3"),
         },
         settings={"MODEL_QUANTITATIVE_MODEL": "scorer"},
@@ -50,19 +53,74 @@ def test_the_terminal_shows_a_line_per_mode_and_who_was_left_out(ragq: Ragq, run
     assert ["zero_shot", "2", "of", "4", "18.8", "0.333", "0.500", "0.250", "18.8"] in [line[:9] for line in lines]
     assert ["few_shot", "3", "of", "3", "16.7", "0.500", "0.333", "0.667", "16.7"] in [line[:9] for line in lines]
     assert "zero_shot: 1 failed, 1 without ground truth (in no mean error)" in shown
-    assert "Profile demo: a 135M model scores the items." in shown
+    assert "Demo model: results are not meaningful." in shown
     assert ["scoring_llm_timeout", "1"] in lines
     assert ["ground_truth_missing", "1"] in lines
+
+
+def test_the_terminal_shows_how_often_replies_were_repaired_and_asked_for_again(ragq: Ragq, run_id: int) -> None:
+    lines = [line.split() for line in ragq("report", f"r{run_id}", *FEW).output.splitlines()]
+
+    assert ["score", "zero_shot", "3", "none", "none"] in lines
+    assert ["score", "few_shot", "3", "1", "json_repair_fallback", "2", "cut_off"] in lines
 
 
 def test_json_is_strict_and_has_the_shape_of_a_run(ragq: Ragq, run_id: int) -> None:
     printed = ragq("report", str(run_id), "--json", *FEW).stdout
 
     found = json.loads(printed, parse_constant=pytest.fail)
-    assert list(found) == ["run_metadata", "settings", "measures", "experiments", "failures", "timings"]
+    assert list(found) == ["run_metadata", "settings", "measures", "experiments", "failures", "draws", "timings"]
     assert [one["results"]["mode"] for one in found["experiments"]] == ["zero_shot", "few_shot"]
     assert found["experiments"][1]["results"]["results"][1]["predicted_items"]["NoInterest"] == 0
     assert found["settings"] == {"MODEL_QUANTITATIVE_MODEL": {"value": "scorer", "source": "option"}}
+
+
+async def a_run_that_sets_its_measures(connection: Connection) -> int:
+    await import_labels(connection, {316: labels("33333333"), 319: labels("00000000")})
+    return await store_scored_run(
+        connection,
+        {("zero_shot", 316): scores("33332000"), ("zero_shot", 319): scores("00000001")},
+        settings={"PREDICTION_MODE": "binary", "BINARY_THRESHOLD": 15, "TOTAL_SCORE_MIN_COVERAGE": 1.0},
+    )
+
+
+def test_the_settings_of_the_run_define_totals_and_depression(
+    ragq: Ragq, stored: Callable[..., Any], tmp_path: Path
+) -> None:
+    number = f"r{stored(a_run_that_sets_its_measures)}"
+
+    shown = ragq("report", number, "--html", "report.html", *FEW, "--loss", "abs")
+    table = ragq("report", number, *FEW).output
+    found = json.loads(ragq("report", number, "--json", *FEW).stdout)
+
+    words = (
+        "prediction mode binary (PREDICTION_MODE of the run, option), a total from 100.0 % of the items "
+        "(TOTAL_SCORE_MIN_COVERAGE of the run, option), depressed from a total of 15 "
+        "(BINARY_THRESHOLD of the run, option)"
+    )
+    assert words in " ".join(table.split())
+    # 14 of 24 is not depressed from 15 on, so recall is 0; the other participant is rightly not depressed
+    lines = [line.split() for line in table.splitlines()]
+    assert ["total", "of", "15", "or", "more", "predicted", "accuracy"] in [line[:7] for line in lines]
+    assert ["zero_shot", "2", "of", "2", "0.500"] in [line[:5] for line in lines]
+    assert (shown.exit_code, f"P{words[1:]}." in (tmp_path / "report.html").read_text()) == (0, True)
+    measures = found["measures"]
+    assert (measures["binary_threshold"], measures["sources"]["binary_threshold"]) == (
+        15,
+        "BINARY_THRESHOLD of the run, option",
+    )
+
+
+def test_an_option_of_the_report_wins_over_the_run(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    number = f"r{stored(a_run_that_sets_its_measures)}"
+
+    table = ragq("report", number, "--binary-threshold", "10", "--prediction-mode", "total", *FEW).output
+
+    assert "prediction mode total (option)" in table
+    assert "depressed from a total of 10 (option)" in table
+    # totals 14 and 1 of 24 and 0: MAE (10 + 1) / 2
+    assert ["total", "predicted", "MAE"] in [line.split()[:3] for line in table.splitlines()]
+    assert ["zero_shot", "2", "of", "2", "5.500"] in [line.split()[:5] for line in table.splitlines()]
 
 
 def test_a_page_is_written_where_it_is_asked_for(ragq: Ragq, run_id: int) -> None:
@@ -76,6 +134,70 @@ def test_another_confidence_can_be_chosen(ragq: Ragq, run_id: int) -> None:
     found = json.loads(ragq("report", str(run_id), "--confidence", "verbalized", "--json", *FEW).stdout)
 
     assert found["experiments"][0]["selective_prediction"]["chosen"]["confidence"] == "verbalized"
+
+
+def test_the_risk_is_shown_at_the_coverages_of_the_grid(ragq: Ragq, run_id: int) -> None:
+    shown = ragq("report", str(run_id), "--coverage-grid", "0.5,0.1", *FEW).output
+    found = json.loads(ragq("report", str(run_id), "--coverage-grid", "0.5,0.1", "--json", *FEW).stdout)
+
+    chosen = found["experiments"][0]["selective_prediction"]["chosen"]
+    assert list(chosen["risk_at_coverage"]) == ["0.1", "0.5"]
+    # 316 has two quotes for one item and one for another, 319 one: three of 16 items, with an error of 1 in all.
+    assert chosen["risk_at_coverage"]["0.1"]["reached"] == 3 / 16
+    assert chosen["risk_at_coverage"]["0.1"]["risk"]["value"] == pytest.approx(1 / 3 / 3)
+    assert chosen["risk_at_coverage"]["0.5"]["risk"]["value"] is None
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["0.1", "0.111"] in [line[:2] for line in lines]
+    assert ["0.5", "N/A", "N/A"] in lines
+
+
+def test_the_grid_is_that_of_the_run_unless_another_is_given(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    run_id = stored(store_scored_run, {("zero_shot", 316): scores("1")}, settings={"RAGQ_COVERAGE_GRID": "0.05"})
+
+    assert json.loads(ragq("report", str(run_id), "--json", *FEW).stdout)["measures"]["coverage_grid"] == [0.05]
+
+
+async def two_splits(connection: Connection) -> tuple[int, int]:
+    """A run, and another of other participants."""
+    await import_labels(connection, {302: labels("10"), 316: labels("10"), 319: labels("2")})
+    one = await store_scored_run(connection, {("zero_shot", 316): scores("11", "21", "53")})
+    return one, await store_scored_run(connection, {("zero_shot", 302): scores("12", "21", "52")})
+
+
+def test_a_confidence_is_calibrated_on_a_run_of_other_participants(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    one, other = stored(two_splits)
+
+    found = json.loads(ragq("report", f"r{one}", "--calibrate-on", f"r{other}", "--json", *FEW).stdout)
+    shown = ragq("report", f"r{one}", "--calibrate-on", f"r{other}", *FEW).output
+    page = ragq("report", f"r{one}", "--calibrate-on", f"r{other}", "--html", "report.html", *FEW)
+
+    assert found["measures"]["confidence"] == "calibrated:temperature:verbalized"
+    assert found["experiments"][0]["calibrated"]["fitted_on"] == f"r{other}"
+    assert f"zero_shot   r{other} paper-test       2  temperature" in shown
+    assert page.exit_code == 0
+    assert f"2 scores of 1 other participants in run r{other} (paper-test)" in Path("report.html").read_text()
+
+
+def test_a_run_is_not_calibrated_on_itself(ragq: Ragq, run_id: int) -> None:
+    refused = ragq("report", f"r{run_id}", "--calibrate-on", f"r{run_id}", *FEW).exception
+
+    assert isinstance(refused, Refused)
+    assert "share 4 participants" in str(refused)
+
+
+def test_another_confidence_is_not_calibrated_in_silence(ragq: Ragq, run_id: int) -> None:
+    refused = ragq("report", "r1", "--calibrate-on", "r1", "--confidence", "hybrid_verbalized", *FEW)
+
+    assert refused.exit_code == 2
+    assert "--confidence calibrated:isotonic:hybrid_verbalized" in refused.output
+
+
+@pytest.mark.parametrize("grid", ["0", "1.1", "0.1,half", ""])
+def test_a_grid_has_coverages_above_0_and_up_to_1(ragq: Ragq, grid: str) -> None:
+    refused = ragq("report", "r1", "--coverage-grid", grid)
+
+    assert refused.exit_code == 2
+    assert "allowed are coverages above 0 and up to 1, separated by commas" in refused.output
 
 
 @pytest.mark.parametrize(

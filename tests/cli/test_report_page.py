@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from cli.report_page import report_page
+from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
 from stages.reports.report import build_report
 from tests.stages.reports.builders import FEW, FEW_SHOT, failed, job, run, scores
@@ -65,6 +66,18 @@ def test_the_page_is_well_formed_and_draws_every_plot() -> None:
     assert len(page.ids) == len(set(page.ids))
     for words in ("Risk over coverage, with its 95 % band", "MODEL_JUDGE_MODEL", "scoring_llm_timeout", "empty"):
         assert words in page.words
+
+
+def test_what_filters_dropped_and_what_was_repaired_is_on_the_page() -> None:
+    one = job(3, 316, scores("10"), "10", mode=FEW_SHOT)
+    assert one.ranked is not None
+    ranked = one.ranked.model_copy(update={"dropped": {PHQ8Item.SLEEP: {"tags": 812, "budget": 7}}})
+    page = Page(report_page(build_report(run(one.model_copy(update={"ranked": ranked})), measures=FEW)))
+
+    assert "References per item and filter, few_shot" in page.words
+    # Of the item and of all items.
+    assert page.words.count("812") == 2
+    assert page.words.count("none") == 2
 
 
 def test_the_page_loads_nothing() -> None:

@@ -102,7 +102,7 @@ def test_references_that_were_left_out_are_listed_in_the_head() -> None:
     assert "The reference index lacks participant 304, 313." in text
 
 
-def test_the_head_of_a_run_of_queries_names_corpus_preset_and_chosen_values() -> None:
+def test_the_head_of_a_run_of_queries_names_corpus_preset_and_changed_values() -> None:
     settings = {
         "retrieval.fusion": {"value": "zscore", "source": "preset Wide"},
         "retrieval.lexical": {"value": "bm25", "source": "default"},
@@ -111,8 +111,26 @@ def test_the_head_of_a_run_of_queries_names_corpus_preset_and_chosen_values() ->
 
     text = shown([], kind="query", request={"corpus": "library", "preset": "Wide"}, settings=settings)
 
-    assert "corpus library  preset Wide\nreranking.ranker=cross-encoder" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["corpus", "library", "preset", "Wide"] in lines
+    assert ["reranking.ranker", "cross-encoder", "option"] in lines
     assert ("zscore" in text, "bm25" in text) == (False, False)
+
+
+def test_the_head_lists_the_settings_that_differ_from_the_profile() -> None:
+    settings = {
+        "EMBEDDING_TOP_K_REFERENCES": {"value": 5, "source": "environment"},
+        "EMBEDDING_REFERENCE_SCORE_SOURCE": {"value": "chunk", "source": "file"},
+        "CONSISTENCY_ENABLED": {"value": True, "source": "profile"},
+        "EMBEDDING_DIMENSION": {"value": 4096, "source": "default"},
+    }
+
+    text = shown([], kind="participant", settings=settings, profile="validated")
+
+    assert [line.split() for line in text.splitlines()[1:]] == [
+        ["changed", "setting", "value", "profile", "validated", "from"],
+        ["EMBEDDING_TOP_K_REFERENCES", "5", "2", "environment"],
+    ]
 
 
 @pytest.mark.parametrize("kind", ["tags", "index"])

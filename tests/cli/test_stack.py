@@ -85,6 +85,16 @@ def test_an_unknown_stage_is_wrong_usage_and_the_known_ones_are_named(served: Pa
     assert "there is no stage 'fly'; the stages are extract, embed, retrieve" in " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize("command", [("worker", "--stages", "fly"), ("api", "--port", "1")])
+def test_names_without_effect_are_warned_about_at_the_start(
+    served: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("API_PORT", "8000")
+    monkeypatch.setattr("stack.ports.is_free", lambda port: False)
+    result = CliRunner().invoke(cli, command)
+    assert result.stderr.startswith("Warning: API_PORT (environment) has no effect: set RAGQ_API_PORT.\n")
+
+
 def test_flower_takes_its_password_by_environment(served: Path) -> None:
     port = free_port()
     found = executed("flower", "--port", str(port))

@@ -103,7 +103,16 @@ async def test_a_reply_reports_its_tokens_and_time(chats: Chats) -> None:
 
 async def test_a_reply_carries_the_digest_of_its_model(chats: Chats) -> None:
     reply = await chats.working.chat(CALL)
-    assert reply.digest == await chats.working.digest(PACKAGED_LLM)
+    assert reply.digest == (await chats.working.identity(PACKAGED_LLM)).digest
+
+
+async def test_an_identity_names_the_server_and_the_model_and_is_the_same_when_asked_again(chats: Chats) -> None:
+    found = await chats.working.identity(PACKAGED_LLM)
+
+    assert found.model == PACKAGED_LLM
+    assert found.server
+    assert found.digest or found.listed
+    assert await chats.working.identity(PACKAGED_LLM) == found
 
 
 async def test_the_reply_conforms_to_the_schema(chats: Chats) -> None:

@@ -20,7 +20,7 @@ from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.store.reference_indexes import store_index
 
 INDEX = 7
-NOBODY = 0
+NOBODY: tuple[int, ...] = ()
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
 
 Search: TypeAlias = Callable[[Sequence[IndexedChunk]], Awaitable[ReferenceSearch]]
@@ -52,11 +52,11 @@ def chunk(chunk_id: int, participant_id: int, ordinal: int, vector: NDArray[np.f
 
 
 async def nearest(
-    search: ReferenceSearch, *vectors: NDArray[np.float32], limit: int = 10, exclude: int = NOBODY
+    search: ReferenceSearch, *vectors: NDArray[np.float32], limit: int = 10, exclude: Sequence[int] = NOBODY
 ) -> list[tuple[Reference, ...]]:
     queries = list(zip(PHQ8Item, vectors, strict=False))
     return await search.nearest(
-        INDEX, queries, limit=limit, exclude_participant=exclude, tagged_only=False, score_source="participant"
+        INDEX, queries, limit=limit, exclude_participants=exclude, tagged_only=False, score_source="participant"
     )
 
 
@@ -102,16 +102,16 @@ async def test_of_equally_near_chunks_the_limit_keeps_the_first(search: Search) 
     assert ids(found) == [8, 7, 6]
 
 
-async def test_the_tested_participant_is_left_out_before_the_limit_counts(search: Search) -> None:
-    chunks = [chunk(1, 316, 0, EAST), chunk(2, 316, 1, EAST), chunk(3, 304, 0, -EAST)]
+async def test_every_excluded_participant_is_left_out_before_the_limit_counts(search: Search) -> None:
+    chunks = [chunk(1, 316, 0, EAST), chunk(2, 319, 1, EAST), chunk(3, 304, 0, -EAST)]
 
-    (found,) = await nearest(await search(chunks), EAST, limit=1, exclude=316)
+    (found,) = await nearest(await search(chunks), EAST, limit=1, exclude=[316, 319, 330])
 
     assert ids(found) == [3]
 
 
-async def test_an_index_of_the_tested_participant_alone_gives_nothing(search: Search) -> None:
-    assert await nearest(await search([chunk(1, 316, 0, EAST)]), EAST, NORTH, exclude=316) == [(), ()]
+async def test_an_index_of_excluded_participants_alone_gives_nothing(search: Search) -> None:
+    assert await nearest(await search([chunk(1, 316, 0, EAST)]), EAST, NORTH, exclude=[316]) == [(), ()]
 
 
 async def test_each_query_gets_its_own_references_and_scores_in_the_order_asked(search: Search) -> None:
@@ -121,7 +121,7 @@ async def test_each_query_gets_its_own_references_and_scores_in_the_order_asked(
         INDEX,
         [(PHQ8Item.DEPRESSED, NORTH), (PHQ8Item.NO_INTEREST, EAST)],
         limit=10,
-        exclude_participant=NOBODY,
+        exclude_participants=NOBODY,
         tagged_only=False,
         score_source="participant",
     )
@@ -140,12 +140,24 @@ async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone(search: Se
         INDEX,
         [(PHQ8Item.NO_INTEREST, EAST), (PHQ8Item.MOVING, EAST)],
         limit=10,
-        exclude_participant=NOBODY,
+        exclude_participants=NOBODY,
         tagged_only=True,
         score_source="participant",
     )
 
     assert [ids(of_query) for of_query in found] == [[1], []]
+
+
+async def test_the_chunks_that_the_tag_filter_leaves_out_are_counted_without_those_who_are_excluded(
+    search: Search,
+) -> None:
+    tagged = replace(chunk(1, 304, 0, NORTH), tags=(PHQ8Item.NO_INTEREST, PHQ8Item.SLEEP))
+    searched = await search([tagged, chunk(2, 305, 0, EAST), replace(chunk(3, 306, 0, EAST), tags=(PHQ8Item.TIRED,))])
+    items = PHQ8Item.MOVING, PHQ8Item.SLEEP, PHQ8Item.TIRED
+
+    assert await searched.count_untagged(INDEX, items, exclude_participants=NOBODY) == [3, 2, 2]
+    assert await searched.count_untagged(INDEX, items, exclude_participants=[304]) == [2, 2, 1]
+    assert await searched.count_untagged(INDEX, [], exclude_participants=[304]) == []
 
 
 async def test_scores_are_the_chunks_own_on_request(search: Search) -> None:
@@ -156,7 +168,7 @@ async def test_scores_are_the_chunks_own_on_request(search: Search) -> None:
         INDEX,
         [(PHQ8Item.NO_INTEREST, EAST)],
         limit=10,
-        exclude_participant=NOBODY,
+        exclude_participants=NOBODY,
         score_source="chunk",
         tagged_only=False,
     )
@@ -176,7 +188,7 @@ async def test_a_missing_index_is_named(search: Search) -> None:
             99,
             [(PHQ8Item.SLEEP, EAST)],
             limit=1,
-            exclude_participant=NOBODY,
+            exclude_participants=NOBODY,
             tagged_only=False,
             score_source="participant",
         )

@@ -7,10 +7,10 @@ import pytest
 
 from cli.daic_woz_files import read_directory
 from demo.data_set import data_set_files, write_data_set
-from demo.paper_splits import PAPER_SPLITS, PARTICIPANT_IDS
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet
+from schemas.values.interviews import DataSet, TranscriptVariant
 from stages.participants.daic_woz import parse_data_set
+from stages.participants.published_splits import PUBLISHED_IDS, PUBLISHED_SPLITS
 from stages.participants.splits import resolve_split
 
 TREE_SHA256 = "420afa4fa0e457d7c40dafa4c188d1cba07c6a5bc3ea9e42675db8d102448b56"
@@ -18,7 +18,7 @@ TREE_SHA256 = "420afa4fa0e457d7c40dafa4c188d1cba07c6a5bc3ea9e42675db8d102448b56"
 
 @pytest.fixture(scope="session")
 def data_set(files: Mapping[str, bytes]) -> DataSet:
-    return parse_data_set(files).value
+    return parse_data_set(files, variant=TranscriptVariant.RAW).value
 
 
 def test_the_default_seed_gives_these_bytes_on_every_machine(files: Mapping[str, bytes]) -> None:
@@ -60,14 +60,14 @@ def test_other_files_are_never_written_over(tmp_path: Path, name: str) -> None:
 def test_the_splits_have_the_sizes_of_the_real_ones(data_set: DataSet) -> None:
     sizes = {name: len(split.participant_ids) for name, split in data_set.splits.items()}
     assert sizes == {"train": 107, "dev": 35, "paper-train": 58, "paper-val": 43, "paper-test": 41}
-    assert sorted(resolve_split("train+dev", data_set).participant_ids) == list(PARTICIPANT_IDS)
+    assert sorted(resolve_split("train+dev", data_set).participant_ids) == list(PUBLISHED_IDS)
 
 
 def test_it_is_marked_as_synthetic(files: Mapping[str, bytes]) -> None:
     metadata = json.loads(files["paper_splits/paper_split_metadata.json"])
     assert files["README.txt"].startswith(b"SYNTHETIC DATA.")
     assert metadata["synthetic"] and metadata["description"].startswith("SYNTHETIC DATA.")
-    assert metadata["participant_ids"] == {name: list(ids) for name, ids in PAPER_SPLITS.items()}
+    assert metadata["participant_ids"] == {name: list(ids) for name, ids in PUBLISHED_SPLITS.items()}
 
 
 def test_interviews_have_60_to_200_turns(data_set: DataSet) -> None:

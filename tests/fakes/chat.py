@@ -3,9 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from schemas.errors import LLMTimeoutError
-from schemas.values.chat import ChatCall, ChatReply, TokenSignals
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
+
+
+def served(model: str = "m", digest: str = "d", **fields: Any) -> ModelIdentity:
+    """The identity of a model."""
+    return ModelIdentity(**{"backend": "scripted", "server": "memory", "model": model, "digest": digest, **fields})
 
 
 @dataclass
@@ -19,8 +25,8 @@ class ScriptedChat:
     tokens: TokenSignals | None = None
     """What comes with each reply to a call that asks for log-probabilities."""
 
-    async def digest(self, model: str) -> str:
-        return f"digest of {model}"
+    async def identity(self, model: str) -> ModelIdentity:
+        return served(model, f"digest of {model}")
 
     async def chat(self, call: ChatCall) -> ChatReply:
         self.calls.append(call)
@@ -30,7 +36,7 @@ class ScriptedChat:
         return ChatReply(
             text=self.answer(call),
             model=call.model,
-            digest=await self.digest(call.model),
+            digest=(await self.identity(call.model)).digest,
             stop_reason=self.stop_reason,
             prompt_tokens=1,
             reply_tokens=1,

@@ -1,6 +1,6 @@
 """The reference index in memory: what pgvector does, in numpy."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,20 +43,27 @@ class InMemoryReferenceSearch:
         queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
         *,
         limit: int,
-        exclude_participant: int,
+        exclude_participants: Collection[int],
         tagged_only: bool,
         score_source: ScoreSource,
     ) -> list[tuple[Reference, ...]]:
         self.round_trips += 1
         if index_id not in self.indexes:
             raise ReferenceIndexMissingError(index_id)
-        others = [chunk for chunk in self.indexes[index_id] if chunk.participant_id != exclude_participant]
+        others = [chunk for chunk in self.indexes[index_id] if chunk.participant_id not in exclude_participants]
         return [
             _ranked([chunk for chunk in others if not tagged_only or item in chunk.tags], item, query, score_source)[
                 :limit
             ]
             for item, query in queries
         ]
+
+    async def count_untagged(
+        self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
+    ) -> list[int]:
+        self.round_trips += 1
+        others = [chunk for chunk in self.indexes[index_id] if chunk.participant_id not in exclude_participants]
+        return [sum(item not in chunk.tags for chunk in others) for item in items]
 
 
 def _ranked(

@@ -145,7 +145,7 @@ async def test_references_carry_the_item_scores_of_their_participants(database: 
         stored, warnings = await imported(connection, artifact_files())
 
     (found,) = await PostgresReferenceSearch(database).nearest(
-        stored.id, [(PHQ8Item.SLEEP, VECTORS[303][1])], limit=5, exclude_participant=0
+        stored.id, [(PHQ8Item.SLEEP, VECTORS[303][1])], limit=5, exclude_participants=[]
     )
 
     assert [(reference.participant_id, reference.ordinal, reference.score) for reference in found] == [

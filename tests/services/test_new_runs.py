@@ -6,6 +6,7 @@ from schemas.values.failures import AttemptError
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stack.ports import free_port
 from stack.valkey import ValkeyServer
+from stages.reports.run_words import DEMO_NOTICES
 from store.database import Connection, Database
 from store.runs import jobs, overviews, stages
 from store.runs.runs import NewJob, NewRun
@@ -23,6 +24,8 @@ RUN = NewRun(
     ],
 )
 
+NOTICES = (DEMO_NOTICES["participant"],)
+
 
 async def test_a_new_run_is_sent_with_what_belongs_to_it_stored(database: Database, valkey: ValkeyServer) -> None:
     stored_for: list[int] = []
@@ -32,7 +35,7 @@ async def test_a_new_run_is_sent_with_what_belongs_to_it_stored(database: Databa
 
     submitted = await submit_run(make_app(valkey.url), database, PlannedRun(RUN, effect))
 
-    assert submitted == Submitted(submitted.run_id, True, 2, 0, 2, 2)
+    assert submitted == Submitted(submitted.run_id, True, 2, 0, 2, 2, NOTICES)
     assert stored_for == [submitted.run_id]
 
 
@@ -50,7 +53,7 @@ async def test_a_run_whose_effect_fails_is_neither_stored_nor_sent(database: Dat
 async def test_a_run_is_stored_while_the_broker_is_unavailable(database: Database) -> None:
     submitted = await submit_run(make_app(f"redis://127.0.0.1:{free_port()}/0"), database, PlannedRun(RUN))
 
-    assert submitted == Submitted(submitted.run_id, True, 2, 0, 2, 0)
+    assert submitted == Submitted(submitted.run_id, True, 2, 0, 2, 0, NOTICES)
 
 
 async def test_the_same_work_again_retries_the_jobs_that_failed(database: Database, valkey: ValkeyServer) -> None:
@@ -65,5 +68,5 @@ async def test_the_same_work_again_retries_the_jobs_that_failed(database: Databa
     again = await submit_run(app, database, PlannedRun(RUN))
     other = await submit_run(app, database, PlannedRun(RUN), always_new=True)
 
-    assert again == Submitted(first.run_id, False, 2, 1, 1, 1)
+    assert again == Submitted(first.run_id, False, 2, 1, 1, 1, NOTICES)
     assert (other.run_id != first.run_id, other.is_new) == (True, True)

@@ -15,6 +15,8 @@ from stages.participants.extract import extraction_call as _extraction_call
 from stages.participants.extract import given_evidence as _given_evidence
 from stages.participants.extract_by_similarity import extract_by_similarity as _extract_by_similarity
 from stages.participants.grounding import GroundingCheck
+from stages.participants.reference_block import reference_block as _reference_block
+from stages.participants.reference_filters import reference_filters as _reference_filters
 from stages.participants.rerank import rank_references as _rank_references
 from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder as _rerank_by_cross_encoder
 from stages.participants.retrieve import retrieve_references as _retrieve_references
@@ -81,19 +83,19 @@ retrieve_references = partial(
     tagged_only=_RUN.embedding.enable_item_tag_filter,
     score_source=_RUN.embedding.reference_score_source,
 )
-rank_references = partial(
-    _rank_references,
+reference_filters = partial(
+    _reference_filters,
     min_similarity=_RUN.embedding.min_reference_similarity,
     top_k=_RUN.embedding.top_k_references,
     max_chars=_RUN.embedding.max_reference_chars_per_item,
+    repeats=None,
 )
+rank_references = partial(_rank_references, filters=reference_filters())
 rerank_by_cross_encoder = partial(
     _rerank_by_cross_encoder,
     batch_size=_RUN.ragq.reranker_batch_size,
     max_tokens=_RUN.ragq.reranker_max_tokens,
-    min_similarity=_RUN.embedding.min_reference_similarity,
-    top_k=_RUN.embedding.top_k_references,
-    max_chars=_RUN.embedding.max_reference_chars_per_item,
+    filters=reference_filters(),
 )
 validate_references = partial(
     _validate_references,
@@ -107,7 +109,12 @@ reference_verdict_call = partial(
 )
 score_chunk = partial(_score_chunk, max_tokens=_RUN.ragq.chunk_score_max_tokens, retries=_RUN.ragq.reply_retries)
 chunk_scores_call = partial(_chunk_scores_call, max_tokens=_RUN.ragq.chunk_score_max_tokens)
-assemble_prompt = partial(_assemble_prompt, severity_mode=_RUN.quantitative.severity_inference_mode)
+assemble_prompt = partial(
+    _assemble_prompt,
+    severity_mode=_RUN.quantitative.severity_inference_mode,
+    prompt_format=_RUN.ragq.prompt_format,
+)
+reference_block = partial(_reference_block, prompt_format=_RUN.ragq.prompt_format)
 scoring_plan = partial(
     ScoringPlan,
     temperature=_RUN.model.temperature,

@@ -27,9 +27,9 @@ PLAN = IndexPlan(
 )
 
 _INDEX = """
-INSERT INTO reference_index (id, name, run_id, split, split_csv_hash, split_ids_hash, backend, model, dimension,
-                             chunk_size, chunk_step, min_evidence_chars, published_at)
-VALUES ($1, 'small', $2, 'paper-train', 'c', 'i', 'huggingface', 'tiny', $3, 8, 2, 8, now())
+INSERT INTO reference_index (id, name, identity, run_id, split, split_csv_hash, split_ids_hash, backend, model,
+                             dimension, chunk_size, chunk_step, min_evidence_chars, published_at)
+VALUES ($1, 'small', 'a', $2, 'paper-train', 'c', 'i', 'huggingface', 'tiny', $3, 8, 2, 8, now())
 """
 _CHUNK = """
 INSERT INTO reference_chunk (id, index_id, participant_id, ordinal, text, chunk_hash, tags, scores)

@@ -1,8 +1,9 @@
 """Runs whose stages are stored directly, for tests of reports."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from schemas.values.chat import ModelIdentity
 from schemas.values.failures import AttemptError
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ParticipantScores
@@ -51,6 +52,8 @@ async def store_scored_run(
     *,
     settings: Mapping[str, Any] | None = None,
     extracted: Mapping[str, Any] | None = None,
+    draw: int = 0,
+    models: Sequence[ModelIdentity] = (),
 ) -> int:
     """Store a run of one job per mode and participant, each with its outcome from `outcomes`. Its number."""
     stored = await runs.store(
@@ -60,8 +63,10 @@ async def store_scored_run(
             profile="demo",
             settings={name: {"value": value, "source": "option"} for name, value in (settings or {}).items()},
             settings_hash="s" * 64,
-            request={"split": "paper-test", "limit": None, "evidence": None, "profile_source": "option --profile"},
+            request={"split": "paper-test", "limit": None, "evidence": None, "profile_source": "option --profile"}
+            | ({"draw": draw} if draw else {}),
             version="0.1.0",
+            models=models,
             jobs=[
                 NewJob(mode=mode, subject=str(participant_id), inputs={"transcript_hash": "t"}, stages=STAGES)
                 for mode, participant_id in outcomes

@@ -6,21 +6,32 @@ from typing import Final
 
 import asyncpg
 
+from schemas.values.interviews import TranscriptVariant
 from store import migrate
 from store.database import Database
-from store.runs import attempts
+from store.references import interviews, references
+from store.references.interviews import TranscriptIdentity
+from store.runs import attempts, job_control, ledger
 from store.runs.attempts import Audit
 from store.runs.run_view import run_view
 from store.views.lineage import job_trace
 
 IMPORTED: Final = """
 INSERT INTO reference_index
-    (name, split, split_ids_hash, backend, model, dimension, chunk_size, chunk_step, min_evidence_chars)
-VALUES ('small', 'paper-train', 'i', 'huggingface', 'tiny', 2, 8, 2, 8)
+    (name, identity, split, split_ids_hash, backend, model, dimension, chunk_size, chunk_step, min_evidence_chars)
+VALUES ('small', 'a', 'paper-train', 'i', 'huggingface', 'tiny', 2, 8, 2, 8)
 """
 
 #: What the revision before wrote, and hashed.
 CARRIED: Final = {"by": "by hand", "from": {"job": 1, "attempt": 1}}
+
+
+#: An answer that run 1 paid for, as it was stored before servers were.
+PAID: Final = """
+INSERT INTO llm_call (id, key, model, digest, request, reply, stop_reason, seconds)
+VALUES (1, 'old key', 'm', 'd', '{"messages": []}', 'yes', 'stop', 1);
+INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) VALUES (1, 0, 1, 'extract', false);
+"""
 
 
 def test_tables_and_migrations_agree(database_url: str) -> None:
@@ -60,6 +71,76 @@ async def test_runs_of_the_revision_before_are_readable_and_audit_clean(database
         ("extract", "manual", CARRIED, {"quotes": {"Sleep": ["I wake at four."]}}, 0),
         ("embed", "manual", CARRIED, {"model_digest": "d1"}, 2),
     ]
+
+
+async def test_indexes_of_the_revision_before_get_the_name_of_their_split_and_an_identity(database_url: str) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0011")
+    await execute(database_url, (Path(__file__).parent / "rows_of_revision_0011.sql").read_text())
+
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        names = await connection.fetch("SELECT id, name, identity, replaced_at IS NULL AS live FROM reference_index")
+        current = await references.current(connection)
+        people = await interviews.transcripts(connection, [316])
+        requests = await connection.fetch("SELECT settings, request FROM run WHERE id = 4")
+        inputs = await connection.fetchval("SELECT inputs FROM job")
+        view = await run_view(connection, 4)
+        retried = await job_control.retry(connection, run_id=4)
+    await database.close()
+    assert [(row["id"], row["name"], row["live"]) for row in sorted(names, key=lambda row: row["id"])] == [
+        (1, "tiny_paper_train", False),
+        (2, "tiny_avec_train", True),
+        (3, "short_windows_paper_train", True),
+        (4, "mine", True),
+        (5, "tiny_avec_train", False),  # The newer one of this name and identity stays.
+        (6, "other-avec_train_v2", True),
+        (7, "tiny_avec_train", True),  # Not published yet.
+    ]
+    stored = {row["id"]: row["identity"] for row in names}
+    assert {index.id: index.identity for index in current} == {index.id: stored[index.id] for index in current}
+    assert (stored[1] != stored[2], {index.variant for index in current}) == (True, {TranscriptVariant.UNKNOWN})
+    assert people == {316: TranscriptIdentity("h316", TranscriptVariant.UNKNOWN)}
+    assert requests[0]["settings"]["EMBEDDING_EMBEDDINGS_FILE"]["value"] == "tiny_paper_train"
+    assert (requests[0]["request"], inputs["index_id"], "excluded" in inputs) == (
+        {"split": "paper-test", "modes": ["few_shot"]},
+        1,
+        False,
+    )
+    assert (view is not None, retried) == (True, [1])
+
+
+async def test_the_downgrade_leaves_one_index_of_a_name(database_url: str) -> None:
+    for identity in ("a", "b"):
+        await execute(database_url, IMPORTED.replace("'a'", f"'{identity}'"))
+    await execute(database_url, "UPDATE reference_index SET published_at = now()")
+
+    await asyncio.to_thread(migrate.downgrade, database_url, "0011")
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        assert [index.name for index in await references.current(connection)] == ["small"]
+    await database.close()
+
+
+async def test_answers_of_the_revision_before_are_reused_by_the_run_that_paid_for_them_alone(
+    database_url: str,
+) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0011")
+    await execute(database_url, (Path(__file__).parent / "rows_of_revision_0010.sql").read_text())
+    await execute(database_url, PAID)
+
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        found = [await ledger.find_old(connection, "old key", run_id) for run_id in (1, 2)]
+        shown = await ledger.uses(connection, [1])
+    await database.close()
+    assert [None if one is None else one.reply.text for one in found] == ["yes", None]
+    assert [(use.server, use.draw, use.origin) for use in shown[1]] == [(None, 0, "new")]
 
 
 async def execute(database_url: str, statements: str) -> None:

@@ -2,50 +2,77 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
 
 import pytest
 
-from schemas.values.chat import ChatCall, ChatReply, Message, TokenSignals
+from adapters.openai_chat import OpenAIChat
+from schemas.errors import ModelChangedError
+from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity, TokenSignals
 from stages.ports import ChatModel
 from store.database import Database
 from store.runs import ledger, stages
 from store.runs.runs import StoredRun
-from tests.fakes.chat import ScriptedChat
-from workers.ledger_chat import InFlightCalls, LedgerChat
+from tests.fakes.chat import ScriptedChat, served
+from tests.scripted_openai import ScriptedOpenAI
+from workers.frozen_models import FrozenModels
+from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), purpose="validate PHQ8_Sleep rank 1")
 
 
-def alone(model: ChatModel, database: Database, attempt_id: int) -> LedgerChat:
+def alone(
+    model: ChatModel,
+    database: Database,
+    attempt: CallingAttempt,
+    *,
+    draw: int = 0,
+    in_flight: InFlightCalls | None = None,
+) -> LedgerChat:
     """A ledger as a process of its own has it."""
-    return LedgerChat(model, database, attempt_id, InFlightCalls())
+    calls = InFlightCalls() if in_flight is None else in_flight
+    return LedgerChat(model, database, attempt._replace(draw=draw), calls, FrozenModels(database))
 
 
 @pytest.fixture
-async def attempt_ids(database: Database, store_run: StoreRun) -> list[int]:
+async def attempts(database: Database, store_run: StoreRun) -> list[CallingAttempt]:
     """The open attempts of two jobs."""
     stored = await store_run("316", "319")
     async with database.connection() as connection:
         claims = [await stages.claim(connection, job_id, "extract", "worker", 60) for job_id in stored.job_ids]
-    return [claim.attempt_id for claim in claims if claim is not None]
+    return [CallingAttempt(claim.attempt_id, stored.run_id) for claim in claims if claim is not None]
 
 
-async def uses(database: Database, attempt_id: int) -> list[tuple[str, str, bool]]:
+@pytest.fixture
+async def two_runs(database: Database, store_run: StoreRun) -> list[CallingAttempt]:
+    """An open attempt of each of two runs."""
+    found = []
+    for stored in [await store_run("316"), await store_run("316")]:
+        async with database.connection() as connection:
+            claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
+        assert claim is not None
+        found.append(CallingAttempt(claim.attempt_id, stored.run_id))
+    return found
+
+
+async def uses(database: Database, attempt: CallingAttempt) -> list[tuple[str, str, bool]]:
     async with database.connection() as connection:
-        found = await ledger.uses(connection, [attempt_id])
-    return [(use.purpose, use.reply, use.is_reused) for use in found[attempt_id]]
+        found = await ledger.uses(connection, [attempt.attempt_id])
+    return [(use.purpose, use.reply, use.is_reused) for use in found[attempt.attempt_id]]
 
 
-async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database, attempt_ids: list[int]) -> None:
+async def test_a_call_is_paid_for_once_and_every_use_is_noted(
+    database: Database, attempts: list[CallingAttempt]
+) -> None:
     model = ScriptedChat(lambda call: "yes")
-    first, second = (alone(model, database, attempt_id) for attempt_id in attempt_ids)
+    first, second = (alone(model, database, attempt) for attempt in attempts)
 
     paid, kept = await first.chat(CALL), await second.chat(CALL.model_copy(update={"timeout_s": 5.0}))
 
     assert (paid.text, kept.text, len(model.calls)) == ("yes", "yes", 1)
-    assert [await uses(database, attempt_id) for attempt_id in attempt_ids] == [
+    assert [await uses(database, attempt) for attempt in attempts] == [
         [(CALL.purpose, "yes", False)],
         [(CALL.purpose, "yes", True)],
     ]
@@ -66,10 +93,10 @@ async def test_a_call_is_paid_for_once_and_every_use_is_noted(database: Database
     ids=lambda change: next(iter(change)),
 )
 async def test_whatever_can_change_the_answer_makes_another_call(
-    database: Database, attempt_ids: list[int], change: dict[str, object]
+    database: Database, attempts: list[CallingAttempt], change: dict[str, object]
 ) -> None:
     model = ScriptedChat(lambda call: "yes")
-    chat = alone(model, database, attempt_ids[0])
+    chat = alone(model, database, attempts[0])
 
     await chat.chat(CALL)
     await chat.chat(CALL.model_copy(update=change))
@@ -77,54 +104,191 @@ async def test_whatever_can_change_the_answer_makes_another_call(
     assert len(model.calls) == 2
 
 
-async def test_a_reused_call_gives_the_same_token_signals(database: Database, attempt_ids: list[int]) -> None:
+async def test_a_reused_call_gives_the_same_token_signals(database: Database, attempts: list[CallingAttempt]) -> None:
     signals = TokenSignals(msp=0.1 + 0.2, pe=0.25, energy=-1e-9)
     model = ScriptedChat(lambda call: "yes", tokens=signals)
     asking = CALL.model_copy(update={"top_logprobs": 5})
 
-    replies = [await alone(model, database, attempt_id).chat(asking) for attempt_id in attempt_ids]
+    replies = [await alone(model, database, attempt).chat(asking) for attempt in attempts]
 
     assert ([reply.tokens for reply in replies], len(model.calls)) == ([signals, signals], 1)
 
 
-async def test_absent_token_signals_are_not_filled_in(database: Database, attempt_ids: list[int]) -> None:
+async def test_absent_token_signals_are_not_filled_in(database: Database, attempts: list[CallingAttempt]) -> None:
     model = ScriptedChat(lambda call: "yes")
     asking = CALL.model_copy(update={"top_logprobs": 5})
 
-    replies = [await alone(model, database, attempt_id).chat(asking) for attempt_id in attempt_ids]
+    replies = [await alone(model, database, attempt).chat(asking) for attempt in attempts]
 
     assert [reply.tokens for reply in replies] == [None, None]
 
 
-def test_a_call_that_asks_for_no_log_probabilities_keeps_its_key() -> None:
-    assert ledger.call_key(CALL, "d") == "24806ffa96d993f135fa3189c76b69bc59abec1d508760c1bd031bd779ecad1e"
+def test_a_row_without_a_server_is_found_by_the_key_that_it_was_stored_with() -> None:
+    assert ledger.old_key(CALL, "d") == "24806ffa96d993f135fa3189c76b69bc59abec1d508760c1bd031bd779ecad1e"
 
 
-async def test_other_weights_under_the_same_name_are_asked_again(database: Database, attempt_ids: list[int]) -> None:
-    class Updated(ScriptedChat):
-        async def digest(self, model: str) -> str:
-            return "other weights"
+@dataclass
+class Served(ScriptedChat):
+    """A model with an identity that the test chooses."""
 
-    old, new = ScriptedChat(lambda call: "yes"), Updated(lambda call: "no")
+    by: ModelIdentity = field(default_factory=served)
 
-    await alone(old, database, attempt_ids[0]).chat(CALL)
-
-    assert (await alone(new, database, attempt_ids[1]).chat(CALL)).text == "no"
+    async def identity(self, model: str) -> ModelIdentity:
+        return self.by
 
 
-async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attempt_ids: list[int]) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        served(digest="other weights"),
+        served(server="http://elsewhere:11434"),
+        served(backend="another"),
+    ],
+    ids=["digest", "server", "backend"],
+)
+async def test_an_answer_of_another_model_or_server_is_not_reused(
+    database: Database, two_runs: list[CallingAttempt], other: ModelIdentity
+) -> None:
+    old, new = Served(lambda call: "yes"), Served(lambda call: "no", by=other)
+
+    await alone(old, database, two_runs[0]).chat(CALL)
+
+    assert (await alone(new, database, two_runs[1]).chat(CALL)).text == "no"
+
+
+async def test_two_openai_servers_with_one_model_name_do_not_answer_for_each_other(
+    database: Database, two_runs: list[CallingAttempt]
+) -> None:
+    entry = {"id": "m", "created": 1_700_000_000, "owned_by": "me"}
+    async with ScriptedOpenAI(entry, text="one") as one, ScriptedOpenAI(entry, text="two") as two:
+        chats = [OpenAIChat(server.url) for server in (one, two, one)]
+        texts = [
+            (await alone(chat, database, attempt).chat(CALL)).text
+            for chat, attempt in zip(chats, [*two_runs, two_runs[1]], strict=True)
+        ]
+        for chat in chats:
+            await chat.close()
+
+    assert (texts, one.chats, two.chats) == (["one", "two", "one"], 1, 1)
+
+
+async def test_two_models_behind_one_name_of_an_openai_server_do_not_answer_for_each_other(
+    database: Database, two_runs: list[CallingAttempt]
+) -> None:
+    entry = {"id": "m", "owned_by": "llamacpp", "meta": {"n_params": 7}}
+    async with ScriptedOpenAI(entry, text="small") as server:
+        texts = []
+        for attempt in two_runs:
+            chat = OpenAIChat(server.url)
+            texts.append((await alone(chat, database, attempt).chat(CALL)).text)
+            await chat.close()
+            server.entries, server.text = [entry | {"meta": {"n_params": 70}}], "large"
+
+    assert texts == ["small", "large"]
+
+
+async def test_each_draw_has_answers_of_its_own_and_reuses_them(
+    database: Database, two_runs: list[CallingAttempt]
+) -> None:
+    model = ScriptedChat(lambda call: f"seed {call.seed}")
+
+    texts = [
+        (await alone(model, database, attempt, draw=draw).chat(CALL)).text for attempt in two_runs for draw in (0, 1, 2)
+    ]
+
+    assert (len(model.calls), texts[:3] == texts[3:], len(set(texts)), texts[0]) == (3, True, 3, "seed 0")
+
+
+async def test_uses_show_the_draw_and_the_run_that_paid(database: Database, two_runs: list[CallingAttempt]) -> None:
+    model = ScriptedChat(lambda call: "yes")
+    for attempt in two_runs:
+        for draw in (0, 2):
+            await alone(model, database, attempt, draw=draw).chat(CALL)
+
+    async with database.connection() as connection:
+        found = await ledger.uses(connection, [attempt.attempt_id for attempt in two_runs])
+
+    paid_by = two_runs[0].run_id
+    assert [[use.origin for use in found[attempt.attempt_id]] for attempt in two_runs] == [
+        ["new", "new, draw 2"],
+        [f"reused from r{paid_by}", f"reused from r{paid_by}, draw 2"],
+    ]
+    assert {use.server for use in found[two_runs[0].attempt_id]} == {"memory"}
+
+
+async def store_old_row(database: Database, attempt: CallingAttempt, *, digest: str) -> None:
+    """An answer as it was stored before servers were kept, paid for by an attempt."""
+    reply = ChatReply(text="old", model="m", digest=digest, stop_reason="stop", seconds=1.0)
+    async with database.connection() as connection:
+        kept = await ledger.keep(connection, ledger.old_key(CALL, digest), CALL, reply, served(digest=digest))
+        await connection.execute("UPDATE llm_call SET served_by = NULL")
+        await ledger.use(connection, attempt.attempt_id, kept.call_id, CALL.purpose, is_reused=False)
+
+
+async def test_an_answer_without_a_server_is_reused_by_the_run_that_paid_for_it_alone(
+    database: Database, two_runs: list[CallingAttempt]
+) -> None:
+    await store_old_row(database, two_runs[0], digest="d")
+    model = Served(lambda call: "new")
+
+    texts = [(await alone(model, database, attempt).chat(CALL)).text for attempt in two_runs]
+
+    assert texts == ["old", "new"]
+
+
+async def test_an_answer_without_a_server_and_a_digest_is_never_reused(
+    database: Database, two_runs: list[CallingAttempt]
+) -> None:
+    await store_old_row(database, two_runs[0], digest="")
+    model = Served(lambda call: "new", by=served(digest=""))
+
+    assert (await alone(model, database, two_runs[0]).chat(CALL)).text == "new"
+
+
+async def test_a_run_whose_model_changes_fails_and_names_both(
+    database: Database, attempts: list[CallingAttempt]
+) -> None:
+    await alone(Served(lambda call: "yes"), database, attempts[0]).chat(CALL)
+    changed = Served(lambda call: "no", by=served(digest="other weights"))
+
+    with pytest.raises(ModelChangedError, match=r"digest d .*digest other weights .*`ragq retry r\d+`.*`--new`"):
+        await alone(changed, database, attempts[1]).chat(CALL)
+
+    assert changed.calls == []
+
+
+async def test_a_run_continues_on_another_server_with_the_same_weights(
+    database: Database, attempts: list[CallingAttempt]
+) -> None:
+    await alone(Served(lambda call: "yes"), database, attempts[0]).chat(CALL)
+    moved = Served(lambda call: "no", by=served(server="http://elsewhere"))
+
+    assert (await alone(moved, database, attempts[1]).chat(CALL)).text == "no"
+
+
+async def test_a_single_question_is_not_held_to_its_model(database: Database, attempts: list[CallingAttempt]) -> None:
+    async with database.connection() as connection:
+        await connection.execute("UPDATE run SET kind = 'query'")
+        await connection.execute("DELETE FROM job WHERE subject = '319'")
+    await alone(Served(lambda call: "yes"), database, attempts[0]).chat(CALL)
+
+    updated = Served(lambda call: "no", by=served(digest="other weights"))
+    assert (await alone(updated, database, attempts[0]).chat(CALL)).text == "no"
+
+
+async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attempts: list[CallingAttempt]) -> None:
     answers = iter(["nonsense", "yes"])
     model = ScriptedChat(lambda call: next(answers))
-    await alone(model, database, attempt_ids[0]).chat(CALL)
+    await alone(model, database, attempts[0]).chat(CALL)
     async with database.connection() as connection:
-        await ledger.reject_last(connection, attempt_ids[0])
+        await ledger.reject_last(connection, attempts[0].attempt_id)
 
-    assert (await alone(model, database, attempt_ids[1]).chat(CALL)).text == "yes"
-    assert await uses(database, attempt_ids[0]) == [(CALL.purpose, "nonsense", False)]
+    assert (await alone(model, database, attempts[1]).chat(CALL)).text == "yes"
+    assert await uses(database, attempts[0]) == [(CALL.purpose, "nonsense", False)]
 
 
 async def test_of_two_concurrent_answers_both_callers_get_the_stored_one(
-    database: Database, attempt_ids: list[int]
+    database: Database, attempts: list[CallingAttempt]
 ) -> None:
     together = asyncio.Barrier(2)
     numbers = iter(["first", "second"])
@@ -135,47 +299,47 @@ async def test_of_two_concurrent_answers_both_callers_get_the_stored_one(
             return await super().chat(call)
 
     model = Together(lambda call: next(numbers))
-    replies = await asyncio.gather(*(alone(model, database, attempt_id).chat(CALL) for attempt_id in attempt_ids))
+    replies = await asyncio.gather(*(alone(model, database, attempt).chat(CALL) for attempt in attempts))
 
     assert len(model.calls) == 2
     assert replies[0].text == replies[1].text
 
 
 async def test_a_reply_that_postgres_cannot_hold_is_the_same_when_it_is_paid_and_when_it_is_found(
-    database: Database, attempt_ids: list[int]
+    database: Database, attempts: list[CallingAttempt]
 ) -> None:
     model = ScriptedChat(lambda call: "yes\0 \ud83d maybe")
-    first, second = (alone(model, database, attempt_id) for attempt_id in attempt_ids)
+    first, second = (alone(model, database, attempt) for attempt in attempts)
 
     assert [(await chat.chat(CALL)).text for chat in (first, second)] == ["yes ? maybe", "yes ? maybe"]
 
 
-async def test_a_call_that_raised_leaves_nothing_behind(database: Database, attempt_ids: list[int]) -> None:
+async def test_a_call_that_raised_leaves_nothing_behind(database: Database, attempts: list[CallingAttempt]) -> None:
     def refuse(call: ChatCall) -> str:
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
-        await alone(ScriptedChat(refuse), database, attempt_ids[0]).chat(CALL)
+        await alone(ScriptedChat(refuse), database, attempts[0]).chat(CALL)
 
-    assert await uses(database, attempt_ids[0]) == []
+    assert await uses(database, attempts[0]) == []
 
 
 async def test_of_equal_calls_at_the_same_time_in_one_process_one_is_paid_for(
-    database: Database, attempt_ids: list[int]
+    database: Database, attempts: list[CallingAttempt]
 ) -> None:
     model, under_way = ScriptedChat(lambda call: "yes"), InFlightCalls()
 
     replies = await asyncio.gather(
-        *(LedgerChat(model, database, attempt_id, under_way).chat(CALL) for attempt_id in attempt_ids)
+        *(alone(model, database, attempt, in_flight=under_way).chat(CALL) for attempt in attempts)
     )
 
     assert ([reply.text for reply in replies], len(model.calls)) == (["yes", "yes"], 1)
-    reused = [is_reused for attempt_id in attempt_ids for _, _, is_reused in await uses(database, attempt_id)]
+    reused = [is_reused for attempt in attempts for _, _, is_reused in await uses(database, attempt)]
     assert sorted(reused) == [False, True]
 
 
 async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
-    database: Database, attempt_ids: list[int]
+    database: Database, attempts: list[CallingAttempt]
 ) -> None:
     answers: Iterator[ConnectionError | str] = iter([ConnectionError(), "yes"])
 
@@ -188,7 +352,7 @@ async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
     model, under_way = ScriptedChat(answer), InFlightCalls()
 
     first, second = await asyncio.gather(
-        *(LedgerChat(model, database, attempt_id, under_way).chat(CALL) for attempt_id in attempt_ids),
+        *(alone(model, database, attempt, in_flight=under_way).chat(CALL) for attempt in attempts),
         return_exceptions=True,
     )
 

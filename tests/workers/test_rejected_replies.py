@@ -7,13 +7,13 @@ import pytest
 from schemas.errors import LLMResponseParseError
 from schemas.settings.process import ProcessSettings
 from schemas.values.base import Value
-from schemas.values.chat import ChatCall, Message
+from schemas.values.chat import ChatCall, Message, ModelIdentity
 from stages.replies.asking import ReplyReader, ask_until_usable
 from store.database import Database
 from store.runs import attempts, job_control, ledger
 from store.runs.ledger import CallUse
 from store.runs.runs import StoredRun
-from tests.fakes.chat import ScriptedChat
+from tests.fakes.chat import ScriptedChat, served
 from workers.leases import Leases
 from workers.runner import StageRunner
 from workers.wiring import Wiring
@@ -42,8 +42,8 @@ class Model(ScriptedChat):
 
     weights = "weights"
 
-    async def digest(self, model: str) -> str:
-        return self.weights
+    async def identity(self, model: str) -> ModelIdentity:
+        return served(model, self.weights)
 
 
 async def corrected(work: Work) -> Result[Number]:
@@ -149,6 +149,9 @@ async def test_other_weights_are_asked_the_same_again(
     database: Database, store_run: StoreRun, run_extract: RunStage, model: Model
 ) -> None:
     (job_id,) = (await store_run("316")).job_ids
+    # A question that is asked by itself is not held to the weights it began with.
+    async with database.connection() as connection:
+        await connection.execute("UPDATE run SET kind = 'query'")
     with pytest.raises(LLMResponseParseError):
         await run_extract(job_id, corrected)
     await retry(database, job_id)

@@ -58,6 +58,22 @@ async def interrupt(database: Database, job_id: int, times: int) -> None:
             await stages.expire(connection, max_interruptions=3)
 
 
+async def test_a_stage_has_the_draw_of_its_run(database: Database, store_run: StoreRun, run_extract: RunStage) -> None:
+    ordinary, drawn = await store_run("316"), await store_run("316")
+    async with database.connection() as connection:
+        await connection.execute("""UPDATE run SET request = '{"draw": 7}' WHERE id = $1""", drawn.run_id)
+    seen: list[int] = []
+
+    async def stage(work: Work) -> Result[Nothing]:
+        seen.append(work.draw)
+        return Result(Nothing())
+
+    for stored in (ordinary, drawn):
+        await run_extract(stored.job_ids[0], stage)
+
+    assert seen == [0, 7]
+
+
 async def test_a_stage_at_its_last_attempt_runs_alone(
     database: Database, store_run: StoreRun, run_extract: RunStage
 ) -> None:

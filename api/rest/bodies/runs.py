@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply
 from schemas.statuses import AttemptOutcome, JobStatus
+from schemas.values.environments import RunOrigin
 from schemas.values.failures import AttemptError, StageFailure
 from services.control import Action
 from store.runs.stage_runs import StageRun
@@ -83,6 +84,8 @@ class RunReply(Reply):
     run: RunLine
     progress: ProgressReply
     jobs: list[JobLine]
+    origin: RunOrigin
+    """Where it was submitted and computed: versions, commits, hardware, models and servers."""
     next_after: int | None = Field(examples=[None])
     """`after` for the next page; null after the last."""
 
@@ -142,6 +145,12 @@ class CallReply(Reply):
     model: str = Field(examples=["gemma3:4b"])
     is_reused: bool
     """The reply was in the ledger; the model was not called."""
+    paid_by_run: int | None = Field(examples=[12])
+    """The run that called the model; null if it is deleted."""
+    draw: int = Field(examples=[0])
+    """The draw of the run that the reply belongs to."""
+    server: str | None = Field(examples=["http://127.0.0.1:11434"])
+    """The server that replied; null for replies older than its record."""
     is_rejected: bool
     """The reply could not be used, and is not reused."""
     stop_reason: str = Field(examples=["stop"])

@@ -17,7 +17,8 @@ Scores = dict[int, tuple[dict[PHQ8Item, int | None], ...]]
 
 REMEDY = "score these chunks again, or import without them (--no-chunk-scores)"
 PROMPT_REMEDY = (
-    "score the chunks again, or accept these scores with EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true"
+    "score the chunks again (`ragq index chunk-scores`), or import them with `ragq references import NAME.npz "
+    "--chunk-scores --other-prompt`, which records their prompt and shows it with every run"
 )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.values.artifacts import ArtifactMeta
+from schemas.values.interviews import TranscriptVariant
 from stages.participants.artifacts.findings import Findings
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.index_identity import settings_differences, split_difference
@@ -23,6 +24,8 @@ class Identity:
     split_csv_hash: str | None
     """None if the artifact does not name the file."""
     split_ids_hash: str
+    variant: TranscriptVariant
+    """Unknown if neither the artifact nor the rules name it."""
 
 
 def identify(
@@ -59,4 +62,5 @@ def identify(
         split=split,
         split_csv_hash=described.split_csv_hash,
         split_ids_hash=hash_of_ids,
+        variant=described.transcript_variant or rules.default_variant,
     )

@@ -4,10 +4,11 @@ from datetime import datetime
 from typing import Any
 
 from schemas.values.artifacts import ArtifactMeta
+from schemas.values.interviews import TranscriptVariant
 from stages.files.problems import Parsed
 from stages.model_aliases import canonical_model, resolved_model
 from stages.participants.artifacts.documents import parse_sidecar
-from stages.participants.splits import TRAINING_SPLITS
+from stages.participants.splits import training_name
 
 REMEDY = "correct it, or remove the file: fields that are missing are not compared"
 
@@ -30,6 +31,7 @@ def describe(
     split: str,
     split_csv_hash: str | None,
     split_ids_hash: str,
+    variant: TranscriptVariant,
     participant_count: int,
     built_at: datetime,
     built_by: str,
@@ -39,7 +41,6 @@ def describe(
     Fields of the files that the index was imported from are kept unless the index has its own value: the time and the
     program of the build, and fields of other programs.
     """
-    outside = {inside: outside for outside, inside in TRAINING_SPLITS.items()}
     resolved = resolved_model(model, backend)
     known: dict[str, Any] = {
         "backend": backend,
@@ -52,7 +53,8 @@ def describe(
         "chunk_size": chunk_size,
         "chunk_step": chunk_step,
         "min_evidence_chars": min_evidence_chars,
-        "split": outside.get(split, split),
+        "split": training_name(split),
+        "transcript_variant": None if variant is TranscriptVariant.UNKNOWN else variant,
         "participant_count": participant_count,
         "split_csv_hash": split_csv_hash,
         "split_ids_hash": split_ids_hash,

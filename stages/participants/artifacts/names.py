@@ -1,7 +1,29 @@
-"""The paths of the files of a reference index: one base name, a suffix for each file."""
+"""The name of a reference index and the paths of its files: one base name, a suffix for each file.
 
+The name of an index that ragq builds ends with its training split, and with the variant of its transcripts unless they
+are raw: `huggingface_qwen3_8b_paper_train_participant_only`.
+"""
+
+import re
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from schemas.values.interviews import TranscriptVariant
+from stages.participants.splits import TRAINING_SPLITS
+
+_SPLITS = {split.replace("-", "_"): split for split in TRAINING_SPLITS}
+_VARIANTS = [variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]
+
+
+def _words(words: Iterable[str]) -> re.Pattern[str]:
+    """A pattern of these words in a name, between its separators, with `-` for `_` too."""
+    either = "|".join(word.replace("_", "[_-]") for word in words)
+    return re.compile(rf"(?<![a-z0-9])(?:{either})(?![a-z0-9])", re.IGNORECASE)
+
+
+_SPLIT, _VARIANT = _words(_SPLITS), _words(_VARIANTS)
 
 
 class ArtifactFile(StrEnum):
@@ -30,6 +52,61 @@ def index_name(embeddings_file: str) -> str:
     ('paper_train', 'paper_train')
     """
     return PurePath(embeddings_file).name.removesuffix(ArtifactFile.VECTORS)
+
+
+class NamedParts(NamedTuple):
+    """What the name of an index names."""
+
+    split: str | None
+    """`paper-train` or `avec-train`."""
+    variant: TranscriptVariant | None
+    rest: str
+    """The name without these two."""
+
+
+def named_parts(name: str) -> NamedParts:
+    """The training split and the transcript variant in a name; None where it names none.
+
+    >>> named_parts("qwen3_8b_paper_train_participant_only")
+    NamedParts(split='paper-train', variant=<TranscriptVariant.PARTICIPANT_ONLY: 'participant_only'>, rest='qwen3_8b')
+    """
+    split, variant = _SPLIT.search(name), _VARIANT.search(name)
+    rest = re.sub(r"[_-]{2,}", "_", _VARIANT.sub("", _SPLIT.sub("", name))).strip("_-")
+    return NamedParts(
+        split=None if split is None else _SPLITS[_slug(split[0])],
+        variant=None if variant is None else TranscriptVariant(_slug(variant[0])),
+        rest=rest,
+    )
+
+
+def built_name(name: str, split: str, variant: TranscriptVariant) -> str:
+    """The name of an index of a training split and a variant: what `name` says of another split is replaced.
+
+    A split, or a variant other than raw, that the name lacks is appended.
+
+    >>> built_name("qwen3_8b_paper_train", "avec-train", TranscriptVariant.RAW)
+    'qwen3_8b_avec_train'
+    >>> built_name("short_windows", "paper-train", TranscriptVariant.PARTICIPANT_ONLY)
+    'short_windows_paper_train_participant_only'
+    """
+    named, slug = named_parts(name), _slug(split)
+    built = f"{name}_{slug}" if named.split is None else name if named.split == split else _SPLIT.sub(slug, name)
+    is_named = variant in (TranscriptVariant.RAW, TranscriptVariant.UNKNOWN, named.variant)
+    return built if is_named else f"{built}_{variant}"
+
+
+def answers_to(index: str, asked: str) -> bool:
+    """Whether a run that asks for a name may search an index: it has the parts that are asked for, or more.
+
+    >>> answers_to("short_windows_paper_train", "short_windows"), answers_to("x_avec_train", "x_paper_train")
+    (True, False)
+    """
+    one, other = named_parts(index), named_parts(asked)
+    return one.rest == other.rest and other.split in (None, one.split) and other.variant in (None, one.variant)
+
+
+def _slug(words: str) -> str:
+    return words.lower().replace("-", "_")
 
 
 def vectors_path(embeddings_file: str, *, embeddings_path: str | None, data_directory: Path) -> Path:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemas.settings.run import RunSettings
+from schemas.values.interviews import TranscriptVariant
 from stages.participants.artifacts.names import ArtifactFile
 
 
@@ -26,8 +27,12 @@ class LoadRules:
     """Read the tags, which are then required and must be valid."""
     with_chunk_scores: bool = False
     """Read the chunk scores, which are then required and must be valid."""
+    accept_other_prompt: bool = False
+    """Accept chunk scores by another prompt than ragq's; its hash stays with them."""
     default_split: str = "paper-train"
     """The training split of an artifact that does not name one."""
+    default_variant: TranscriptVariant = TranscriptVariant.UNKNOWN
+    """The transcript variant of an artifact that does not name one."""
     splits: Mapping[str, SplitIdentity] = field(default_factory=dict)
     """The current splits, by name; one that is absent is not compared."""
 

@@ -41,7 +41,8 @@ def load_chunk_scores(
 ) -> ScoredChunks:
     """The scores, whose prompt must be the current one; a missing file is a problem.
 
-    With EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning.
+    Another prompt is only a warning if the rules accept it, which the description of the scores then records. With
+    EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning as well.
     """
     file = f"{name}{ArtifactFile.CHUNK_SCORES}"
     scores: Scores = {}
@@ -62,7 +63,10 @@ def _load_meta(
         other = None if meta is None else other_prompt(meta)
     else:
         meta, other = None, _ABSENT
-    if other and rules.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
+    if other and meta is not None and rules.accept_other_prompt:
+        findings.warn(file, f"{other}; their prompt is recorded and shown with every run that uses the scores")
+        meta = meta.model_copy(update={"other_prompt": True})
+    elif other and rules.settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
         findings.warn(file, f"{other}; the scores are used anyway")
     elif other:
         findings.refuse(file, other, PROMPT_REMEDY)

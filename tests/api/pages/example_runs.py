@@ -27,6 +27,7 @@ from store.questions.queries import StoredQuery
 from store.runs import job_control, ledger, runs, stages
 from store.runs.runs import NewJob, NewRun
 from store.runs.stages import Claim
+from tests.fakes.chat import served
 from tests.fakes.references import IndexedChunk
 from tests.services.questions.questions import PROMPT, VALIDATED, a_question, complete_stages
 from tests.stages.participants.builders import evidence, ranked, reference
@@ -76,7 +77,7 @@ async def participant_run(
             kind="participant",
             profile="demo",
             settings={
-                "EMBEDDING_TOP_K_REFERENCES": {"value": 2, "source": "option --set"},
+                "EMBEDDING_TOP_K_REFERENCES": {"value": 2, "source": "option"},
                 "MODEL_TEMPERATURE": {"value": 0.0, "source": "default"},
             },
             settings_hash="s" * 64,
@@ -186,7 +187,7 @@ async def _call(connection: Connection, claim: Claim, purposes: tuple[str, ...])
         )
         key = f"{purpose} {number}"
         kept = await ledger.find(connection, key)
-        found = kept or await ledger.keep(connection, key, call, reply)
+        found = kept or await ledger.keep(connection, key, call, reply, served())
         await ledger.use(connection, claim.attempt_id, found.call_id, purpose, is_reused=kept is not None)
 
 

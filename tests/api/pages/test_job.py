@@ -83,7 +83,7 @@ async def test_calls_are_shown_with_prompt_reply_and_whether_they_were_reused(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
     text = words(await see(client, f"/jobs/{shown.failed}"))
-    assert "Call 1: judge reference, gemma, reused, 120 tokens in, 8 out" in text
+    assert "Call 1: judge reference, gemma at memory, reused from r2, 120 tokens in, 8 out" in text
     assert "Does this speak of sleep?" in text
     assert REPLY.replace('"', "&#34;") in text
 

@@ -33,7 +33,7 @@ async def test_the_head_shows_request_and_notices(client: httpx.AsyncClient, sho
     text = words(await see(client, f"/runs/{shown.run_id}"))
     assert "paper-test" in text
     assert "Demo model: results are not meaningful." in text
-    assert "EMBEDDING_TOP_K_REFERENCES 2 option --set" in text
+    assert "Changed setting Value Profile demo From EMBEDDING_TOP_K_REFERENCES 2 3 option" in text
     assert "All 2 settings of the run" in text
 
 
@@ -68,6 +68,22 @@ async def test_times_are_shown_per_stage(client: httpx.AsyncClient, shown: Shown
     page = await see(client, f"/runs/{shown.run_id}")
     assert "Time per stage" in page.text
     assert 'aria-label="validate: median ' in page.text
+
+
+async def test_what_filters_dropped_is_shown_per_item_when_the_run_has_finished(
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+) -> None:
+    heading = "References per item and filter"
+    assert heading not in words(await see(client, f"/runs/{shown.run_id}"))
+    async with ctx.database.connection() as connection:
+        await connection.execute(
+            "UPDATE job SET status = 'cancelled' WHERE id = ANY($1)", [shown.running, shown.waiting]
+        )
+    text = words(await see(client, f"/runs/{shown.run_id}"))
+    assert heading in text
+    # Untagged, retrieved; threshold, duplicate, top k, budget, rejected, validation limit, unscored; shown.
+    assert "Sleep 0 5 0 0 3 0 1 0 0 1" in text
+    assert "All items 0 5 0 0 3 0 1 0 0 1" in text
 
 
 async def test_a_failed_job_is_retried_from_the_page_of_its_run(

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from api.app import make_app
 from api.context import ApiContext
+from stack.environment import this_environment
 from store.database import Database
 from store.runs import workers
 from workers.app import make_app as make_broker
@@ -23,7 +24,7 @@ async def ask(app: FastAPI, path: str = "/readyz", client: str = "127.0.0.1") ->
 async def worker(ctx: ApiContext) -> None:
     """A worker that was seen just now."""
     async with ctx.database.connection() as connection:
-        await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], version="0")
+        await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment())
 
 
 async def test_a_process_is_alive_without_any_server(ctx: ApiContext) -> None:

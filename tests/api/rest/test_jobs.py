@@ -7,6 +7,7 @@ from api.context import ApiContext
 from schemas.values.chat import ChatCall, ChatReply, Message
 from store.runs import ledger, runs, stages
 from store.runs.runs import StoredRun
+from tests.fakes.chat import served
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, take
 
@@ -33,7 +34,7 @@ async def stored(ctx: ApiContext) -> StoredRun:
             seconds=0.5,
             tokens=None,
         )
-        kept = await ledger.keep(connection, "key", call, reply)
+        kept = await ledger.keep(connection, "key", call, reply, served())
         await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)
         await stages.fail(connection, claim, TIMED_OUT, inputs={"transcript_hash": "t"})
     return run

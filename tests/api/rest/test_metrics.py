@@ -9,9 +9,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.context import ApiContext
 from api.metrics import Metrics
 from schemas.values.chat import ChatCall, ChatReply, Message
+from stack.environment import this_environment
 from store.database import Connection
 from store.runs import ledger, runs, stages, workers
 from store.runs.runs import StoredRun
+from tests.fakes.chat import served
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
@@ -59,7 +61,7 @@ async def call(connection: Connection, attempt_id: int, *, is_reused: bool) -> N
     reply = ChatReply(
         text="yes", model="small", digest="d", stop_reason="stop", prompt_tokens=70, reply_tokens=3, seconds=0.5
     )
-    kept = await ledger.keep(connection, "key", asked, reply)
+    kept = await ledger.keep(connection, "key", asked, reply, served())
     await ledger.use(connection, attempt_id, kept.call_id, "score", is_reused=is_reused)
 
 
@@ -103,7 +105,7 @@ async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored
         await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
         await stages.claim(connection, stored.job_ids[1], "extract", "w", 60)
         await stages.claim(connection, stored.job_ids[2], "extract", "w", 0)
-        await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], version="0")
+        await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment())
 
     figures = parsed(await metrics.text())
 

@@ -45,6 +45,7 @@ def test_a_group_is_frozen() -> None:
         (float, Field(gt=0), "a number above 0"),
         (float, Field(ge=0.5, le=1.0), "a number from 0.5 to 1"),
         (float, Field(), "a number"),
+        (str, Field(json_schema_extra={"allowed": "a list"}), "a list"),
     ],
 )
 def test_allowed_values_are_described_in_words(annotation: Any, field: Any, words: str) -> None:

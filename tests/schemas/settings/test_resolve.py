@@ -80,7 +80,7 @@ def test_the_paper_profile_is_the_defaults() -> None:
 
 
 def test_profiles_name_only_settings_of_a_run() -> None:
-    assert {name for variables in PROFILES.values() for name in variables} <= RUN_SETTINGS.keys()
+    assert {name for profile in PROFILES.values() for name in profile.differences} <= RUN_SETTINGS.keys()
 
 
 def test_the_demo_profile_runs_on_the_packaged_models() -> None:
@@ -88,7 +88,6 @@ def test_the_demo_profile_runs_on_the_packaged_models() -> None:
 
     from_profile = {name for name, source in settings.sources.items() if source == SettingSource.PROFILE}
     assert {name: settings.run.values()[name] for name in from_profile} == {
-        "EMBEDDING_BACKEND": "huggingface",
         "EMBEDDING_DIMENSION": 384,
         "EMBEDDING_TOP_K_REFERENCES": 3,
         "EMBEDDING_EMBEDDINGS_FILE": "huggingface_all_minilm_l6_v2_paper_train",
@@ -103,15 +102,36 @@ def test_the_demo_profile_runs_on_the_packaged_models() -> None:
     }
 
 
-def test_the_validated_profile_is_the_baseline_of_the_study() -> None:
-    run = resolve(profile="validated", environment={}).run
+def test_the_validated_profile_is_what_the_authors_recommend_and_nothing_else() -> None:
+    assert changes_of("validated") == {
+        "EMBEDDING_EMBEDDINGS_FILE": "huggingface_qwen3_8b_paper_train_participant_only",
+        "EMBEDDING_MIN_REFERENCE_SIMILARITY": 0.3,
+        "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": 500,
+        "EMBEDDING_ENABLE_ITEM_TAG_FILTER": True,
+        "EMBEDDING_REFERENCE_SCORE_SOURCE": "chunk",
+        "EMBEDDING_ENABLE_RETRIEVAL_AUDIT": True,
+        "CONSISTENCY_ENABLED": True,
+        "MODEL_QUANTITATIVE_MODEL": "gemma3:27b-it-qat",
+        "MODEL_JUDGE_MODEL": "gemma3:27b-it-qat",
+    }
 
-    assert run.embedding.min_reference_similarity == 0.3
-    assert run.embedding.max_reference_chars_per_item == 500
-    assert run.embedding.enable_item_tag_filter
-    assert run.embedding.reference_score_source == "chunk"
-    assert run.consistency.enabled
-    assert run.model.judge_model == "gemma3:27b-it-qat"
+
+def test_the_paper_parity_profile_differs_in_the_form_of_the_prompt_alone() -> None:
+    assert changes_of("paper-parity") == {"RAGQ_PROMPT_FORMAT": "notebook"}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_value_of_a_profile_differs_from_the_paper_and_has_a_reason(profile: str) -> None:
+    differences = PROFILES[profile].differences
+
+    assert changes_of(profile).keys() == differences.keys()
+    assert all(difference.reason for difference in differences.values())
+
+
+def changes_of(profile: str) -> dict[str, Any]:
+    paper = RunSettings().values()
+    values = resolve(profile=profile, environment={}).run.values()
+    return {name: value for name, value in values.items() if value != paper[name]}
 
 
 def test_every_problem_is_reported_at_once_with_its_origin(tmp_path: Path) -> None:
@@ -128,7 +148,7 @@ def test_every_problem_is_reported_at_once_with_its_origin(tmp_path: Path) -> No
     assert found == [
         f"file {file}, line 2 is not of the form NAME=VALUE.",
         f"EMBEDDING_TOPK_REFERENCES (file {file}) is not a setting; did you mean EMBEDDING_TOP_K_REFERENCES?",
-        "Profile 'papr' (option --profile) does not exist; there are paper, validated, demo.",
+        "Profile 'papr' (option --profile) does not exist; there are paper, paper-parity, validated, demo.",
         "DATABASE_URL (option --set) belongs to the process; set it in the environment.",
         "MODEL_JUGDE_MODEL (option --set) is not a setting; did you mean MODEL_JUDGE_MODEL?",
         f"EMBEDDING_DIMENSION is 'abc' (file {file}); allowed is a whole number from 1 up.",
@@ -143,9 +163,18 @@ def test_a_wrong_value_under_a_right_one_does_not_count() -> None:
 
 
 def test_names_of_other_programs_are_left_alone() -> None:
-    environment = {"MODEL_NAME": "x", "OLLAMA_MODELS": "/models", "LLM_KEY": "x", "FEEDBACK_ENABLED": "true"}
+    environment = dict.fromkeys(
+        (
+            *("API_KEY", "API_ROOT", "API_POST", "DATABASE_DIR", "DATA_DIR", "HF_HOME", "HF_TOKEN", "LLM_API_KEY"),
+            *("LLM_KEY", "LOGLEVEL", "LOG_DIR", "LOG_FILE", "LOG_LEVEL_FILE", "MODEL_NAME", "MODEL_PATH"),
+            *("OLLAMA_KEEP_ALIVE", "OLLAMA_MODELS", "PREDICTION_MODEL", "PYDANTIC_AI_GATEWAY_API_KEY", "SERVER_PORT"),
+        ),
+        "x",
+    )
 
-    assert resolve(profile="paper", environment=environment).run == RunSettings()
+    settings = resolve(profile="paper", environment=environment)
+
+    assert (settings.run, settings.warnings) == (RunSettings(), ())
 
 
 def test_an_unknown_name_without_a_likeness_is_refused_too() -> None:

@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from schemas.errors import Refused
 from schemas.settings.embedding import EmbeddingSettings
 from schemas.settings.model import ModelSettings
+from schemas.settings.ollama import OllamaSettings
+from schemas.settings.pydantic_ai import PydanticAISettings
 from schemas.settings.ragq import RagqSettings
 from schemas.settings.run import RUN_SETTINGS, RunSettings, run_settings, settings_hash
 
@@ -45,6 +47,10 @@ DEFAULTS_OF_THE_SEEDS = {
     "CONSISTENCY_N_SAMPLES": 5,
     "CONSISTENCY_TEMPERATURE": 0.2,
     "PYDANTIC_AI_RETRIES": 5,
+    "ENABLE_FEW_SHOT": True,
+    "PREDICTION_MODE": "item",
+    "TOTAL_SCORE_MIN_COVERAGE": 0.5,
+    "BINARY_THRESHOLD": 10,
     "PSQ_RETRIEVAL_GLOBAL_K": 300,
     "PSQ_RETRIEVAL_PER_PHRASE_K": 10,
     "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K": 1,
@@ -52,6 +58,8 @@ DEFAULTS_OF_THE_SEEDS = {
     "PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS": True,
 }
 DEFAULTS_OF_RAGQ = {
+    "PYDANTIC_AI_TIMEOUT_SECONDS": 0.0,
+    "RAGQ_PROMPT_FORMAT": "xml",
     "QUANTITATIVE_EVIDENCE_EXTRACTOR": "llm",
     "QUANTITATIVE_SIMILARITY_THRESHOLD": 0.7,
     "QUANTITATIVE_SIMILARITY_MAX_QUOTES": 3,
@@ -72,6 +80,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_SCORE_TEXT_CHARS": 0,
     "RAGQ_TOKEN_SIGNALS": True,
+    "RAGQ_COVERAGE_GRID": "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
     "RAGQ_CORPUS_BATCH_CHUNKS": 64,
     "RAGQ_HNSW_FROM_CHUNKS": 20000,
     "RAGQ_QUERY_MAX_TOKENS": 0,
@@ -107,6 +116,10 @@ def test_names_and_defaults_are_those_of_the_seeds() -> None:
         ("MODEL_TEMPERATURE", ["0", "2"], ["-1", "2.1", "nan"]),
         ("LLM_BACKEND", ["ollama", "openai"], ["huggingface"]),
         ("OLLAMA_TIMEOUT_SECONDS", ["10"], ["9"]),
+        ("PYDANTIC_AI_TIMEOUT_SECONDS", ["0", "0.5"], ["-1", "inf"]),
+        ("PREDICTION_MODE", ["item", "total", "binary"], ["items", ""]),
+        ("TOTAL_SCORE_MIN_COVERAGE", ["0", "1"], ["-0.1", "1.1", "nan"]),
+        ("BINARY_THRESHOLD", ["0", "24"], ["-1", "25"]),
         ("QUANTITATIVE_SEVERITY_INFERENCE_MODE", ["strict", "infer"], ["guess"]),
         ("QUANTITATIVE_EVIDENCE_EXTRACTOR", ["llm", "similarity"], ["given"]),
         ("QUANTITATIVE_EVIDENCE_QUOTE_FUZZY_THRESHOLD", ["0.5", "1"], ["0.49", "1.01"]),
@@ -191,7 +204,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "1ae2c500fe6e3554c76e147912434326c295944f5505b951a746bda1be963b9f"
+    assert settings_hash(RunSettings()) == "bc093fa17ff897e0cdc53a8aacaa2edd44391596c8e09d17bbfc416642490e46"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
@@ -221,3 +234,8 @@ def test_a_run_from_before_the_light_model_has_none() -> None:
     }
 
     assert RunSettings.from_snapshot(older).query_light_model == "own"
+
+
+def test_a_scoring_call_takes_the_time_of_other_calls_unless_it_has_its_own() -> None:
+    assert RunSettings(ollama=OllamaSettings(timeout_seconds=60)).score_timeout_s == 60
+    assert RunSettings(pydantic_ai=PydanticAISettings(timeout_seconds=0.5)).score_timeout_s == 0.5

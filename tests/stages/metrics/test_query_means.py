@@ -27,6 +27,14 @@ def test_the_interval_is_that_of_means_over_drawn_queries() -> None:
     assert (found.low, found.high) == pytest.approx((bounds[0], bounds[-1]), abs=0.02)
 
 
+def test_one_query_has_no_interval() -> None:
+    (mean_of_one,) = mean_intervals([[0.5]], columns=1, resamples=20, seed=42)
+    share_of_one = share_interval([0, 1], [0, 2], resamples=20, seed=42)
+
+    assert (mean_of_one.value, mean_of_one.low, mean_of_one.high) == (0.5, None, None)
+    assert (share_of_one.value, share_of_one.low, share_of_one.high) == (0.5, None, None)
+
+
 def test_the_mean_of_no_query_is_not_known() -> None:
     (found,) = mean_intervals([], columns=1, resamples=20, seed=42)
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from stages.metrics.bootstrap import draw
+from stages.metrics.cohort import Cohort
 from stages.metrics.confidence import evidence_count
-from stages.metrics.risk_band import RiskInterval, risk_band
+from stages.metrics.risk_band import risk_band
 from stages.metrics.selective import risk_at_coverage
 from tests.stages.metrics.builders import cohort
 
@@ -33,12 +34,9 @@ def test_coverages_beyond_cmax_have_no_band() -> None:
     assert risk_band(COHORT, confidence=evidence_count, coverages=[0.26, 1.0], resamples=20) == ()
 
 
-def test_one_participant_has_a_band_without_width() -> None:
-    alone = cohort(("1", "2", "1"))
-
-    assert risk_band(alone, confidence=evidence_count, coverages=[0.125], resamples=20) == (
-        RiskInterval(0.125, 1 / 3, 1 / 3, 1 / 3),
-    )
+@pytest.mark.parametrize("alone", [cohort(("1", "2", "1")), cohort(("1", "2", "1"), ("-", "2"))])
+def test_the_scores_of_one_participant_have_no_band(alone: Cohort) -> None:
+    assert risk_band(alone, confidence=evidence_count, coverages=[0.0625], resamples=20) == ()
 
 
 def test_nobody_has_no_band() -> None:

@@ -8,6 +8,7 @@ from schemas.errors import EmptyTranscriptError
 from schemas.values.participants import Reference, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.assemble import similarity_statistics
+from stages.participants.reference_block import PromptFormat
 from stages.participants.score_prompt import SeverityMode, prompt_hash
 from tests.stages.at_defaults import assemble_prompt
 from tests.stages.participants.builders import reference
@@ -43,8 +44,22 @@ def test_few_shot_without_references_is_zero_shot_to_the_byte(
 
     few_shot = assemble_prompt(transcript, items, {1: "text"}, severity_mode=mode)
 
-    assert few_shot == assemble_prompt(transcript, {}, {}, severity_mode=mode)
+    assert few_shot == assemble_prompt(transcript, None, {}, severity_mode=mode)
     assert few_shot.block == ""
+
+
+@pytest.mark.parametrize("prompt_format", ["sentinel", "notebook"])
+def test_few_shot_without_references_says_so_in_the_formats_with_a_sentinel(prompt_format: PromptFormat) -> None:
+    zero_shot = assemble_prompt(TRANSCRIPT, None, {}, prompt_format=prompt_format)
+
+    few_shot = assemble_prompt(TRANSCRIPT, {}, {}, prompt_format=prompt_format)
+
+    assert zero_shot == assemble_prompt(TRANSCRIPT, None, {})
+    head = f"<transcript>\n{TRANSCRIPT}\n</transcript>\n"
+    steps = zero_shot.messages[1].content.removeprefix(head)
+    assert few_shot.messages[1].content == f"{head}\n{few_shot.block}\n{steps}"
+    assert "\nNo valid evidence found\n" in few_shot.block
+    assert (few_shot.entries, few_shot.statistics) == (0, zero_shot.statistics)
 
 
 def test_a_transcript_cannot_close_its_tag() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from schemas.errors import InputChangedError
 from schemas.values.participants import Reference
 from stages.participants.chunking import window_starts
-from stages.participants.deduplicate import Distinct, by_lines, by_place, first_distinct, nothing_repeats
+from stages.participants.deduplicate import by_lines, by_place
 from tests.stages.participants.builders import reference
 
 
@@ -64,26 +64,6 @@ def test_a_text_that_changed_is_not_compared() -> None:
 
     with pytest.raises(InputChangedError):
         by_lines(texts | {1: "changed"})(references[0], references[1])
-
-
-def test_the_best_of_overlapping_neighbours_is_kept() -> None:
-    neighbours = [window(ordinal) for ordinal in (5, 4, 6, 7, 20, 21)]
-
-    assert first_distinct(neighbours, limit=3, repeats=by_place(size=8, step=2)) == Distinct(
-        (neighbours[0], neighbours[3], neighbours[4]), 2
-    )
-
-
-def test_fewer_than_wanted_are_kept_when_the_rest_repeats() -> None:
-    assert first_distinct([window(5), window(6)], limit=2, repeats=by_place(size=8, step=2)) == Distinct(
-        (window(5),), 1
-    )
-
-
-def test_switched_off_the_first_are_kept() -> None:
-    twice = [window(5), window(5), window(6)]
-
-    assert first_distinct(twice, limit=2, repeats=nothing_repeats) == Distinct((window(5), window(5)), 0)
 
 
 @given(

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from schemas.errors import InputChangedError
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.reference_block import reference_block
+from stages.participants.reference_block import PromptFormat
+from tests.stages.at_defaults import reference_block
 from tests.stages.participants.builders import reference
 
 TEXTS = {1: "Ellie: sleep?\nParticipant: badly", 2: "worn out", 3: "fine"}
@@ -29,6 +30,32 @@ def test_single_entry_keeps_a_chunk_of_several_lines_raw() -> None:
     assert reference_block({PHQ8Item.SLEEP: (to(1, 2),)}, TEXTS) == (
         "<Reference Examples>\n\n(PHQ8_Sleep Score: 2)\nEllie: sleep?\nParticipant: badly\n\n</Reference Examples>"
     )
+
+
+@pytest.mark.parametrize(
+    ("prompt_format", "entries", "empty"),
+    [
+        ("xml", "<Reference Examples>\n\n(PHQ8_Tired Score: 2)\nworn out\n\n</Reference Examples>", ""),
+        (
+            "sentinel",
+            "<Reference Examples>\n\n(PHQ8_Tired Score: 2)\nworn out\n\n</Reference Examples>",
+            "<Reference Examples>\nNo valid evidence found\n</Reference Examples>",
+        ),
+        (
+            "notebook",
+            "<Reference Examples>\n\n(PHQ8_Tired Score: 2)\nworn out\n\n<Reference Examples>",
+            "<Reference Examples>\nNo valid evidence found\n<Reference Examples>",
+        ),
+    ],
+)
+def test_each_format_closes_the_block_and_stands_for_no_references_in_its_way(
+    prompt_format: PromptFormat, entries: str, empty: str
+) -> None:
+    items = {PHQ8Item.TIRED: (to(2, 2),)}
+
+    assert reference_block(items, TEXTS, prompt_format=prompt_format) == entries
+    assert reference_block({}, TEXTS, prompt_format=prompt_format) == empty
+    assert reference_block({PHQ8Item.TIRED: (to(2, None),)}, TEXTS, prompt_format=prompt_format) == empty
 
 
 def test_none_score_skipped() -> None:

@@ -1,6 +1,9 @@
-"""Stage `rerank`: order and guards (Spec 33)."""
+"""Stage `rerank`: order and filters (Spec 33)."""
 
+from collections.abc import Sequence
+from itertools import accumulate
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,30 +11,53 @@ from hypothesis import strategies as st
 
 from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.deduplicate import by_place
-from stages.participants.rerank import Guarded, guard_references
-from tests.stages.at_defaults import rank_references
+from stages.participants.deduplicate import Repeats, by_place
+from stages.participants.reference_filters import Filtered, ReferenceFilter, ReferenceFilters, reference_filters
+from stages.participants.rerank import rank_references
+from tests.stages.at_defaults import reference_filters as default_filters
 from tests.stages.participants.builders import reference
 
+ITEM = PHQ8Item.SLEEP
 GOOD = reference("good", chunk_id=1, similarity=0.9)
 BAD = reference("bad", chunk_id=2, similarity=0.1)
 
 
+def rank(filters: ReferenceFilters, references: Sequence[Reference]) -> Filtered:
+    """The references of one item after these filters."""
+    retrieved = RetrievedReferences(index_id=7, excluded_participant=300, items={ITEM: tuple(references)})
+    ranked = rank_references(retrieved, filters=filters)
+    return Filtered(ranked.items[ITEM], ranked.dropped.get(ITEM, {}))
+
+
+def filtered(
+    references: Sequence[Reference],
+    *,
+    min_similarity: float,
+    top_k: int,
+    max_chars: int,
+    repeats: Repeats | None = None,
+) -> Filtered:
+    """The references of one item after the filters of these settings."""
+    return rank(
+        reference_filters(min_similarity=min_similarity, top_k=top_k, max_chars=max_chars, repeats=repeats), references
+    )
+
+
 def test_reference_threshold_filters_low_similarity() -> None:
-    assert guard_references([GOOD, BAD], min_similarity=0.5, top_k=2, max_chars=0) == Guarded((GOOD,), {"threshold": 1})
+    assert filtered([GOOD, BAD], min_similarity=0.5, top_k=2, max_chars=0) == Filtered((GOOD,), {"threshold": 1})
 
 
 def test_reference_budget_limits_included_matches() -> None:
     first, second = (reference("12345", chunk_id=at, similarity=1 - at / 10) for at in (1, 2))
 
-    assert guard_references([first, second], min_similarity=0, top_k=3, max_chars=5) == Guarded((first,), {"budget": 1})
+    assert filtered([first, second], min_similarity=0, top_k=3, max_chars=5) == Filtered((first,), {"budget": 1})
 
 
 def test_defaults_preserve_existing_selection() -> None:
     low, high, mid = (reference(chunk_id=at, similarity=near) for at, near in ((1, 0.2), (2, 0.9), (3, 0.5)))
     retrieved = RetrievedReferences(index_id=7, excluded_participant=300, items={PHQ8Item.SLEEP: (low, high, mid)})
 
-    assert rank_references(retrieved) == RankedReferences(
+    assert rank_references(retrieved, filters=default_filters()) == RankedReferences(
         ranker="similarity", items={PHQ8Item.SLEEP: (high, mid)}, dropped={PHQ8Item.SLEEP: {"top_k": 1}}
     )
 
@@ -43,7 +69,7 @@ def test_defaults_preserve_existing_selection() -> None:
 def test_the_threshold_itself_is_kept_and_zero_is_off(similarity: float, min_similarity: float, is_kept: bool) -> None:
     near = reference(similarity=similarity)
 
-    kept, _ = guard_references([near], min_similarity=min_similarity, top_k=2, max_chars=0)
+    kept, _ = filtered([near], min_similarity=min_similarity, top_k=2, max_chars=0)
 
     assert kept == ((near,) if is_kept else ())
 
@@ -61,7 +87,7 @@ def test_the_threshold_itself_is_kept_and_zero_is_off(similarity: float, min_sim
 def test_the_budget_ends_at_the_first_reference_beyond_it(lengths: tuple[int, ...], max_chars: int, kept: int) -> None:
     references = [reference("x" * length, chunk_id=at) for at, length in enumerate(lengths)]
 
-    guarded = guard_references(references, min_similarity=0, top_k=3, max_chars=max_chars)
+    guarded = filtered(references, min_similarity=0, top_k=3, max_chars=max_chars)
 
     assert guarded.kept == tuple(references[:kept])
 
@@ -72,7 +98,7 @@ def test_equal_similarities_are_ordered_by_participant_and_place() -> None:
         for at, participant, ordinal in ((1, 303, 9), (2, 302, 5), (3, 303, 4))
     )
 
-    assert guard_references([late, other, early], min_similarity=0, top_k=3, max_chars=0).kept == (other, early, late)
+    assert filtered([late, other, early], min_similarity=0, top_k=3, max_chars=0).kept == (other, early, late)
 
 
 def test_references_without_a_score_count_towards_the_top_k() -> None:
@@ -80,19 +106,58 @@ def test_references_without_a_score_count_towards_the_top_k() -> None:
         reference(chunk_id=at, similarity=1 - at / 10, score=score) for at, score in ((1, None), (2, 3), (3, 3))
     )
 
-    assert guard_references([unscored, scored, third], min_similarity=0, top_k=2, max_chars=0).kept == (
+    assert filtered([unscored, scored, third], min_similarity=0, top_k=2, max_chars=0).kept == (
         unscored,
         scored,
     )
 
 
-def test_each_guard_counts_what_it_removed() -> None:
+def test_each_filter_counts_what_it_removed() -> None:
     references = [reference("12345", chunk_id=at, similarity=1 - at / 10) for at in range(1, 10)]
 
     # .9 to .1: five are below .55; of the four that are left three are the top; two of five characters fit into ten.
-    assert guard_references(references, min_similarity=0.55, top_k=3, max_chars=10) == Guarded(
+    assert filtered(references, min_similarity=0.55, top_k=3, max_chars=10) == Filtered(
         tuple(references[:2]), {"threshold": 5, "top_k": 1, "budget": 1}
     )
+
+
+def test_a_filter_is_added_without_a_change_to_the_others() -> None:
+    filters = reference_filters(min_similarity=0.55, top_k=3, max_chars=10, repeats=None)
+    references = [reference("12345", chunk_id=at, similarity=1 - at / 10) for at in range(1, 10)]
+    scored = [one.model_copy(update={"score": None}) if one.chunk_id == 1 else one for one in references]
+
+    def labelled(references: Sequence[Reference]) -> list[Reference]:
+        return [reference for reference in references if reference.score is not None]
+
+    sixth = ReferenceFilter("unlabelled", labelled)
+    with_sixth = filters._replace(after_ranking=(sixth, *filters.after_ranking))
+
+    # Without chunk 1 the three of the top are 2, 3 and 4, of which two fit into the budget.
+    assert rank(with_sixth, scored) == Filtered(tuple(scored[1:3]), {"threshold": 5, "unlabelled": 1, "budget": 1})
+
+
+def test_a_filter_that_is_off_is_not_in_the_list() -> None:
+    def names(**changed: Any) -> list[str]:
+        filters = default_filters(**changed)
+        return [one.name for one in (*filters.before_ranking, *filters.after_ranking)]
+
+    assert names() == ["top_k"]
+    assert names(min_similarity=0.3, max_chars=500, repeats=by_place(size=8, step=2)) == [
+        "threshold",
+        "duplicate",
+        "top_k",
+        "budget",
+    ]
+
+
+def test_the_counts_of_the_search_come_first() -> None:
+    retrieved = RetrievedReferences(
+        index_id=7, excluded_participant=300, items={ITEM: (GOOD, BAD)}, dropped={ITEM: {"tags": 30}}
+    )
+
+    ranked = rank_references(retrieved, filters=default_filters(top_k=1))
+
+    assert list(ranked.dropped[ITEM].items()) == [("tags", 30), ("top_k", 1)]
 
 
 def test_a_repeated_reference_is_replaced_by_the_next_and_counted() -> None:
@@ -102,9 +167,9 @@ def test_a_repeated_reference_is_replaced_by_the_next_and_counted() -> None:
         for at in (5, 6, 7, 9)
     )
 
-    guarded = guard_references(references, min_similarity=0, top_k=2, max_chars=0, repeats=by_place(size=8, step=2))
+    guarded = filtered(references, min_similarity=0, top_k=2, max_chars=0, repeats=by_place(size=8, step=2))
 
-    assert guarded == Guarded((references[0], references[2]), {"duplicate": 1, "top_k": 1})
+    assert guarded == Filtered((references[0], references[2]), {"duplicate": 1, "top_k": 1})
 
 
 references_in_any_order = st.lists(
@@ -122,7 +187,67 @@ def test_the_order_of_the_input_does_not_matter_and_every_reference_is_accounted
     distinct = list({(ref.participant_id, ref.ordinal): ref for ref in references}.values())
     shuffled = random.sample(distinct, len(distinct))
 
-    guarded = guard_references(distinct, min_similarity=threshold, top_k=top_k, max_chars=max_chars)
+    guarded = filtered(distinct, min_similarity=threshold, top_k=top_k, max_chars=max_chars)
 
-    assert guard_references(shuffled, min_similarity=threshold, top_k=top_k, max_chars=max_chars) == guarded
+    assert filtered(shuffled, min_similarity=threshold, top_k=top_k, max_chars=max_chars) == guarded
     assert len(guarded.kept) + sum(guarded.dropped.values()) == len(distinct)
+
+
+def in_a_straight_line(
+    references: Sequence[Reference], *, min_similarity: float, top_k: int, max_chars: int, repeats: Repeats | None
+) -> Filtered:
+    """The algorithm of Spec 33 step by step, with repetitions replaced before the cut."""
+    ranked = sorted(references, key=lambda ref: (-ref.similarity, ref.participant_id, ref.ordinal))
+    similar = [ref for ref in ranked if ref.similarity >= min_similarity]
+    top: list[Reference] = []
+    replaced = 0
+    for ref in similar:
+        if len(top) == top_k:
+            break
+        if repeats is not None and any(repeats(better, ref) for better in top):
+            replaced += 1
+        else:
+            top.append(ref)
+    spent = accumulate(ref.chunk_chars for ref in top)
+    kept = [ref for ref, chars in zip(top, spent, strict=True) if not max_chars or chars <= max_chars]
+    counts = {
+        "threshold": len(ranked) - len(similar),
+        "duplicate": replaced,
+        "top_k": len(similar) - replaced - len(top),
+        "budget": len(top) - len(kept),
+    }
+    return Filtered(tuple(kept), {name: count for name, count in counts.items() if count})
+
+
+windows_of_a_few_transcripts = st.lists(
+    st.builds(
+        lambda text, participant_id, ordinal, similarity: reference(text, similarity=similarity).model_copy(
+            update={"participant_id": participant_id, "ordinal": ordinal}
+        ),
+        st.text(max_size=6),
+        st.integers(302, 304),
+        st.integers(0, 9),
+        st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]),
+    ),
+    max_size=12,
+)
+
+
+@given(
+    windows_of_a_few_transcripts,
+    st.sampled_from([0.0, 0.3, 0.6, 1.0]),
+    st.integers(1, 5),
+    st.integers(0, 20),
+    st.sampled_from([None, by_place(size=8, step=2)]),
+)
+def test_the_fold_equals_the_straight_line(
+    references: list[Reference], min_similarity: float, top_k: int, max_chars: int, repeats: Repeats | None
+) -> None:
+    settings: dict[str, Any] = {
+        "min_similarity": min_similarity,
+        "top_k": top_k,
+        "max_chars": max_chars,
+        "repeats": repeats,
+    }
+
+    assert filtered(references, **settings) == in_a_straight_line(references, **settings)

@@ -6,7 +6,7 @@ from schemas.errors import LLMTimeoutError, ReferenceTextError, RerankError
 from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
 from tests.fakes.pair_scorer import FakePairScorer
-from tests.stages.at_defaults import rerank_by_cross_encoder
+from tests.stages.at_defaults import reference_filters, rerank_by_cross_encoder
 from tests.stages.participants.builders import evidence, reference
 
 SLEEP = PHQ8Item.SLEEP
@@ -47,11 +47,15 @@ async def test_the_threshold_precedes_and_top_k_and_budget_follow_the_cross_enco
         chunk_texts=TEXTS,
         scorer=scorer,
         timeout_s=60,
-        min_similarity=0.5,
-        top_k=1,
+        filters=reference_filters(min_similarity=0.5, top_k=1),
     )
     too_long = await rerank_by_cross_encoder(
-        retrieved(NEARER, NEAR), extracted=EVIDENCE, chunk_texts=TEXTS, scorer=scorer, timeout_s=60, max_chars=20
+        retrieved(NEARER, NEAR),
+        extracted=EVIDENCE,
+        chunk_texts=TEXTS,
+        scorer=scorer,
+        timeout_s=60,
+        filters=reference_filters(max_chars=20),
     )
 
     assert scorer.calls[0][1] == [TEXTS[1], TEXTS[2]]
@@ -69,7 +73,7 @@ async def test_a_reference_without_a_score_is_ranked() -> None:
         chunk_texts=TEXTS,
         scorer=FakePairScorer(),
         timeout_s=60,
-        top_k=1,
+        filters=reference_filters(top_k=1),
     )
 
     assert [(ref.chunk_id, ref.score) for ref in ranked.items[SLEEP]] == [(2, None)]

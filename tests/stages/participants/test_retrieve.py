@@ -1,9 +1,12 @@
-"""Stage `retrieve`: one round trip, and never a chunk of the tested participant."""
+"""Stage `retrieve`: one round trip, and never a chunk of somebody whom the run assesses."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceLeakError
@@ -28,12 +31,24 @@ def index() -> InMemoryReferenceSearch:
 
 
 async def retrieve(
-    search: ReferenceSearch, *items: PHQ8Item, participant_id: int = 300, candidates: int = 50
+    search: ReferenceSearch,
+    *items: PHQ8Item,
+    participant_id: int = 300,
+    excluded: Collection[int] = (),
+    candidates: int = 50,
+    tagged_only: bool = False,
 ) -> RetrievedReferences:
     embedded = EmbeddedEvidence(model="m", model_digest="d", dimension=2, items=items, embedding_calls=1)
     vectors = np.array([EAST] * len(items), dtype=np.float32).reshape(-1, 2)
     return await retrieve_references(
-        embedded, vectors, search=search, index_id=7, participant_id=participant_id, candidates=candidates
+        embedded,
+        vectors,
+        search=search,
+        index_id=7,
+        participant_id=participant_id,
+        excluded=excluded,
+        candidates=candidates,
+        tagged_only=tagged_only,
     )
 
 
@@ -60,19 +75,64 @@ async def test_without_evidence_the_index_is_not_asked() -> None:
 
     retrieved = await retrieve(search)
 
-    assert retrieved == RetrievedReferences(index_id=7, excluded_participant=300, items=dict.fromkeys(PHQ8Item, ()))
+    assert retrieved == RetrievedReferences(
+        index_id=7, excluded_participant=300, excluded_participants=(300,), items=dict.fromkeys(PHQ8Item, ())
+    )
     assert search.round_trips == 0
 
 
-async def test_a_search_that_gives_the_tested_participant_is_caught() -> None:
+async def test_the_chunks_that_the_tag_filter_left_out_are_counted_per_item() -> None:
+    tagged = replace(chunk(5, 306, EAST), tags=(PHQ8Item.SLEEP,))
+    others = [replace(one, tags=(PHQ8Item.SLEEP, PHQ8Item.TIRED)) for one in index().indexes[7]]
+    search = InMemoryReferenceSearch({7: [tagged, *others]})
+    items = PHQ8Item.SLEEP, PHQ8Item.TIRED, PHQ8Item.MOVING
+
+    with_filter = await retrieve(search, *items, tagged_only=True)
+
+    # Four chunks are not of the tested participant 300.
+    assert with_filter.dropped == {PHQ8Item.TIRED: {"tags": 1}, PHQ8Item.MOVING: {"tags": 4}}
+    assert [len(with_filter.items[item]) for item in items] == [4, 3, 0]
+    assert (await retrieve(search, *items)).dropped == {}
+
+
+@pytest.mark.parametrize("leaked", [300, 305])
+async def test_a_search_that_gives_somebody_whom_the_run_assesses_is_caught(leaked: int) -> None:
     class Leaky:
         async def nearest(
-            self, index_id: int, queries: Sequence[object], *, exclude_participant: int, **_: object
+            self, index_id: int, queries: Sequence[object], *, exclude_participants: Collection[int], **_: object
         ) -> list[tuple[Reference, ...]]:
-            return [(reference(chunk_id=exclude_participant),)]
+            return [(reference(chunk_id=303), reference(chunk_id=leaked))]
 
-    with pytest.raises(ReferenceLeakError, match="Reference index 7 returned chunks of participant 300"):
-        await retrieve(Leaky(), PHQ8Item.SLEEP)
+        async def count_untagged(self, *_: object, **__: object) -> list[int]:
+            return []
+
+    with pytest.raises(ReferenceLeakError, match=f"Reference index 7 returned chunks of participant {leaked}"):
+        await retrieve(Leaky(), PHQ8Item.SLEEP, excluded=[305])
+
+
+async def test_everybody_whom_the_run_assesses_is_left_out() -> None:
+    retrieved = await retrieve(index(), PHQ8Item.SLEEP, excluded=[305, 300, 999])
+
+    assert ids(retrieved, PHQ8Item.SLEEP) == [(1, 1.0, 2), (3, 0.0, 0)]
+    assert (retrieved.excluded_participant, retrieved.excluded_participants) == (300, (300, 305, 999))
+
+
+PARTICIPANTS = st.sets(st.integers(300, 320))
+
+
+@given(split=PARTICIPANTS, indexed=PARTICIPANTS, tested=st.integers(300, 320), candidates=st.integers(1, 30))
+async def test_no_reference_comes_from_the_own_split_of_a_run(
+    split: set[int], indexed: set[int], tested: int, candidates: int
+) -> None:
+    rows = np.random.default_rng(7).normal(size=(400, 2)).astype(np.float32)
+    search = InMemoryReferenceSearch({7: [chunk(number, number, rows[number]) for number in sorted(indexed)]})
+
+    retrieved = await retrieve(search, *PHQ8Item, participant_id=tested, excluded=split, candidates=candidates)
+
+    allowed = indexed - split - {tested}
+    found = {reference.participant_id for references in retrieved.items.values() for reference in references}
+    assert found <= allowed
+    assert {len(references) for references in retrieved.items.values()} == {min(candidates, len(allowed))}
 
 
 async def test_errors_of_the_search_are_passed_on_unchanged() -> None:

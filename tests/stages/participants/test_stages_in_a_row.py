@@ -60,6 +60,7 @@ async def test_a_participant_runs_all_stages() -> None:
             search=InMemoryReferenceSearch({7: list(CHUNKS.values())}),
             index_id=7,
             participant_id=300,
+            excluded=(),
             candidates=50,
         )
     )

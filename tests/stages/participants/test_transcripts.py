@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from schemas.values.interviews import Transcript, Utterance
+from schemas.values.interviews import RowIrregularity, Transcript, TranscriptVariant, Utterance
 from stages.files.problems import Parsed
 from stages.participants.transcripts import parse_transcript
+from stages.participants.variants import vary
 
 HEADER = "start_time\tstop_time\tspeaker\tvalue\n"
 PUBLIC_DATA = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data"))
@@ -55,6 +56,26 @@ def test_blank_times_are_unknown_and_wrong_ones_are_problems() -> None:
         (3, "start_time is not a number of seconds"),
         (3, "stop_time is not a number of seconds"),
     ]
+
+
+def test_the_case_of_the_speakers_is_normalised() -> None:
+    rows = "1\t2\tELLIE\thi\n2\t3\tparticipant\tHELLO\n3\t4\t ellie \tbye\n"
+    found = parsed(rows).value
+    assert (found.text, found.irregular_rows) == ("Ellie: hi\nParticipant: HELLO\nEllie: bye", {})
+
+
+def test_other_speakers_and_rows_that_stop_before_they_start_are_kept_and_counted() -> None:
+    rows = "1\t2\tEllie\thi\n4\t3\tParticipant\thello\n5\t6\tRA\tone moment\n8\t7\tElie\tback\n"
+    found = parsed(rows)
+    assert found.problems == ()
+    assert found.value.text == "Ellie: hi\nParticipant: hello\nRA: one moment\nElie: back"
+    assert found.value.irregular_rows == {RowIrregularity.STOP_BEFORE_START: 2, RowIrregularity.UNKNOWN_SPEAKER: 2}
+
+
+@pytest.mark.parametrize("value", ["<sync> hello", "[synching] okay so", "<synch>yes"])
+def test_speech_after_a_sync_marker_is_kept(value: str) -> None:
+    transcript = parsed(f"1\t2\tEllie\thi\n2\t3\tParticipant\t{value}\n").value
+    assert vary(transcript, TranscriptVariant.PARTICIPANT_ONLY).text == f"Participant: {value}"
 
 
 def test_no_repr_contains_utterances() -> None:

@@ -12,6 +12,7 @@ from schemas.values.scored_runs import (
     CallCount,
     FailedAttempt,
     IndexIdentity,
+    OutputTelemetry,
     RunFailures,
     ScoredJob,
     ScoredRun,
@@ -19,6 +20,8 @@ from schemas.values.scored_runs import (
 )
 from schemas.values.scoring import ItemScore, ParticipantScores
 from stages.participants.totals import totals_of
+from stages.participants.validate import keep_all
+from tests.stages.participants.builders import ranked
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 FEW = Measures(bootstrap_resamples=50)
@@ -86,7 +89,8 @@ def job(
         scores=scored,
         labels=None if truth is None else labels(truth),
         embedding_digest="weights" if mode is FEW_SHOT else None,
-        ranker="similarity" if mode is FEW_SHOT else None,
+        ranked=ranked({}) if mode is FEW_SHOT else None,
+        validated=keep_all(ranked({})) if mode is FEW_SHOT else None,
     )
 
 
@@ -140,4 +144,15 @@ def run(
             for one in jobs
         ),
         calls=tuple(CallCount(job_id=one.job_id, paid=2, reused=1) for one in jobs),
+        telemetry=tuple(
+            OutputTelemetry(
+                job_id=one.job_id,
+                stage="score",
+                repairs=one.scores.repairs,
+                reasks=tuple(one.scores.reasks),
+                cut_texts=None,
+            )
+            for one in jobs
+            if one.scores is not None
+        ),
     )

@@ -9,11 +9,12 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
-from schemas.values.chat import TokenSignals
+from schemas.values.chat import ReaskReason, TokenSignals
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Measures, Report
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.report import build_report
+from stages.reports.run_words import DEMO_NOTICES
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, run, scores
 
 GOLDEN = Path(__file__).with_name("report.golden.json")
@@ -95,8 +96,13 @@ def test_risk_falls_with_confidence() -> None:
     assert chosen.aurc.value == pytest.approx((3 * (0 + 1 / 3) / 2 + 2 * (1 / 3 + 2 / 9) / 2) / 24)
     # The same with generalised risk 0, 1/18, 1/18
     assert chosen.augrc.value == pytest.approx((3 * (0 + 1 / 18) / 2 + 2 / 18) / 24)
-    assert chosen.risk_at_coverage["0.1"] == pytest.approx(1 / 3)
-    assert chosen.risk_at_coverage["0.3"] is None
+    at_a_tenth, beyond = (chosen.risk_at_coverage[coverage] for coverage in ("0.1", "0.3"))
+    # The first step that reaches 0.1 is that of two quotes, at 4 / 24.
+    assert at_a_tenth.risk.value == pytest.approx(1 / 3)
+    assert at_a_tenth.reached == 4 / 24
+    assert at_a_tenth.risk.low is not None and at_a_tenth.risk.high is not None
+    assert at_a_tenth.risk.low <= 1 / 3 <= at_a_tenth.risk.high
+    assert (beyond.risk.value, beyond.risk.low, beyond.risk.high, beyond.reached) == (None, None, None, None)
 
 
 def test_a_participant_is_shown_with_scores_bounds_and_truth_and_without_words() -> None:
@@ -198,6 +204,26 @@ def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
     assert "NaN" not in without_timings(report)
 
 
+def test_references_and_telemetry_are_those_of_the_mode() -> None:
+    repaired = scores("1").model_copy(
+        update={"repairs": ("json_fixups_applied",), "reasks": (ReaskReason.SCHEMA_VALIDATION,)}
+    )
+    few_shot = job(2, 316, scores("1"), "1", mode=FEW_SHOT)
+    assert few_shot.ranked is not None
+    dropped = few_shot.ranked.model_copy(update={"dropped": {PHQ8Item.SLEEP: {"budget": 4}}})
+    unfinished = few_shot.model_copy(update={"job_id": 3, "participant_id": 319, "validated": None, "scores": None})
+    jobs = [job(1, 316, repaired, "1"), few_shot.model_copy(update={"ranked": dropped}), unfinished]
+
+    zero, few = build_report(run(*jobs), measures=FEW).experiments
+
+    assert (zero.references, few.references[PHQ8Item.SLEEP].dropped["budget"]) == ({}, 4)
+    assert (zero.telemetry["score"].repairs, zero.telemetry["score"].reasks) == (
+        {"json_fixups_applied": 1},
+        {"schema_validation": 1},
+    )
+    assert (few.telemetry["score"].outputs, few.telemetry["score"].repairs) == (1, {})
+
+
 def test_the_report_equals_the_golden_file() -> None:
     """The whole report. After an intended change, write what this test compares with into report.golden.json."""
     found = json.loads(json.dumps(build_report(RUN, measures=FEW).model_dump(mode="json"), allow_nan=False))
@@ -230,7 +256,8 @@ def test_the_others_are_listed_with_the_reason_why_they_are_missing() -> None:
 
 def test_only_runs_of_the_demo_profile_carry_its_notice() -> None:
     notices = [
-        build_report(RUN.model_copy(update={"profile": profile}), measures=FEW).run_metadata.notice is not None
+        build_report(RUN.model_copy(update={"profile": profile}), measures=FEW).run_metadata.notices
+        == (DEMO_NOTICES["participant"],)
         for profile in ("demo", "paper")
     ]
 

@@ -1,6 +1,6 @@
 """The description of a run for people."""
 
-from stages.reports.run_words import CIRCULAR_NOTICE, DEMO_NOTICES, asked_for, is_chosen, notices
+from stages.reports.run_words import CIRCULAR_NOTICE, DEMO_NOTICES, asked_for, notices
 
 
 def test_the_request_is_described_in_names_and_numbers() -> None:
@@ -18,13 +18,13 @@ def test_notices_name_the_demo_left_out_references_and_circular_scores() -> None
     ]
 
 
+def test_scores_by_a_prompt_that_is_not_ragqs_are_named_with_it() -> None:
+    request = {"chunk_scores": {"scorer_model": "gemma3:27b", "is_circular": False, "other_prompt": "0123456789ab"}}
+    assert list(notices("participant", "paper", request)) == [
+        "Chunk scores of the references: by gemma3:27b with a prompt that is not ragq's (0123456789ab)."
+    ]
+
+
 def test_kinds_that_ask_no_model_of_the_profile_have_no_notice() -> None:
     assert list(notices("index", "demo", {"chunk_scores": None})) == []
     assert list(notices("query", "paper", {})) == []
-
-
-def test_defaults_and_values_of_presets_are_not_chosen() -> None:
-    assert [source for source in ("default", "preset Wide", "option --set", "environment") if is_chosen(source)] == [
-        "option --set",
-        "environment",
-    ]

@@ -20,6 +20,7 @@ from store.database import Connection, Database
 from store.questions import deletions, presets, queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, ledger, overviews, stages
+from tests.fakes.chat import served
 from tests.services.questions.questions import (
     OUTPUTS,
     WHOLE,
@@ -71,11 +72,11 @@ async def call_a_model(connection: Connection, job_id: int, stage: str, text: st
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
     assert claim is not None
     call = ChatCall(model="m", messages=(Message(role="user", content=text),), timeout_s=1, purpose="expand")
-    key = ledger.call_key(call, "d")
+    key = ledger.call_key(call, served())
     kept = await ledger.find(connection, key)
     if kept is None:
         reply = ChatReply(text=f"reply to {text}", model="m", digest="d", stop_reason="stop", seconds=0.1)
-        kept = await ledger.keep(connection, key, call, reply)
+        kept = await ledger.keep(connection, key, call, reply, served())
     await ledger.use(connection, claim.attempt_id, kept.call_id, "expand", is_reused=False)
     await stages.commit(connection, claim, inputs={}, output=OUTPUTS["expand"] | {"hyde_answer": text})
 

@@ -126,7 +126,7 @@ async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Da
     assert index is not None
 
     (found,) = await PostgresReferenceSearch(database).nearest(
-        index.id, [(PHQ8Item.SLEEP, EAST)], limit=5, exclude_participant=0
+        index.id, [(PHQ8Item.SLEEP, EAST)], limit=5, exclude_participants=[]
     )
 
     assert [(reference.ordinal, reference.similarity, reference.score) for reference in found] == [
@@ -154,7 +154,7 @@ async def test_all_items_are_searched_in_one_statement(database: Database, state
 
     async def sent_for(items: Sequence[PHQ8Item]) -> list[str]:
         statements.clear()
-        await search.nearest(7, [(item, EAST) for item in items], limit=5, exclude_participant=0)
+        await search.nearest(7, [(item, EAST) for item in items], limit=5, exclude_participants=[])
         return list(statements)
 
     await sent_for([PHQ8Item.SLEEP])  # The first time, the driver looks up the types.
@@ -164,10 +164,12 @@ async def test_all_items_are_searched_in_one_statement(database: Database, state
 
 
 async def test_no_query_sends_no_statement(database: Database, statements: Sequence[str]) -> None:
-    assert await PostgresReferenceSearch(database).nearest(7, [], limit=5, exclude_participant=0) == []
+    assert await PostgresReferenceSearch(database).nearest(7, [], limit=5, exclude_participants=[]) == []
     assert statements == []
 
 
 async def test_an_index_that_is_not_stored_is_named(database: Database) -> None:
     with pytest.raises(EmbeddingArtifactMismatchError, match="Reference index 999 is not stored"):
-        await PostgresReferenceSearch(database).nearest(999, [(PHQ8Item.SLEEP, EAST)], limit=1, exclude_participant=316)
+        await PostgresReferenceSearch(database).nearest(
+            999, [(PHQ8Item.SLEEP, EAST)], limit=1, exclude_participants=[316]
+        )

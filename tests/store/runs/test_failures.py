@@ -7,6 +7,7 @@ from schemas.values.failures import AttemptError
 from store.database import Database
 from store.runs import job_control, jobs, ledger, stages
 from store.runs.failures import run_failures
+from tests.fakes.chat import served
 from tests.stages.reports.builders import scores
 from tests.store.scored import TIMED_OUT, end, store_scored_run
 
@@ -56,7 +57,7 @@ async def test_the_item_of_a_reply_that_could_not_be_used_is_known(database: Dat
         (job_id,) = await jobs.in_order(connection, run_id, limit=2)
         claim = await stages.claim(connection, job_id, "extract", "worker", 60)
         assert claim is not None
-        kept = await ledger.keep(connection, "key", call, reply)
+        kept = await ledger.keep(connection, "key", call, reply, served())
         await ledger.use(connection, claim.attempt_id, kept.call_id, call.purpose, is_reused=False)
         await ledger.reject_last(connection, claim.attempt_id)
         await stages.fail(connection, claim, failure, inputs={})

@@ -1,18 +1,22 @@
 """A scored run is read whole."""
 
+from typing import Any
+
 import pytest
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
-from schemas.values.phq8 import AssessmentMode
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.reports import Measures
 from schemas.values.scored_runs import CallCount, ScoredJob, ScoredRun, SettingValue
+from stages.participants.validate import keep_all
 from stages.reports.report import build_report
 from store.database import Connection, Database
 from store.runs import job_control, runs, scored_runs
+from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
-from tests.store.scored import TIMED_OUT, end, import_labels, store_scored_run
+from tests.store.scored import TIMED_OUT, committing, end, import_labels, store_scored_run, take
 
 ZERO_SHOT, FEW_SHOT = AssessmentMode
 
@@ -35,7 +39,7 @@ async def test_each_job_is_read_with_its_scores_and_labels(database: Database) -
         found = await read(connection, run_id)
 
     first = found.jobs[0].job_id
-    common = {"index_id": None, "embedding_digest": None, "ranker": None}
+    common = {"index_id": None, "embedding_digest": None, "ranked": None, "validated": None}
     assert found.jobs == (
         ScoredJob(
             job_id=first,
@@ -73,6 +77,34 @@ async def test_each_job_is_read_with_its_scores_and_labels(database: Database) -
         (1, "score"),
     ]
     assert found.calls == tuple[CallCount]()
+
+
+async def test_references_and_telemetry_are_read_from_the_outputs_that_count(database: Database) -> None:
+    references = ranked({PHQ8Item.SLEEP: (reference(),)}).model_copy(update={"dropped": {PHQ8Item.SLEEP: {"tags": 9}}})
+    outputs: dict[str, dict[str, Any]] = {
+        "extract": {"quotes": {}, "rejected": {}, "repairs": ["json_fixups_applied"], "reasks": ["json_parse"]},
+        "embed": {"model": "m", "model_digest": "weights", "cut_texts": 2},
+        "rerank": references.model_dump(mode="json"),
+        "validate": keep_all(references).model_dump(mode="json"),
+    }
+    async with database.connection() as connection:
+        stored = await runs.store(
+            connection,
+            new_run(stages=(*outputs, "score")),
+            always_new=True,
+        )
+        for stage, output in outputs.items():
+            await take(connection, stored.job_ids[0], stage, committing(output))
+
+        found = await read(connection, stored.run_id)
+
+        assert await scored_runs.reference_outputs(connection, stored.run_id) == [(references, keep_all(references))]
+    assert (found.jobs[0].ranked, found.jobs[0].validated) == (references, keep_all(references))
+    assert [(one.stage, one.repairs, one.reasks, one.cut_texts) for one in found.telemetry] == [
+        ("embed", (), (), 2),
+        ("extract", ("json_fixups_applied",), ("json_parse",), None),
+        ("validate", (), (), None),
+    ]
 
 
 async def test_a_retried_run_reports_the_same_but_for_timings(database: Database) -> None:

@@ -7,6 +7,7 @@ from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection, Database
 from store.runs import job_control, ledger
 from store.views.lineage import job_trace
+from tests.fakes.chat import served
 from tests.store.query_runs import store_corpus, store_query_run
 from tests.store.scored import TIMED_OUT, failing, store_scored_run, take
 
@@ -42,7 +43,7 @@ async def test_calls_are_listed_at_the_attempt_that_made_them(database: Database
     async with database.connection() as connection:
         run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
         job_id = await _job_of(connection, run_id)
-        kept = await ledger.keep(connection, "key", CALL, REPLY)
+        kept = await ledger.keep(connection, "key", CALL, REPLY, served())
         for attempt_id in await _attempts_of(connection, job_id):
             await ledger.use(connection, attempt_id, kept.call_id, "judge", is_reused=False)
         last = (await _attempts_of(connection, job_id))[-1]

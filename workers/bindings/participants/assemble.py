@@ -8,14 +8,15 @@ from workers.work import Result, Work
 
 async def run(work: Work) -> Result[AssembledPrompt]:
     """The prompt with the validated references; in zero-shot mode without any."""
-    items = {}
+    items = None
     if work.claim.mode == AssessmentMode.FEW_SHOT:
         items = (await work.output(ValidatedReferences)).items
     return Result(
         assemble_prompt(
             (await work.transcript()).text,
             items,
-            await work.chunk_texts(items),
+            await work.chunk_texts(items or {}),
             severity_mode=work.settings.quantitative.severity_inference_mode,
+            prompt_format=work.settings.ragq.prompt_format,
         )
     )

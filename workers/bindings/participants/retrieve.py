@@ -3,21 +3,27 @@
 from schemas.errors import InputChangedError
 from schemas.values.participants import EmbeddedEvidence, RetrievedReferences
 from stages.participants.retrieve import retrieve_references
+from stages.participants.splits import ids_hash
 from store.references import chunk_scores
 from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[RetrievedReferences]:
-    """All items in one round trip; the tested participant is left out."""
+    """All items in one round trip; the participants of the run's own split are left out."""
     embedded = await work.output(EmbeddedEvidence)
     index_id: int = work.claim.inputs["index_id"]
     work.read["index"] = index_id
+    # Jobs of older versions name nobody: they left out the tested participant alone.
+    excluded: list[int] = work.claim.inputs.get("excluded", [])
+    if excluded:
+        work.read["excluded"] = ids_hash(excluded)
     retrieved = await retrieve_references(
         embedded,
         await work.vectors(EmbeddedEvidence),
         search=work.references,
         index_id=index_id,
         participant_id=work.participant_id,
+        excluded=excluded,
         candidates=work.settings.ragq.retrieve_candidates,
         tagged_only=work.settings.embedding.enable_item_tag_filter,
         score_source=work.settings.embedding.reference_score_source,

@@ -14,7 +14,7 @@ async def run(work: Work) -> Result[ParticipantScores]:
     extracted = await work.output(ExtractedEvidence)
     plan = ScoringPlan(
         model=settings.model.quantitative_model,
-        timeout_s=settings.ollama.timeout_seconds,
+        timeout_s=settings.score_timeout_s,
         temperature=settings.model.temperature,
         retries=settings.pydantic_ai.retries,
         hold_to_schema=settings.ragq.score_schema,

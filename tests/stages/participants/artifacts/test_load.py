@@ -356,6 +356,18 @@ def test_scores_by_another_prompt_are_refused_unless_they_are_accepted(meta: byt
     assert accepted.warnings == (f"small.chunk_scores.meta.json: {what}; the scores are used anyway",)
 
 
+def test_scores_by_another_prompt_are_accepted_by_name_and_its_hash_stays() -> None:
+    accepting = replace(rules(with_chunk_scores=True), accept_other_prompt=True)
+
+    loaded = load(accepting, CHUNK_SCORES_META=OTHER_PROMPT)
+
+    assert loaded.chunk_scores_meta is not None
+    assert (loaded.chunk_scores_meta.prompt_hash, loaded.chunk_scores_meta.other_prompt) == ("0" * 12, True)
+    assert "their prompt is recorded and shown with every run" in loaded.warnings[0]
+    assert found(accepting, CHUNK_SCORES_META=None) == ["small.chunk_scores.meta.json: was requested and is missing"]
+    assert load(accepting).warnings == ()
+
+
 def test_scores_with_a_broken_description_are_refused_even_when_any_prompt_is_accepted() -> None:
     accepting = rules(with_chunk_scores=True, allow_chunk_scores_prompt_hash_mismatch=True)
     assert found(accepting, CHUNK_SCORES_META=b"{}") == ["small.chunk_scores.meta.json: prompt_hash: Field required"]

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from stages.participants.artifacts.names import index_name, vectors_path
+from schemas.values.interviews import TranscriptVariant
+from stages.participants.artifacts.names import answers_to, built_name, index_name, named_parts, vectors_path
 
 DATA = Path("data")
 
@@ -28,3 +29,53 @@ def test_an_explicit_path_wins_as_it_is() -> None:
 @pytest.mark.parametrize("embeddings_file", ["v1.2", "v1.2.npz", "mine/v1.2", "/srv/v1.2.npz"])
 def test_an_index_has_the_name_of_its_file(embeddings_file: str) -> None:
     assert index_name(embeddings_file) == "v1.2"
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "variant", "rest"),
+    [
+        ("x_paper_train", "paper-train", None, "x"),
+        ("x-AVEC-train_v2", "avec-train", None, "x_v2"),
+        ("x_paper_train_participant_only", "paper-train", "participant_only", "x"),
+        ("paper_train", "paper-train", None, ""),
+        ("short_windows", None, None, "short_windows"),
+        ("newspaper_train", None, None, "newspaper_train"),
+        ("draw", None, None, "draw"),
+        ("x_raw", None, "raw", "x"),
+    ],
+)
+def test_a_name_names_a_split_and_a_variant(name: str, split: str | None, variant: str | None, rest: str) -> None:
+    assert named_parts(name) == (split, variant, rest)
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "variant", "built"),
+    [
+        ("x_paper_train", "paper-train", "raw", "x_paper_train"),
+        ("x_paper_train", "paper-train", "unknown", "x_paper_train"),
+        ("x_paper_train", "avec-train", "raw", "x_avec_train"),
+        ("x_paper_train_participant_only", "avec-train", "participant_only", "x_avec_train_participant_only"),
+        ("x_paper_train_participant_only", "paper-train", "unknown", "x_paper_train_participant_only"),
+        ("x_paper_train", "paper-train", "participant_qa", "x_paper_train_participant_qa"),
+        ("x", "avec-train", "both_speakers_clean", "x_avec_train_both_speakers_clean"),
+        ("avec_train", "paper-train", "raw", "paper_train"),
+    ],
+)
+def test_a_built_name_names_its_split_and_variant(name: str, split: str, variant: str, built: str) -> None:
+    found = built_name(name, split, TranscriptVariant(variant))
+    assert (found, answers_to(found, found), answers_to(found, name)) == (built, True, built.startswith(name))
+
+
+@pytest.mark.parametrize(
+    ("index", "asked", "answers"),
+    [
+        ("x_paper_train_participant_only", "x_paper_train", True),
+        ("x_paper_train", "x_paper_train_participant_only", False),
+        ("x_paper_train", "x_avec_train", False),
+        ("x", "x_paper_train", False),
+        ("x_avec_train", "x", True),
+        ("y_avec_train", "x", False),
+    ],
+)
+def test_a_run_may_leave_out_split_and_variant_of_the_name(index: str, asked: str, answers: bool) -> None:
+    assert answers_to(index, asked) is answers

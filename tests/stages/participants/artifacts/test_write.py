@@ -2,6 +2,7 @@ import json
 from datetime import UTC, datetime
 
 from schemas.values.artifacts import ArtifactMeta, PartialBuild
+from schemas.values.interviews import TranscriptVariant
 from stages.participants.artifacts.meta import describe
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.write import write_artifact
@@ -21,6 +22,7 @@ def described(imported: ArtifactMeta | None, split: str = "paper-train") -> dict
         split=split,
         split_csv_hash="c" * 12,
         split_ids_hash="1" * 12,
+        variant=TranscriptVariant.UNKNOWN,
         participant_count=2,
         built_at=datetime(2026, 1, 9, tzinfo=UTC),
         built_by="ragq 1",

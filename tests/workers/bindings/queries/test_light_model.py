@@ -15,6 +15,7 @@ from store.runs import runs, stages
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question, complete_stages
 from workers.bindings.queries import expand, generate
+from workers.frozen_models import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.work import StageFunction, Work
 
@@ -34,8 +35,9 @@ class Asked(NamedTuple):
 class Server:
     """The wiring of a process that has a language model and nothing else."""
 
-    def __init__(self) -> None:
+    def __init__(self, database: Database) -> None:
         self.in_flight_calls = InFlightCalls()
+        self.frozen_models = FrozenModels(database)
         self.model = ScriptedChat(_reply)
 
     def chat(self, _: RunSettings) -> ScriptedChat:
@@ -52,7 +54,7 @@ async def make(connection: Connection, database: Database, job_id: int, stage: s
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
     assert claim is not None
     settings = thaw(await runs.settings(connection, claim.run_id))
-    server: Any = Server()
+    server: Any = Server(database)
     read: dict[str, Any] = {}
     result = await STAGES[stage](Work(claim, settings.run, database, server, read, settings.preset))
     await stages.commit(

@@ -1,4 +1,4 @@
-"""The participant ids of the paper's three splits. Only ids; everything else is synthetic."""
+"""The participant ids of the paper's three splits. They are numbers; no data of a participant is here."""
 
 from collections.abc import Mapping
 
@@ -15,11 +15,11 @@ _TEST = """
 449 451 455 456 459 468 472 484 485 487 489
 """
 
-PAPER_SPLITS: Mapping[str, tuple[int, ...]] = {
+PUBLISHED_SPLITS: Mapping[str, tuple[int, ...]] = {
     name: tuple(int(number) for number in numbers.split())
     for name, numbers in (("train", _TRAIN), ("val", _VAL), ("test", _TEST))
 }
-"""58, 43 and 41 participants, ascending and disjoint."""
+"""Part of the paper's splits -> participants: 58, 43 and 41, ascending and disjoint."""
 
-PARTICIPANT_IDS = tuple(sorted(number for numbers in PAPER_SPLITS.values() for number in numbers))
+PUBLISHED_IDS = tuple(sorted(number for numbers in PUBLISHED_SPLITS.values() for number in numbers))
 """All 142, ascending."""

@@ -1,0 +1,160 @@
+"""What a server reports of the model behind a name, in its own list of models: the identity that the ledger keeps.
+
+Only HTTP, so that a submission can ask without loading a model.
+"""
+
+import asyncio
+import time
+from pathlib import PureWindowsPath
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from pydantic import BaseModel, Field, ValidationError
+
+from schemas.errors import LLMError
+from schemas.values.chat import ModelIdentity
+
+LOOKUP_TIMEOUT_S = 30.0
+LOOKUP_VALID_S = 60.0
+"""After this time a model is looked up again: another may be served under its name."""
+
+LISTED_FIELDS = ("id", "created", "owned_by", "meta")
+
+DAY_S = 24 * 60 * 60
+CLOCK_TICK_S = 1.1
+"""A clock of whole seconds shows another value after this time."""
+
+
+class _Details(BaseModel):
+    quantization_level: str = ""
+
+
+class _Tag(BaseModel):
+    model: str
+    digest: str = ""
+    details: _Details = _Details()
+
+
+class _Tags(BaseModel):
+    models: list[_Tag]
+    server: str | None = None
+
+
+class _Models(BaseModel):
+    data: list[dict[str, Any]] = Field(default_factory=list)
+
+
+async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> ModelIdentity:
+    """The identity of a model of an Ollama server, from `/api/tags`.
+
+    The server of `ragq up`, which has another port at each start, reports a name of its own. Raises LLMError when the
+    server has no such model or answers with something else, and connection errors unchanged.
+    """
+    response = await client.get(f"{url}/api/tags")
+    if response.is_error:
+        raise _status_error(url, model, response)
+    try:
+        tags = _Tags.model_validate_json(response.content)
+    except ValidationError as error:
+        raise LLMError(
+            f"{url} answered a request for model '{model}' with something other than Ollama's JSON "
+            f"({type(error).__name__}). Is it an Ollama server?"
+        ) from None
+    listed = {tag.model: tag for tag in tags.models}
+    found = listed.get(model, listed.get(f"{model}:latest"))
+    if found is None:
+        raise LLMError(
+            f"{url} has no model '{model}'. Fetch it with `ollama pull {model}`, or name one that `ollama list` shows.",
+            status=httpx.codes.NOT_FOUND,
+        )
+    return ModelIdentity(
+        backend="ollama",
+        server=tags.server or server_name(url),
+        model=model,
+        digest=found.digest,
+        quantization=found.details.quantization_level or None,
+    )
+
+
+class OpenAIModelList:
+    """The list of models of an OpenAI-compatible server at a base URL such as `http://127.0.0.1:8000/v1`.
+
+    This API reports no digest. An entry's `created` is the model's date on some servers, which is then all that
+    changes when the model does, and the time of the answer on others, vLLM and llama.cpp among them. A `created` of
+    the last day is asked for twice: one that moves is a clock, and no part of the identity.
+    """
+
+    def __init__(self, client: httpx.AsyncClient, base_url: str) -> None:
+        self._client = client
+        self._url = f"{base_url.rstrip('/')}/models"
+        self._server = server_name(base_url)
+        self._has_clock: bool | None = None
+
+    async def identity(self, model: str) -> ModelIdentity:
+        """The identity of a model: the server's entry for it, or all of the list where the name is in none.
+
+        llama.cpp answers to any name with the model that it has. A server without a list has no entry. Raises LLMError
+        for an answer with an error, and connection errors unchanged.
+        """
+        listed = await self._listed(model)
+        if self._has_clock is None and any(_is_recent(entry.get("created")) for entry in listed):
+            await asyncio.sleep(CLOCK_TICK_S)
+            self._has_clock = [entry.get("created") for entry in await self._listed(model)] != [
+                entry.get("created") for entry in listed
+            ]
+        if self._has_clock:
+            listed = [{name: value for name, value in entry.items() if name != "created"} for entry in listed]
+        return ModelIdentity(backend="openai", server=self._server, model=model, digest="", listed=tuple(listed))
+
+    async def _listed(self, model: str) -> list[dict[str, Any]]:
+        response = await self._client.get(self._url)
+        if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED):
+            return []
+        if response.is_error:
+            raise _status_error(self._url, model, response)
+        try:
+            entries = _Models.model_validate_json(response.content).data
+        except ValidationError:
+            return []
+        named = [entry for entry in entries if entry.get("id") == model]
+        return sorted((_known_fields(entry) for entry in named or entries), key=lambda entry: str(entry.get("id")))
+
+
+def server_name(url: str) -> str:
+    """The identity of a server: its URL in one form, without credentials, query and fragment.
+
+    >>> server_name("https://me:key@LLM.example.org:443/v1/?token=a"), server_name("http://127.0.0.1:11434")
+    ('https://llm.example.org/v1', 'http://127.0.0.1:11434')
+    """
+    address = urlsplit(url)
+    host = (address.hostname or "").lower()
+    host = f"[{host}]" if ":" in host else host
+    default = {"http": 80, "https": 443}.get(address.scheme)
+    port = "" if address.port in (None, default) else f":{address.port}"
+    return f"{address.scheme}://{host}{port}{address.path.rstrip('/')}"
+
+
+def _known_fields(entry: dict[str, Any]) -> dict[str, Any]:
+    known = {name: entry[name] for name in LISTED_FIELDS if name in entry}
+    if isinstance(known.get("id"), str):
+        # llama.cpp names a model by the path of its file, which may name a person.
+        known["id"] = _without_folder(known["id"])
+    return known
+
+
+def _without_folder(name: str) -> str:
+    path = PureWindowsPath(name)
+    return path.name if path.root else name
+
+
+def _is_recent(created: Any) -> bool:
+    return isinstance(created, int | float) and created > time.time() - DAY_S
+
+
+def _status_error(url: str, model: str, response: httpx.Response) -> LLMError:
+    return LLMError(
+        f"{server_name(url)} answered a request for model '{model}' with status {response.status_code}.",
+        status=response.status_code,
+        detail=response.text,
+    )

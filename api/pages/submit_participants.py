@@ -1,0 +1,156 @@
+"""`/participants/new`: participants of a split, or by number, submitted as a run."""
+
+from enum import StrEnum
+from secrets import token_urlsafe
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request
+from pydantic import BaseModel
+from starlette.responses import RedirectResponse, Response
+
+from api.context import ApiContext, Context
+from api.pages.once import form_key
+from api.pages.typed import Typed
+from api.parameters import Text
+from api.rendering import page
+from api.routes import PageRoute
+from api.security.authentication import CurrentPrincipal, Principal
+from api.security.csrf import csrf
+from schemas.errors import Refused
+from schemas.settings.profiles import PROFILES
+from schemas.values.phq8 import AssessmentMode
+from services.new_runs import Submitted
+from services.participants import ParticipantRequest
+from services.submit import submit
+from store.references import interviews, references
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+_LARGEST_ID = 2**31 - 1
+
+
+class Modes(StrEnum):
+    """With references, without, or both."""
+
+    BOTH = "both"
+    FEW_SHOT = "few_shot"
+    ZERO_SHOT = "zero_shot"
+
+    @property
+    def modes(self) -> tuple[AssessmentMode, ...]:
+        """The modes of the jobs, in order."""
+        return tuple(AssessmentMode) if self is Modes.BOTH else (AssessmentMode(self.value),)
+
+
+class WrongField(Exception):
+    """A field that cannot be used."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(problem)
+        self.field = field
+
+
+class ParticipantsForm(BaseModel):
+    """The form as it was filled in."""
+
+    split: Text = ""
+    """Empty for participants by number."""
+    participants: Text = ""
+    limit: Text = ""
+    modes: Modes = Modes.BOTH
+    profile: Text = ""
+    """Empty for the default of the machine."""
+    settings: Typed = ""
+    allow_overlap: bool = False
+    allow_variant_mismatch: bool = False
+    always_new: bool = False
+    once: str = ""
+    """Generated with the form, so that sending the same form twice submits once."""
+
+    def request(self) -> ParticipantRequest:
+        """The request to submit. Raises WrongField."""
+        if bool(self.split) == bool(self.participants.strip()):
+            raise WrongField("participants", "Choose a split, or write the numbers of participants; not both.")
+        if self.limit.strip() and not self.split:
+            raise WrongField("limit", "A limit goes with a split; write fewer participants instead.")
+        return ParticipantRequest(
+            split=self.split or None,
+            participants=_numbers("participants", self.participants),
+            modes=self.modes.modes,
+            limit=next(iter(_numbers("limit", self.limit)), None),
+            allow_overlap=self.allow_overlap,
+            allow_variant_mismatch=self.allow_variant_mismatch,
+        )
+
+    def values(self) -> dict[str, str]:
+        """The settings of the form by name. Raises WrongField for a line that is not of the form NAME=VALUE."""
+        values = {}
+        for number, line in enumerate(self.settings.split("\n"), start=1):
+            name, equals, value = (part.strip() for part in line.partition("="))
+            if not (equals and name) and line.strip():
+                raise WrongField("settings", f"Line {number} is not of the form NAME=VALUE.")
+            if name:
+                values[name] = value
+        return values
+
+
+@router.get("/participants/new")
+async def new_page(request: Request, ctx: Context, split: Text = "paper-test") -> Response:
+    """The form, with a split chosen."""
+    return await _form(request, ctx, ParticipantsForm(split=split, once=token_urlsafe(16)))
+
+
+@router.post("/participants/new", dependencies=[Depends(csrf)])
+async def new(
+    request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[ParticipantsForm, Form()]
+) -> Response:
+    """Submit the run, or show what is wrong beside its field."""
+    try:
+        submitted = await _submit(ctx, form, principal)
+    except WrongField as error:
+        return await _form(request, ctx, form, wrong={error.field: str(error)})
+    except Refused as error:
+        return await _form(request, ctx, form, wrong={"form": str(error)})
+    return RedirectResponse(f"/runs/{submitted.run_id}" + ("" if submitted.is_new else "?existing=true"), 303)
+
+
+async def _submit(ctx: ApiContext, form: ParticipantsForm, principal: Principal) -> Submitted:
+    return await submit(
+        ctx.broker,
+        ctx.database,
+        form.request(),
+        ctx.run_settings(profile=form.profile or None, values=form.values()),
+        always_new=form.always_new,
+        key=form_key(principal, form.once, "participants", form),
+    )
+
+
+async def _form(
+    request: Request, ctx: ApiContext, form: ParticipantsForm, *, wrong: dict[str, str] | None = None
+) -> Response:
+    async with ctx.database.connection() as connection:
+        splits = await interviews.split_sizes(connection)
+        indexes = await references.current(connection)
+    return page(
+        request,
+        "submit_participants.html.j2",
+        status=422 if wrong else 200,
+        form=form,
+        splits=splits,
+        indexes=indexes,
+        profiles=list(PROFILES),
+        wrong=wrong or {},
+    )
+
+
+def _numbers(field: str, text: str) -> list[int]:
+    """Whole numbers with commas between them; none in a blank text. Raises WrongField."""
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if not all(part.isascii() and part.isdigit() and 0 < len(part) < 11 for part in parts):
+        raise WrongField(field, "Write whole numbers, with commas between them.")
+    numbers = [int(part) for part in parts]
+    if field == "limit" and (len(numbers) > 1 or 0 in numbers):
+        raise WrongField(field, "Write one whole number from 1 up.")
+    if any(number > _LARGEST_ID for number in numbers):
+        raise WrongField(field, f"The largest number is {_LARGEST_ID}.")
+    return numbers

@@ -1,0 +1,1 @@
+"""Reports as tables for a paper: LaTeX, Markdown, and numbers as CSV."""

@@ -1,0 +1,33 @@
+"""The table and the numbers of a run of queries."""
+
+from collections.abc import Iterator
+
+from cli.paper.table import PaperNumber, PaperTable, noticed, with_interval
+from cli.retrieval_table import made_with, remarks
+from schemas.values.retrieval_reports import RetrievalReport
+from stages.metrics.retrieval import measure_names
+
+
+def retrieval_tables(report: RetrievalReport) -> list[PaperTable]:
+    """A row per ranking, a column per measure."""
+    run, measures = report.run_metadata, report.measures
+    names = measure_names(measures.cutoff)
+    made = ", ".join(f"{what} {name}" for what, name in made_with(report.provenance).items())
+    rows = (
+        (found.stage.value, str(found.queries), *(with_interval(found.measures[name], 4) for name in names))
+        for found in report.stages
+    )
+    note = (
+        f"ragq {run.ragq_version}, run {run.run_id}: {made}. Means over judged queries; in brackets 95 % percentile "
+        f"intervals over {measures.bootstrap_resamples} resamples of queries (seed {measures.bootstrap_seed})."
+    )
+    notes = (note, *remarks(report.counts), *noticed(run.notices))
+    return [PaperTable(f"Rankings of run {run.run_id}", ("Ranking", "Queries", *names), tuple(rows), notes)]
+
+
+def retrieval_numbers(report: RetrievalReport) -> Iterator[PaperNumber]:
+    """Every number of the table."""
+    run = report.run_metadata
+    for found in report.stages:
+        for name, interval in found.measures.items():
+            yield PaperNumber(run.run_id, found.stage.value, name, None, None, interval, found.queries, run.notices)

@@ -1,0 +1,109 @@
+"""The tables and the numbers of a scored run."""
+
+from collections.abc import Callable, Iterator
+
+from cli.paper.table import PaperNumber, PaperTable, noticed, percent_with_interval, with_interval
+from cli.prediction_table import definitions, predicted_metrics
+from cli.report_table import calibrated_on, exclusions, models
+from schemas.values.metrics import Interval
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.reports import Experiment, Report
+
+_OF_MODES: dict[str, Callable[[Experiment], str]] = {
+    "Participants": lambda one: str(one.results.total_subjects),
+    "Evaluated participants": lambda one: str(one.results.evaluated_subjects),
+    "MAE (weighted)": lambda one: with_interval(one.results.intervals["item_mae_weighted"]),
+    "MAE (by item)": lambda one: with_interval(one.results.intervals["item_mae_by_item"]),
+    "MAE (by subject)": lambda one: with_interval(one.results.intervals["item_mae_by_subject"]),
+    "Coverage (%)": lambda one: percent_with_interval(one.results.intervals["prediction_coverage"]),
+    "Cmax (%)": lambda one: percent_with_interval(one.selective_prediction.cmax),
+    "AURC": lambda one: with_interval(one.selective_prediction.chosen.aurc),
+    "AUGRC": lambda one: with_interval(one.selective_prediction.chosen.augrc),
+}
+
+
+def report_tables(report: Report) -> list[PaperTable]:
+    """The metrics of each mode, the error of each item, and the risk at each coverage; a column per mode."""
+    modes = tuple(experiment.results.mode.value for experiment in report.experiments)
+    run = report.run_metadata
+    notes = (_made_of(report), *exclusions(report), *noticed(run.notices))
+    return [
+        PaperTable(
+            f"Results of run {run.run_id}",
+            ("Metric", *modes),
+            (*((name, *map(show, report.experiments)) for name, show in _OF_MODES.items()), *_predictions(report)),
+            notes,
+        ),
+        PaperTable(
+            f"Mean absolute error per item of run {run.run_id}",
+            ("Item", *(column for mode in modes for column in (mode, f"{mode} n"))),
+            tuple((item.value, *_of_item(report, item)) for item in PHQ8Item),
+            ("n: participants with a score for the item.", *notes),
+        ),
+        PaperTable(
+            f"Selective risk of run {run.run_id} at coverages",
+            ("Coverage", *modes),
+            tuple(_at_coverage(report, f"{coverage:g}") for coverage in report.measures.coverage_grid),
+            ("Risk: mean loss of the most confident items, at the first step that reaches the coverage.", *notes),
+        ),
+    ]
+
+
+def report_numbers(report: Report) -> Iterator[PaperNumber]:
+    """Every number of the tables, and those of totals and binary predictions."""
+    run = report.run_metadata
+    for experiment in report.experiments:
+        for metric, item, coverage, interval, n in _numbers(experiment):
+            yield PaperNumber(
+                run.run_id, experiment.results.mode.value, metric, item, coverage, interval, n, run.notices
+            )
+
+
+def _numbers(experiment: Experiment) -> Iterator[tuple[str, str | None, float | None, Interval, int]]:
+    results, selective = experiment.results, experiment.selective_prediction
+    successful = selective.population // len(PHQ8Item)
+    n_of = {"cmax": successful}
+    n_of |= dict.fromkeys(("total_mae", "total_rmse", "total_pearson_r"), results.total_metrics.predicted)
+    n_of["severity_accuracy"] = results.total_metrics.predicted
+    for name, interval in results.intervals.items():
+        is_binary = name.startswith("binary_")
+        n = results.binary_metrics.predicted if is_binary else n_of.get(name, results.evaluated_subjects)
+        yield name, None, None, interval, n
+    yield "aurc", None, None, selective.chosen.aurc, successful
+    yield "augrc", None, None, selective.chosen.augrc, successful
+    for coverage, found in selective.chosen.risk_at_coverage.items():
+        yield "risk_at_coverage", None, float(coverage), found.risk, successful
+    for item, of_item in results.per_item.items():
+        yield "item_mae", item.value, None, of_item.mae_interval, of_item.count
+
+
+def _predictions(report: Report) -> Iterator[tuple[str, ...]]:
+    """The metrics of totals, or of depressed or not, if the run or an option asks for them."""
+    mode = report.measures.prediction_mode
+    for name, metric in predicted_metrics(report.measures).items():
+        yield f"{mode}: {name}", *(with_interval(one.results.intervals[metric]) for one in report.experiments)
+
+
+def _of_item(report: Report, item: PHQ8Item) -> Iterator[str]:
+    for experiment in report.experiments:
+        found = experiment.results.per_item[item]
+        yield with_interval(found.mae_interval)
+        yield str(found.count)
+
+
+def _at_coverage(report: Report, coverage: str) -> tuple[str, ...]:
+    found = (one.selective_prediction.chosen.risk_at_coverage[coverage].risk for one in report.experiments)
+    return coverage, *map(with_interval, found)
+
+
+def _made_of(report: Report) -> str:
+    run, measures = report.run_metadata, report.measures
+    calibrated = [experiment.calibrated for experiment in report.experiments]
+    split = report.experiments[0].provenance.split or "participants by number"
+    return (
+        f"ragq {run.ragq_version}, run {run.run_id} of {split}, profile {run.profile}, {models(report)}. In brackets: "
+        f"95 % percentile intervals over {measures.bootstrap_resamples} resamples of participants (seed "
+        f"{measures.bootstrap_seed}). Items are ordered by confidence {measures.confidence}, with loss {measures.loss}"
+        f"; {definitions(measures)}."
+        + "".join(sorted({f" It was calibrated on {calibrated_on(found)}." for found in calibrated if found}))
+    )

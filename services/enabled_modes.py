@@ -1,0 +1,20 @@
+"""ENABLE_FEW_SHOT: the modes that a submission of participants may have."""
+
+from dataclasses import replace
+
+from schemas.errors import Refused
+from schemas.settings.resolve import EffectiveSettings
+from schemas.values.phq8 import AssessmentMode
+from services.participants import ParticipantRequest
+
+
+def in_enabled_modes(request: ParticipantRequest, settings: EffectiveSettings) -> ParticipantRequest:
+    """The request, in zero-shot mode alone with ENABLE_FEW_SHOT=false. Raises Refused when that leaves it no mode."""
+    if settings.run.evaluation.enable_few_shot:
+        return request
+    if AssessmentMode.ZERO_SHOT not in request.modes:
+        raise Refused(
+            f"ENABLE_FEW_SHOT=false ({settings.sources['ENABLE_FEW_SHOT']}) leaves a few-shot submission no mode; "
+            "--set ENABLE_FEW_SHOT=true enables it."
+        )
+    return replace(request, modes=(AssessmentMode.ZERO_SHOT,))

@@ -1,0 +1,64 @@
+"""Asks the server at submission which models a run is going to use, so that the run is held to them."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import httpx
+
+from schemas.errors import LLMError, StackError
+from schemas.settings.frozen import thaw
+from schemas.settings.layers import ENV_FILE, merged
+from schemas.values.chat import ModelIdentity
+from services.model_roles import asked_models
+from stack.connections import language_model_server
+from store.runs.runs import NewRun
+
+TIMEOUT_S = 3.0
+
+_UNANSWERED = (TimeoutError, httpx.HTTPError, httpx.InvalidURL, LLMError)
+
+
+async def with_models(run: NewRun) -> NewRun:
+    """The run with its language models as the server reports them now.
+
+    A model is left out when the server cannot be reached from here in three seconds, or does not have it: then the
+    worker that calls it first freezes it. A run of a single question is not held to its models, and not asked about.
+    """
+    if run.kind == "query" and len(run.jobs) == 1:
+        return run
+    names = sorted(set(asked_models(run).values()))
+    if not names:
+        return run
+    backend = thaw(run.settings).run.llm.backend
+    # As the workers ask: an Ollama server never through a proxy.
+    async with httpx.AsyncClient(timeout=None, trust_env=backend == "openai") as client:
+        ask = _asking(client, backend)
+        found = [] if ask is None else await asyncio.gather(*(_identity(ask, name) for name in names))
+    return replace(run, models=tuple(one for one in found if one is not None))
+
+
+def _asking(client: httpx.AsyncClient, backend: str) -> Callable[[str], Awaitable[ModelIdentity]] | None:
+    # Help and submissions of other kinds do without it.
+    from adapters.model_lists import OpenAIModelList, ollama_identity
+
+    environment = merged(os.environ, ENV_FILE)
+    if backend == "openai":
+        base_url = environment.get("RAGQ_OPENAI_BASE_URL")
+        if key := environment.get("RAGQ_OPENAI_API_KEY"):
+            client.headers["Authorization"] = f"Bearer {key}"
+        return OpenAIModelList(client, base_url).identity if base_url else None
+    try:
+        url = language_model_server(environment)
+    except StackError:
+        return None
+    return None if url is None else lambda name: ollama_identity(client, url, name)
+
+
+async def _identity(ask: Callable[[str], Awaitable[ModelIdentity]], name: str) -> ModelIdentity | None:
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            return await ask(name)
+    except _UNANSWERED:
+        return None

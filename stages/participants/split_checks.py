@@ -1,0 +1,99 @@
+"""Checks stored splits: who is in them, whether they overlap, and whether they are the paper's."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from schemas.values.interviews import SplitMethod, SplitOrigin, SplitProblem, StoredLabels, StoredSplit
+from stages.participants.labels import DEPRESSED_FROM
+from stages.participants.published_splits import PUBLISHED_SPLITS
+from stages.participants.splits import PAPER_FILES, TRAIN_AND_DEV, ids_hash
+
+_DISJOINT = (tuple(PAPER_FILES), ("train", "dev"))
+"""Splits of one group share no participant."""
+_LABELLED = (*PAPER_FILES, "train", "dev", TRAIN_AND_DEV)
+"""Splits whose participants have item labels."""
+_IMPORT = "`ragq import participants DIR` imports them"
+
+
+def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, StoredLabels]) -> tuple[SplitProblem, ...]:
+    """What is wrong with stored splits. `people` are the stored participants, who all have a transcript, by id."""
+    return (
+        *(problem for split in splits for problem in _of_one(split, people)),
+        *overlaps({split.name: split.participant_ids for split in splits}),
+    )
+
+
+def overlaps(splits: Mapping[str, Sequence[int]]) -> Iterator[SplitProblem]:
+    """Participants in two splits that exclude each other."""
+    for group in _DISJOINT:
+        for name, other in combinations([name for name in group if name in splits], 2):
+            if both := set(splits[name]) & set(splits[other]):
+                yield SplitProblem(
+                    split=name, found=f"{_ids(both)} also in {other}", what_to_do="keep each in one of them"
+                )
+
+
+def origin_words(origin: SplitOrigin | None) -> str:
+    """How a split was made.
+
+    >>> origin_words(SplitOrigin(method=SplitMethod.STRATIFIED, seed=7))
+    "the paper's rule, seed 7"
+    """
+    if origin is None:
+        return "not recorded"
+    words = {
+        SplitMethod.FILE: "its file",
+        SplitMethod.PUBLISHED: "published ids",
+        SplitMethod.STRATIFIED: f"the paper's rule, seed {origin.seed}",
+        SplitMethod.LISTED: f"listed in {origin.file}",
+    }
+    left_out = f", without {_ids(origin.missing)}" if origin.missing else ""
+    return words[origin.method] + left_out
+
+
+def _of_one(split: StoredSplit, people: Mapping[int, StoredLabels]) -> Iterator[SplitProblem]:
+    ids = split.participant_ids
+    labels = {number: people[number] for number in ids if number in people}
+    if not ids:
+        yield _problem(split, "has no participants", "import or make it again")
+    if ids_hash(ids) != split.ids_hash:
+        yield _problem(split, "its participants are not those of its hash", "import or make it again")
+    if unknown := set(ids) - people.keys():
+        yield _problem(split, f"{_ids(unknown)} not stored (no transcript)", _IMPORT)
+    if split.name in _LABELLED and (bare := {number for number, found in labels.items() if found.items is None}):
+        yield _problem(split, f"{_ids(bare)} without item labels, in no metric", _IMPORT)
+    if wrong := {number for number, found in labels.items() if not _adds_up(found)}:
+        yield _problem(
+            split, f"{_ids(wrong)} with labels that do not add up", "correct the label files and import them"
+        )
+    if published := _unlike_published(split):
+        remedy = "`ragq splits make --paper --replace` makes the paper's, `--from FILE` declares another"
+        yield _problem(split, published, remedy)
+
+
+def _adds_up(labels: StoredLabels) -> bool:
+    total = labels.phq8_score
+    if labels.items is not None and total is not None and sum(labels.items.values()) != total:
+        return False
+    return labels.phq8_binary is None or total is None or bool(labels.phq8_binary) is (total >= DEPRESSED_FROM)
+
+
+def _unlike_published(split: StoredSplit) -> str | None:
+    part = split.name.removeprefix("paper-")
+    is_other = split.origin is not None and split.origin.method in (SplitMethod.STRATIFIED, SplitMethod.LISTED)
+    if split.name not in PAPER_FILES or is_other:
+        return None
+    published = set(PUBLISHED_SPLITS[part]) - set(split.origin.missing if split.origin else ())
+    differences = {
+        "lacks published": published - set(split.participant_ids),
+        "has unpublished": set(split.participant_ids) - published,
+    }
+    return "; ".join(f"{what} {_ids(ids)}" for what, ids in differences.items() if ids) or None
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return f"participant {', '.join(map(str, sorted(ids)))}"
+
+
+def _problem(split: StoredSplit, found: str, what_to_do: str) -> SplitProblem:
+    return SplitProblem(split=split.name, found=found, what_to_do=what_to_do)

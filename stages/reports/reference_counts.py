@@ -1,0 +1,67 @@
+"""What happened to the references of each item on their way into the prompts, in counts."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from schemas.values.participants import RankedReferences, Reference, ValidatedReferences
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.reports import ReferenceCounts
+from schemas.values.verdicts import Decision
+from stages.participants.reference_filters import FILTERS, TAGS
+
+REJECTED = "rejected"
+"""The model that validates did not accept them."""
+BEYOND_LIMIT = "validation_limit"
+"""Enough references were accepted before them."""
+UNSCORED = "unscored"
+"""They have no score for the item, so the prompt does not show them."""
+
+_IN_ORDER = (*FILTERS, REJECTED, BEYOND_LIMIT, UNSCORED)
+
+Outputs = tuple[RankedReferences, ValidatedReferences]
+"""What the stages `rerank` and `validate` of a job stored."""
+
+
+def reference_counts(outputs: Iterable[Outputs]) -> dict[PHQ8Item, ReferenceCounts]:
+    """The counts of each item over the jobs with these outputs, the same filters for all; none without a job."""
+    dropped = {item: Counter[str]() for item in PHQ8Item}
+    shown = Counter[PHQ8Item]()
+    jobs = 0
+    for ranked, validated in outputs:
+        jobs += 1
+        for item in PHQ8Item:
+            dropped[item].update(ranked.dropped.get(item, {}))
+            dropped[item].update(_dropped_later(ranked.items[item], validated, item))
+            shown[item] += sum(reference.score is not None for reference in validated.items[item])
+    others = set().union(*dropped.values()) - {TAGS, *_IN_ORDER}
+    names = (*_IN_ORDER, *sorted(others))
+    return {
+        item: ReferenceCounts(
+            untagged=dropped[item][TAGS],
+            retrieved=sum(dropped[item][name] for name in names) + shown[item],
+            dropped={name: dropped[item][name] for name in names},
+            shown=shown[item],
+        )
+        for item in (PHQ8Item if jobs else ())
+    }
+
+
+def over_all_items(counts: Iterable[ReferenceCounts]) -> ReferenceCounts:
+    """The sums of counts that have the same filters."""
+    counts = list(counts)
+    return ReferenceCounts(
+        untagged=sum(found.untagged for found in counts),
+        retrieved=sum(found.retrieved for found in counts),
+        dropped={name: sum(found.dropped[name] for found in counts) for name in counts[0].dropped},
+        shown=sum(found.shown for found in counts),
+    )
+
+
+def _dropped_later(ranked: Sequence[Reference], validated: ValidatedReferences, item: PHQ8Item) -> dict[str, int]:
+    kept = validated.items[item]
+    rejected = sum(verdict.decision is not Decision.ACCEPT for verdict in validated.verdicts.get(item, ()))
+    return {
+        REJECTED: rejected,
+        BEYOND_LIMIT: len(ranked) - len(kept) - rejected,
+        UNSCORED: sum(reference.score is None for reference in kept),
+    }

@@ -1,0 +1,54 @@
+"""Reads what the main figures of runs are computed from: item scores and labels, for many runs in one statement."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from schemas.values.figures import JobScores, SiblingRun
+from stages.reports.figures import mode_figures
+from store.database import Connection
+from store.runs import run_models
+
+SCORES = """
+SELECT j.run_id, j.mode, j.subject::integer AS participant_id, j.status, p.items AS labels,
+       (SELECT jsonb_object_agg(item.key, item.value -> 'score') FROM jsonb_each(a.output -> 'items') AS item) AS scores
+FROM job AS j
+LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
+LEFT JOIN participant AS p ON p.id = CASE j.kind WHEN 'participant' THEN j.subject::integer END
+WHERE j.run_id = ANY($1::bigint[]) AND j.kind = 'participant'
+ORDER BY j.run_id, j.ordinal
+"""
+
+# Of several runs of a draw, which share their answers, one counts: this one, or the newest.
+SIBLINGS = """
+SELECT DISTINCT ON (r.draw) r.id AS run_id, r.draw
+FROM (
+    SELECT id, coalesce((request ->> 'draw')::bigint, 0) AS draw FROM run
+    WHERE kind = 'participant' AND identity = (SELECT identity FROM run WHERE id = $1)
+) AS r
+ORDER BY r.draw, (r.id = $1) DESC, r.id DESC
+"""
+
+
+async def job_scores(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[JobScores]]:
+    """The scores of the jobs of scored runs, by run; runs of other kinds are absent."""
+    found: dict[int, list[JobScores]] = defaultdict(list)
+    for row in await connection.fetch(SCORES, list(run_ids)):
+        found[row["run_id"]].append(JobScores(**dict(row)))
+    return found
+
+
+async def siblings(connection: Connection, run_id: int) -> tuple[SiblingRun, ...]:
+    """The runs of the same work in all draws, this one included, whose language models have the same weights."""
+    draws = {row["run_id"]: row["draw"] for row in await connection.fetch(SIBLINGS, run_id)}
+    if len(draws) < 2:
+        return ()
+    weights = {
+        each: {one.model: one.identity.weights for one in await run_models.frozen(connection, each)} for each in draws
+    }
+    alike = [each for each in draws if _agree(weights[each], weights[run_id])]
+    scores = await job_scores(connection, alike)
+    return tuple(SiblingRun(run_id=each, draw=draws[each], modes=mode_figures(scores[each])) for each in alike)
+
+
+def _agree(one: dict[str, dict[str, str]], other: dict[str, dict[str, str]]) -> bool:
+    return all(one[model] == other[model] for model in one.keys() & other.keys())

@@ -1,0 +1,120 @@
+"""The variant of transcripts, from their import to the runs that refuse an index of another one."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.harness import Finished, Installation
+from tests.acceptance.small_data_set import TEST, TRAIN
+
+NAME = "huggingface_all_minilm_l6_v2_paper_train"
+SUBMIT = ("submit", "--split", "paper-test", "--few-shot-only", "--until", "retrieve", "--json")
+ZERO_SHOT = ("submit", "--split", "paper-test", "--zero-shot-only", "--json")
+
+
+def variants_of(installation: Installation, done: Finished) -> dict[str, object]:
+    """What the run of a submission records of variants."""
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, object] = installation.value(
+        "SELECT request -> 'variants' FROM run WHERE id = $1", done.json["run_id"]
+    )
+    return found
+
+
+def test_an_index_of_another_variant_is_refused_until_one_of_the_same_is_built(
+    fresh: Installation, data_directory: Path
+) -> None:
+    fresh.start_worker()
+    assert variants_of(fresh, fresh.ragq(*SUBMIT)) == {"transcripts": {"raw": 3}, "index": "raw"}
+    imported = fresh.ragq("import", "participants", str(data_directory), "--variant", "participant_only")
+    assert "  transcript variant participant_only (6)\n" in imported.stdout
+
+    refused = fresh.ragq(*SUBMIT)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        f"ragq: Reference index '{NAME}' does not fit the settings of this run:\n"
+        "  transcripts: the index was built from variant raw, those of the run are participant_only (3)\n"
+        "`ragq import participants DIR` imports the transcripts in the variant of the index; `ragq index references "
+        "--split paper-train` builds an index from those that are stored; --allow-variant-mismatch runs on both, and "
+        "every report of the run shows it.\n"
+    )
+
+    allowed = fresh.ragq(*SUBMIT, "--allow-variant-mismatch")
+    expected = {"transcripts": {"participant_only": 3}, "index": "raw", "mismatch_allowed": True}
+    assert variants_of(fresh, allowed) == expected
+    notice = "Variant mismatch allowed: transcripts are participant_only (3), the reference index was built from raw."
+    assert notice in allowed.stderr
+    assert notice in fresh.ragq("show", allowed.json["run"]).stdout.replace("\n", " ")
+
+    assert fresh.ragq("index", "references", "--split", "paper-train").exit_code == 0
+    done = fresh.ragq(*SUBMIT)
+    assert variants_of(fresh, done) == {"transcripts": {"participant_only": 3}, "index": "participant_only"}
+    listed = fresh.ragq("index", "list", "--json").json
+    assert [(index["name"], index["variant"]) for index in listed] == [
+        (NAME, "raw"),
+        (f"{NAME}_participant_only", "participant_only"),
+    ]
+    assert len({index["identity"] for index in listed}) == 2
+    assert "participant_only" in fresh.ragq("index", "list").stdout
+
+
+def test_an_index_is_not_built_under_the_name_of_another_variant(fresh: Installation) -> None:
+    other = ("--set", f"EMBEDDING_EMBEDDINGS_FILE={NAME}_participant_qa")
+
+    done = fresh.ragq("index", "references", *other)
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert (
+        "names transcripts of variant 'participant_qa', and those that are stored are of variant 'raw'" in done.stderr
+    )
+    assert "`ragq import participants DIR --variant participant_qa`" in done.stderr
+
+
+def test_a_database_that_knows_no_variant_works_and_the_run_shows_it(fresh: Installation) -> None:
+    fresh.rows("UPDATE participant SET variant = 'unknown'")
+    fresh.rows("UPDATE reference_index SET variant = 'unknown'")
+
+    done = fresh.ragq(*SUBMIT)
+
+    assert variants_of(fresh, done) == {"transcripts": {"unknown": 3}, "index": "unknown"}
+    assert "Transcript variant of transcripts and reference index unknown" in done.stderr
+
+
+def test_transcripts_of_several_variants_are_named_at_import_and_at_submission(
+    fresh: Installation, data_directory: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(data_directory / "transcripts", tmp_path / "transcripts_participant_qa")
+    for other in (*TRAIN, *TEST[1:]):
+        shutil.rmtree(tmp_path / f"transcripts_participant_qa/{other}_P")
+
+    imported = fresh.ragq("import", "participants", str(tmp_path), "--transcripts", "transcripts_participant_qa")
+
+    assert "  transcript variant participant_qa (1)\n" in imported.stdout
+    assert "Transcripts of several variants are stored: participant_qa (1), raw (5)." in imported.stderr
+    submitted = fresh.ragq(*ZERO_SHOT)
+    assert variants_of(fresh, submitted) == {"transcripts": {"participant_qa": 1, "raw": 2}}
+    assert "The transcripts are of several variants: participant_qa (1), raw (2)." in submitted.stderr
+    assert fresh.ragq(*SUBMIT).exit_code == 1
+
+
+def test_a_job_of_an_older_version_leaves_out_its_own_participant(fresh: Installation) -> None:
+    run_id = fresh.ragq(*SUBMIT).json["run_id"]
+    fresh.rows("UPDATE job SET inputs = inputs - 'excluded' - 'transcript_variant' WHERE run_id = $1", run_id)
+    fresh.start_worker()
+
+    assert fresh.wait_for(run_id) == {"succeeded": 3}
+    outputs = fresh.rows(
+        "SELECT j.subject::integer AS tested, a.output FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id "
+        "WHERE j.run_id = $1 AND a.stage = 'retrieve' ORDER BY tested",
+        run_id,
+    )
+    assert [row["output"]["excluded_participants"] for row in outputs] == [[row["tested"]] for row in outputs]
+
+
+@pytest.mark.parametrize("typed", ["participantonly", "raw"])
+def test_a_variant_that_cannot_be_made_is_wrong_usage(fresh: Installation, data_directory: Path, typed: str) -> None:
+    done = fresh.ragq("import", "participants", str(data_directory), "--variant", typed)
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"'{typed}' is not one of 'both_speakers_clean', 'participant_only', 'participant_qa'" in done.stderr

@@ -1,0 +1,127 @@
+"""The identity of a model on a server: what the ledger's key and the frozen models of a run are made of."""
+
+import time
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from adapters import model_lists
+from adapters.model_lists import OpenAIModelList, server_name
+from adapters.ollama_chat import OllamaChat
+from adapters.openai_chat import OpenAIChat
+from adapters.packaged import PACKAGED_LLM
+from schemas.errors import LLMError
+from tests.scripted_ollama import ScriptedOllama, ScriptedReply
+from tests.scripted_openai import ScriptedOpenAI
+
+ENTRY = {
+    "id": "m",
+    "object": "model",
+    "created": 1_700_000_000,
+    "owned_by": "vllm",
+    "root": "/home/me/m",
+    "meta": {"n": 7},
+}
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1"),
+        ("HTTPS://LLM.Example.org:443/v1/", "https://llm.example.org/v1"),
+        ("https://me:secret@llm.example.org/v1?key=secret#secret", "https://llm.example.org/v1"),
+        ("http://[::1]:11434", "http://[::1]:11434"),
+    ],
+)
+def test_a_server_has_the_name_of_its_url_without_secrets(url: str, name: str) -> None:
+    assert server_name(url) == name
+
+
+async def test_a_model_has_its_entry_in_the_list_of_its_server(client: httpx.AsyncClient) -> None:
+    async with ScriptedOpenAI(ENTRY, {"id": "other"}) as server:
+        found = await OpenAIModelList(client, server.url).identity("m")
+
+    assert (found.backend, found.server, found.model, found.digest) == ("openai", server.url, "m", "")
+    assert found.listed == ({"id": "m", "created": 1_700_000_000, "owned_by": "vllm", "meta": {"n": 7}},)
+
+
+async def test_a_name_that_is_not_listed_has_the_whole_list_without_folders(client: httpx.AsyncClient) -> None:
+    names = ("/home/me/gemma.gguf", r"C:\Users\me\a.gguf", "org/b")
+    async with ScriptedOpenAI(*({"id": name} for name in names)) as server:
+        found = await OpenAIModelList(client, server.url).identity("m")
+
+    assert sorted(entry["id"] for entry in found.listed) == ["a.gguf", "gemma.gguf", "org/b"]
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+async def test_a_server_without_a_list_has_no_entry(client: httpx.AsyncClient, status: int) -> None:
+    async with ScriptedOpenAI(ENTRY, list_status=status) as server:
+        assert (await OpenAIModelList(client, server.url).identity("m")).listed == ()
+
+
+async def test_a_list_that_is_refused_is_an_error_with_its_status(client: httpx.AsyncClient) -> None:
+    async with ScriptedOpenAI(ENTRY, list_status=503) as server:
+        with pytest.raises(LLMError, match="status 503") as caught:
+            await OpenAIModelList(client, server.url).identity("m")
+    assert caught.value.status == 503
+
+
+async def test_a_date_that_moves_with_every_answer_is_no_part_of_the_identity(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_lists, "CLOCK_TICK_S", 0.0)
+    async with ScriptedOpenAI(ENTRY) as server:
+        server.ticks = int(time.time())
+        first, second = [await OpenAIModelList(client, server.url).identity("m") for _ in range(2)]
+
+    assert first == second
+    assert "created" not in first.listed[0]
+
+
+async def test_a_date_of_today_that_stays_is_part_of_the_identity(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_lists, "CLOCK_TICK_S", 0.0)
+    pulled_at = int(time.time()) - 60
+    async with ScriptedOpenAI(ENTRY | {"created": pulled_at}) as server:
+        found = await OpenAIModelList(client, server.url).identity("m")
+
+    assert found.listed[0]["created"] == pulled_at
+
+
+async def test_another_model_under_the_same_name_is_found_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with ScriptedOpenAI(ENTRY) as server:
+        chat = OpenAIChat(server.url)
+        before = await chat.identity("m")
+        server.entries = [ENTRY | {"meta": {"n": 8}}]
+        assert await chat.identity("m") == before
+        monkeypatch.setattr("adapters.openai_chat.LOOKUP_VALID_S", 0.0)
+        assert (await chat.identity("m")).weights != before.weights
+        await chat.close()
+
+
+async def test_other_weights_of_an_ollama_model_are_found_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedOllama() as server:
+        model = server.model(lambda prompt: ScriptedReply("yes"))
+        chat = OllamaChat(f"http://127.0.0.1:{server.port}")
+        before = await chat.identity(model.name)
+        server.digests[model.name] = "sha256:other"
+        assert await chat.identity(model.name) == before
+        monkeypatch.setattr("adapters.ollama_server.LOOKUP_VALID_S", 0.0)
+        assert (before.digest, (await chat.identity(model.name)).digest) == (f"sha256:{model.name}", "sha256:other")
+        await chat.close()
+
+
+async def test_the_embedded_server_has_one_name_whatever_its_port(ollama_url: str) -> None:
+    chat = OllamaChat(ollama_url)
+    found = await chat.identity(PACKAGED_LLM)
+    await chat.close()
+
+    assert (found.server, found.quantization) == ("ragq embedded", "Q4_1")

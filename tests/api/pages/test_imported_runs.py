@@ -1,0 +1,28 @@
+"""The pages of a run whose results another program computed."""
+
+import httpx
+
+from api.context import ApiContext
+from services.imported_results import ResultsFile, import_results
+from stages.participants.original_results import parse_original_run
+from tests.api.pages.html import see, words
+from tests.original_results import experiment, failed, results_file, subject
+
+
+async def test_run_and_jobs_show_that_the_results_were_imported(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    data = results_file(experiment("few_shot", subject(316, "1-000000", "20000000"), failed(319, "I wake at four")))
+    run = parse_original_run(data, file="few_shot.json").value
+    assert run is not None
+    async with ctx.database.connection() as connection:
+        stored = await import_results(connection, ResultsFile("few_shot.json", "0" * 64, run))
+
+    page = await see(client, f"/runs/{stored.run_id}")
+
+    assert "Imported from ai-psychiatrist (run 1a2b3c4d" in words(page)
+    assert "I wake at four" not in page.text
+    for job_id in (1, 2):
+        assert (await see(client, f"/jobs/{job_id}")).status_code == 200
+    assert (await see(client, f"/runs/{stored.run_id}/plots")).status_code == 200
+    refused = await client.post(f"/runs/{stored.run_id}/retry", headers={"Accept": "application/json"})
+    assert refused.status_code == 409
+    assert "was imported and cannot be retried" in refused.text

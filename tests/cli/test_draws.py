@@ -1,0 +1,108 @@
+"""`ragq submit --samples` and `--fresh`, and `ragq report` over draws of the same work."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import Refused
+from store.database import Connection
+from tests.cli.conftest import Ragq
+from tests.fakes.chat import served
+from tests.stages.reports.builders import labels, scores
+from tests.store.scored import import_labels, store_scored_run
+
+WORK = ("submit", "--participants", "316", "--zero-shot-only", "--profile", "paper", "--json")
+FEW = ("--bootstrap-resamples", "20")
+
+
+@pytest.fixture(autouse=True)
+def participant(stored: Callable[..., Any]) -> None:
+    stored(import_labels, {316: labels("10"), 319: labels("2")})
+
+
+def runs_of(ragq: Ragq, *options: str) -> list[str]:
+    printed = json.loads(ragq(*WORK, *options).stdout)
+    return [one["run"] for one in (printed if isinstance(printed, list) else [printed])]
+
+
+def test_samples_are_runs_of_their_own_and_found_again(ragq: Ragq) -> None:
+    ordinary = runs_of(ragq)
+    three = runs_of(ragq, "--samples", "3")
+
+    assert three[:1] == ordinary
+    assert len(set(three)) == 3
+    assert runs_of(ragq, "--samples", "3") == three
+    assert runs_of(ragq, "--samples", "4")[:3] == three
+
+
+def test_fresh_is_another_run_each_time(ragq: Ragq) -> None:
+    found = [*runs_of(ragq), *runs_of(ragq, "--fresh"), *runs_of(ragq, "--fresh", "--samples", "2")]
+
+    assert len(set(found)) == 4
+
+
+def test_the_command_that_shows_the_variance_is_printed_and_what_temperature_0_means(ragq: Ragq) -> None:
+    cold, hot = (ragq(*WORK, "--samples", "2", "--set", f"MODEL_TEMPERATURE={value}").stderr for value in ("0", "0.7"))
+
+    assert "`ragq report r2` shows mean and standard deviation over its draws." in cold
+    assert "deterministic server gives the same answers" in cold
+    assert "--set MODEL_TEMPERATURE=0.7" in cold
+    assert "temperature 0" not in hot
+
+
+@pytest.mark.parametrize("option", [("--fresh",), ("--samples", "2")])
+def test_draws_of_a_run_that_asks_no_model_are_refused(ragq: Ragq, option: tuple[str, ...]) -> None:
+    done = ragq(*WORK, "--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=similarity", "--until", "assemble", *option)
+
+    assert isinstance(done.exception, Refused)
+    assert "No stage of this run asks a language model" in str(done.exception)
+    assert json.loads(ragq("runs", "--json").stdout) == []
+
+
+def test_the_draw_of_a_run_is_a_notice_wherever_it_is_shown(ragq: Ragq) -> None:
+    _, drawn = runs_of(ragq, "--samples", "2")
+
+    assert "Draw 1: language models were asked anew" in ragq("show", drawn).stdout
+
+
+async def draws(connection: Connection) -> list[int]:
+    """Three draws of two participants with MAE 0.25, 0.5 and 0.75, the last again, and one of another model."""
+    runs = []
+    for draw, digits, model in [
+        (0, "10", served()),
+        (1, "20", served()),
+        (2, "30", served()),
+        (2, "30", served()),
+        (3, "33", served(digest="other")),
+    ]:
+        outcomes = {("zero_shot", 316): scores(digits), ("zero_shot", 319): scores("11")}
+        runs.append(await store_scored_run(connection, outcomes, draw=draw, models=[model]))
+    return runs
+
+
+def test_a_report_shows_the_draws_of_the_same_work_and_models_with_their_spread(
+    ragq: Ragq, stored: Callable[..., Any]
+) -> None:
+    first, second, third, again, other = stored(draws)
+
+    (found,) = json.loads(ragq("report", f"r{first}", "--json", *FEW).stdout)["draws"]
+    assert [(draw["run_id"], draw["draw"]) for draw in found["draws"]] == [
+        (f"r{first}", 0),
+        (f"r{second}", 1),
+        (f"r{again}", 2),
+    ]
+    # 319 has errors 1 and 1; 316 has 0 0, then 1 0, then 2 0.
+    assert [draw["item_mae_weighted"] for draw in found["draws"]] == [0.5, 0.75, 1.0]
+    assert found["item_mae_weighted"] == {"mean": 0.75, "std": 0.25}
+    assert found["prediction_coverage"] == {"mean": 0.25, "std": 0.0}
+
+    shown = [line.split() for line in ragq("report", f"r{third}", *FEW).stdout.splitlines()]
+    assert ["std", "0.0", "0.250"] in shown
+    assert ["Draw", "2:", "language", "models", "were", "asked", "anew;"] in [line[:7] for line in shown]
+    assert ["2", f"r{third}", "2", "25.0", "1.000"] in shown
+    assert json.loads(ragq("report", f"r{other}", "--json", *FEW).stdout)["draws"] == []
+    ragq("report", f"r{first}", "--html", "report.html", *FEW)
+    assert "<td>standard deviation</td>" in Path("report.html").read_text()

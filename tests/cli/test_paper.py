@@ -1,0 +1,175 @@
+"""Reports as tables for a paper."""
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from cli.paper.latex import as_latex
+from cli.paper.latex import escaped as latex
+from cli.paper.markdown import as_markdown
+from cli.paper.table import PaperTable
+from store.database import Connection
+from tests.cli.conftest import Ragq
+from tests.cli.test_retrieval_report import two_runs as two_query_runs
+from tests.stages.reports.builders import labels, scores
+from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
+
+FEW = ("--bootstrap-resamples", "20", "--coverage-grid", "0.1")
+HOSTILE = "50 % of a_b & c | {x} \\end{table} <i>$1$</i> [y](z) `k` ~ ^ #\nnext"
+
+
+async def two_runs(connection: Connection) -> tuple[int, int]:
+    """The first run has two participants in one mode and one in the other, and one that failed."""
+    await import_labels(connection, {316: labels("10"), 319: labels("2"), 330: labels("0")})
+    first = await store_scored_run(
+        connection,
+        {
+            ("zero_shot", 316): scores("11", "21"),
+            ("zero_shot", 319): scores("2", "1"),
+            ("zero_shot", 330): TIMED_OUT,
+            ("few_shot", 316): scores("10", "21"),
+        },
+    )
+    second = await store_scored_run(
+        connection, {("zero_shot", 316): scores("10", "21"), ("zero_shot", 319): scores("3", "1")}
+    )
+    return first, second
+
+
+@pytest.fixture
+def pair(stored: Callable[..., Any]) -> tuple[str, str]:
+    first, second = stored(two_runs)
+    return f"r{first}", f"r{second}"
+
+
+def rows_of(written: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(StringIO(written), strict=True))
+
+
+def number(cell: str) -> float | None:
+    """A number as JSON has it: neither NaN nor infinity."""
+    found: float | None = json.loads(cell or "null", parse_constant=pytest.fail)
+    return found
+
+
+def test_latex_has_a_table_of_modes_items_and_risks_each_with_its_notes(ragq: Ragq, pair: tuple[str, str]) -> None:
+    tables = ragq("report", pair[0], "--latex", *FEW).stdout.split(r"\begin{table}")[1:]
+
+    assert len(tables) == 3
+    # zero-shot: errors 0 1 and 0; few-shot: one participant
+    assert re.search(r"MAE \(weighted\) & 0\.333 \{\[\}0\.000, 0\.500\] & 0\.000 no interval \\\\", tables[0])
+    assert r"Evaluated participants & 2 & 1 \\" in tables[0]
+    assert r"Depressed & 1.000 no interval & 1 & 0.000 no interval & 1 \\" in tables[1]
+    assert r"0.1 & 0.111" in tables[2]
+    for table in tables:
+        inside = table[: table.index(r"\end{tabular}")]
+        assert r"Notice: Profile demo" in inside
+        assert r"zero\_shot: 1 failed (in no mean error)" in inside
+        assert "95 \\% percentile intervals over 20 resamples" in inside
+
+
+def test_markdown_has_the_same_cells(ragq: Ragq, pair: tuple[str, str]) -> None:
+    html = MarkdownIt().enable("table").render(ragq("report", pair[0], "--markdown", *FEW).stdout)
+
+    assert html.count("<table>") == 3
+    assert '<td style="text-align:right">0.333 [0.000, 0.500]</td>' in html
+    assert html.count("Demo model: results are not meaningful.") == 3
+
+
+def test_csv_has_one_number_a_row_with_the_notices_of_its_run(ragq: Ragq, pair: tuple[str, str]) -> None:
+    report = json.loads(ragq("report", pair[0], "--json", *FEW).stdout)
+    rows = rows_of(ragq("report", pair[0], "--csv", *FEW).stdout)
+
+    for experiment in report["experiments"]:
+        results, chosen = experiment["results"], experiment["selective_prediction"]["chosen"]
+        of_mode = {(row["metric"], row["item"], row["coverage"]): row for row in rows if row["mode"] == results["mode"]}
+        expected = {(name, "", ""): interval for name, interval in results["intervals"].items()}
+        expected |= {(name, "", ""): chosen[name] for name in ("aurc", "augrc")}
+        expected |= {("item_mae", name, ""): item["mae_interval"] for name, item in results["per_item"].items()}
+        expected["risk_at_coverage", "", "0.1"] = chosen["risk_at_coverage"]["0.1"]["risk"]
+        assert {key: tuple(map(number, (row["value"], row["low"], row["high"]))) for key, row in of_mode.items()} == {
+            key: (interval["value"], interval["low"], interval["high"]) for key, interval in expected.items()
+        }
+    assert {row["notices"] for row in rows} == {" ".join(report["run_metadata"]["notices"])}
+    assert {row["n"] for row in rows if row["metric"] == "item_mae_weighted"} == {"2", "1"}
+
+
+def test_tables_are_written_to_a_file(ragq: Ragq, pair: tuple[str, str]) -> None:
+    printed = ragq("report", pair[0], "--csv", *FEW).stdout_bytes
+    done = ragq("report", pair[0], "--csv", "--output", "numbers.csv", *FEW)
+
+    assert (done.stdout, done.stderr) == ("", "Wrote numbers.csv.\n")
+    assert Path("numbers.csv").read_bytes() == printed
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--latex", "--csv"), "--latex and --csv exclude each other"),
+        (("--markdown", "--json"), "--markdown and --json exclude each other"),
+        (("--output", "table.tex"), "--output goes with --latex, --markdown or --csv"),
+    ],
+)
+def test_one_format_is_chosen(ragq: Ragq, pair: tuple[str, str], options: tuple[str, ...], words: str) -> None:
+    for command in (("report", pair[0]), ("diff", *pair)):
+        refused = ragq(*command, *options)
+        assert refused.exit_code == 2
+        assert words in refused.output
+
+
+def test_a_comparison_has_both_values_and_the_difference(ragq: Ragq, pair: tuple[str, str]) -> None:
+    shown = ragq("diff", *pair, "--latex", *FEW).stdout
+    (row,) = (row for row in rows_of(ragq("diff", *pair, "--csv", *FEW).stdout) if row["metric"] == "item_mae_weighted")
+
+    # Errors 0 1 and 0 on the left, 0 0 and 1 on the right.
+    assert re.search(r"item\\_mae\\_weighted & 0\.333 & 0\.333 & 0\.000 \{\[\}\$-\$0\.500, 1\.000\] & 2 \\\\", shown)
+    assert f"Notice: {pair[0]} zero\\_shot: Profile demo" in shown
+    assert (row["run"], row["mode"]) == (f"{pair[1]} - {pair[0]}", "zero_shot - zero_shot")
+    assert tuple(map(number, (row["value"], row["low"], row["high"], row["n"]))) == (0.0, -0.5, 1.0, 2)
+
+
+def test_runs_of_queries_have_tables_too(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    first, second = stored(two_query_runs)
+    few = FEW[:2]
+
+    shown = ragq("report", f"r{first}", "--markdown", *few).stdout
+    rows = rows_of(ragq("report", f"r{first}", "--csv", *few).stdout)
+    change = ragq("diff", f"r{first}", f"r{second}", "--latex", *few).stdout
+
+    assert "| Ranking | Queries | ndcg@10 | recall@10 | mrr@10 | p@10 | recall |" in shown
+    assert "2 of 3 queries are judged" in shown
+    assert {row["mode"] for row in rows} >= {"dense", "fused", "reranked"}
+    assert all(number(row["value"]) is not None for row in rows)
+    assert r"Measure & r1 & r2 & Difference & Queries \\" in change
+
+
+def test_hostile_text_stays_text() -> None:
+    table = PaperTable(HOSTILE, (HOSTILE, "a"), ((HOSTILE, "-1"),), (HOSTILE,))
+
+    written, shown = as_latex([table]), MarkdownIt().enable("table").render(as_markdown([table]))
+
+    assert (written.count(r"\end{table}"), written.count(r"\end{tabular}")) == (1, 1)
+    assert re.findall(r"(?<!\\)[%#]", written) == []
+    assert written.count("\n") == len(written.splitlines()) == 10
+    assert shown.count("<tr>") == 2
+    assert "<i>" not in shown and "<a" not in shown and "<code>" not in shown
+    assert shown.count("50 % of a_b &amp; c | {x} \\end{table} &lt;i&gt;$1$&lt;/i&gt; [y](z) `k` ~ ^ # next") == 4
+
+
+@given(st.text(alphabet="abc 1-&%$#_{}\\~^<>|[]\n"))
+def test_braces_balance_and_specials_are_escaped_in_latex(text: str) -> None:
+    written = latex(text)
+
+    bare = re.sub(r"\\[&%$#_{}]", "", written)
+    assert bare.count("{") == bare.count("}")
+    assert re.findall(r"[&%#_]", bare) == []
+    assert bare.count("$") % 2 == 0

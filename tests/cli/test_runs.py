@@ -1,0 +1,109 @@
+"""`ragq runs --json` and `--csv`: the registry of runs, with what ai-psychiatrist kept in `registry.yaml`."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from schemas.values.environments import Environment
+from store.database import Connection
+from store.runs import environments, runs
+from tests.cli.conftest import Ragq
+from tests.stages.reports.builders import labels, scores
+from tests.store.conftest import new_run
+from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
+
+ENVIRONMENT = Environment(
+    ragq_version="0.1.0",
+    git_commit="c0ffee",
+    git_dirty=True,
+    python="3.11.9",
+    platform="Linux",
+    packages={"numpy": "2.4.0"},
+    cpu="fast",
+    cores=2,
+    gpus=(),
+)
+
+
+async def three_runs(connection: Connection) -> list[int]:
+    """A scored one, one of a checkout in which a job failed, and one without scores."""
+    await import_labels(connection, {316: labels("10"), 319: labels("2")})
+    both = [(mode, participant) for mode in ("zero_shot", "few_shot") for participant in (316, 319)]
+    whole = dict.fromkeys(both, scores("11", "21"))
+    first = await store_scored_run(connection, whole)
+    second = await store_scored_run(connection, {**whole, ("few_shot", 319): TIMED_OUT}, draw=2)
+    await connection.execute(
+        "UPDATE run SET environment_id = $1 WHERE id = $2", await environments.keep(connection, ENVIRONMENT), second
+    )
+    third = (await runs.store(connection, new_run())).run_id
+    return [first, second, third]
+
+
+@pytest.fixture
+def run_ids(stored: Callable[..., Any]) -> list[int]:
+    found: list[int] = stored(three_runs)
+    return found
+
+
+def test_json_has_what_the_registry_of_the_original_had(ragq: Ragq, run_ids: list[int]) -> None:
+    unscored, drawn, first = json.loads(ragq("runs", "--json").stdout, parse_constant=pytest.fail)
+
+    assert [run["run_id"] for run in (first, drawn, unscored)] == [f"r{run_id}" for run_id in run_ids]
+    assert (drawn["git_commit"], drawn["git_dirty"], drawn["draw"], first["draw"]) == ("c0ffee", True, 2, 0)
+    assert (first["git_commit"], first["output"]) == (None, f"ragq report r{run_ids[0]} --json")
+    assert datetime.fromisoformat(first["timestamp"]).tzinfo is not None
+    # 316 has errors 0 and 1, 319 has 1 and 1; two of eight items are scored.
+    assert first["experiments"][0] == {
+        "mode": "zero_shot",
+        "split": "paper-test",
+        "limit": None,
+        "status": "succeeded",
+        "participants": 2,
+        "evaluated": 2,
+        "mae_weighted": 0.75,
+        "coverage_pct": 25.0,
+    }
+    assert [(one["mode"], one["status"], one["evaluated"]) for one in drawn["experiments"]] == [
+        ("zero_shot", "succeeded", 2),
+        ("few_shot", "failed", 1),
+    ]
+    assert (unscored["experiments"][0]["status"], unscored["experiments"][0]["mae_weighted"]) == ("unfinished", None)
+
+
+def test_csv_has_a_line_per_run_and_mode_and_nothing_but_numbers_in_numbers(ragq: Ragq, run_ids: list[int]) -> None:
+    lines = list(csv.DictReader(io.StringIO(ragq("runs", "--csv").stdout)))
+
+    assert [(line["run_id"], line["mode"]) for line in lines] == [
+        (f"r{run_ids[2]}", "few_shot"),
+        *((f"r{run_id}", mode) for run_id in (run_ids[1], run_ids[0]) for mode in ("zero_shot", "few_shot")),
+    ]
+    assert (lines[1]["git_commit"], lines[1]["git_dirty"], lines[3]["git_dirty"]) == ("c0ffee", "true", "")
+    assert (lines[3]["mae_weighted"], lines[3]["coverage_pct"], lines[0]["mae_weighted"]) == ("0.75", "25.0", "")
+
+
+def test_the_figures_are_those_of_the_report(ragq: Ragq, run_ids: list[int]) -> None:
+    (listed,) = (run for run in json.loads(ragq("runs", "--json").stdout) if run["run_id"] == f"r{run_ids[1]}")
+    report = json.loads(ragq("report", f"r{run_ids[1]}", "--json", "--bootstrap-resamples", "20").stdout)
+
+    for line, experiment in zip(listed["experiments"], report["experiments"], strict=True):
+        results = experiment["results"]
+        assert line["mae_weighted"] == results["item_mae_weighted"]
+        assert line["coverage_pct"] == 100 * results["prediction_coverage"]
+
+
+def test_the_table_stays_as_it_was_and_json_excludes_csv(ragq: Ragq, run_ids: list[int]) -> None:
+    assert [line.split()[0] for line in ragq("runs").stdout.splitlines()] == [
+        "run",
+        *(f"r{run_id}" for run_id in reversed(run_ids)),
+    ]
+    assert ragq("runs", "--json", "--csv").exit_code == 2
+
+
+def test_without_runs_json_is_an_empty_array_and_csv_a_header(ragq: Ragq) -> None:
+    assert json.loads(ragq("runs", "--json").stdout) == []
+    assert ragq("runs", "--csv").stdout.startswith("run_id,timestamp,")

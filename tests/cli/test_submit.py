@@ -1,0 +1,91 @@
+"""`ragq submit` of participants: what it prints of the settings, and the modes that they leave."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.submit import report_submitted
+from schemas.errors import Refused
+from schemas.settings.resolve import resolve
+from services.new_runs import Submitted
+from tests.cli.conftest import Ragq
+from tests.cli.test_daic_woz_files import write_transcript
+
+ZERO_SHOT = ("submit", "--participants", "303", "--zero-shot-only")
+
+
+@pytest.fixture
+def submit(ragq: Ragq, tmp_path: Path) -> Ragq:
+    """`ragq`, with participant 303 stored."""
+    write_transcript(tmp_path / "data/transcripts", 303)
+    assert ragq("import", "participants", "data").exit_code == 0
+    return ragq
+
+
+async def modes(connection: Any) -> list[str]:
+    return [row["mode"] for row in await connection.fetch("SELECT mode FROM job ORDER BY id")]
+
+
+def test_settings_that_differ_from_the_profile_are_printed_as_a_table(submit: Ragq) -> None:
+    Path(".env").write_text("MODEL_JUDGE_MODEL=judge\nMODEL_TEMPERATURE=0.0\n")
+
+    done = submit(*ZERO_SHOT, "--profile", "paper", "--set", "EMBEDDING_TOP_K_REFERENCES=5")
+
+    lines = [line.split() for line in done.stderr.splitlines()]
+    assert done.exit_code == 0
+    assert lines[-3:] == [
+        ["changed", "setting", "value", "profile", "paper", "from"],
+        ["EMBEDDING_TOP_K_REFERENCES", "5", "2", "option"],
+        ["MODEL_JUDGE_MODEL", "judge", "gemma3:27b", "file"],
+    ]
+    assert done.stdout == "r1\n"
+
+
+def test_nothing_is_printed_of_settings_when_nothing_differs(submit: Ragq) -> None:
+    assert "changed setting" not in submit(*ZERO_SHOT).stderr
+    assert json.loads(submit(*ZERO_SHOT, "--json").stdout)["changed_settings"] == {}
+
+
+def test_json_has_the_changed_settings_and_no_warning(submit: Ragq) -> None:
+    Path(".env").write_text("API_PORT=8000\n")
+
+    done = submit(*ZERO_SHOT, "--profile", "paper", "--set", "BINARY_THRESHOLD=12", "--json")
+
+    assert json.loads(done.stdout)["changed_settings"] == {
+        "BINARY_THRESHOLD": {"value": 12, "profile": 10, "source": "option"}
+    }
+    assert done.stderr.count("Warning: API_PORT (file .env) has no effect: set RAGQ_API_PORT.\n") == 1
+
+
+def test_the_same_submission_again_prints_them_too(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = resolve(profile="paper", environment={"BINARY_THRESHOLD": "12"})
+
+    report_submitted([Submitted(1, False, 2, 0, 0, 0)], settings)
+
+    shown = capsys.readouterr().err
+    assert "Already submitted as r1; nothing new was stored." in shown
+    assert ["BINARY_THRESHOLD", "12", "10", "environment"] in [line.split() for line in shown.splitlines()]
+
+
+def test_without_few_shot_participants_are_scored_in_zero_shot_mode_alone(
+    submit: Ragq, stored: Callable[..., Any]
+) -> None:
+    Path(".env").write_text("ENABLE_FEW_SHOT=false\n")
+
+    done = submit("submit", "--participants", "303")
+
+    assert (done.exit_code, stored(modes)) == (0, ["zero_shot"])
+    assert ["ENABLE_FEW_SHOT", "false", "true", "file"] in [line.split() for line in done.stderr.splitlines()]
+
+
+def test_few_shot_alone_without_few_shot_is_refused(submit: Ragq, stored: Callable[..., Any]) -> None:
+    done = submit("submit", "--participants", "303", "--few-shot-only", "--set", "ENABLE_FEW_SHOT=false")
+
+    assert isinstance(done.exception, Refused)
+    assert str(done.exception) == (
+        "ENABLE_FEW_SHOT=false (option) leaves a few-shot submission no mode; --set ENABLE_FEW_SHOT=true enables it."
+    )
+    assert stored(modes) == []

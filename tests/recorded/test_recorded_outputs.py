@@ -1,0 +1,389 @@
+"""ragq computes what ai-psychiatrist's published code computed, on inputs and outputs that were recorded once.
+
+Each file beside this one has the inputs, the outputs, and how they were made; none has code. What differs on purpose is
+in `differences.json`, with the reason.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schemas.errors import EvidenceSchemaError, LLMResponseParseError, ScoringSchemaError
+from schemas.values.chat import TokenSignals
+from schemas.values.participants import (
+    EmbeddedEvidence,
+    ExtractedEvidence,
+    Reference,
+    RetrievedReferences,
+    SimilarityStatistics,
+)
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import Consistency, ItemScore, Subject
+from stages.metrics.achievable import aurc_achievable
+from stages.metrics.bootstrap import bootstrap, paired_delta
+from stages.metrics.cohort import Cohort, cohort_of
+from stages.metrics.confidence import variant_named
+from stages.metrics.coverage import cmax
+from stages.metrics.draws import Metric, value_of
+from stages.metrics.evaluation import evaluate
+from stages.metrics.oracle import augrc_optimal, aurc_optimal
+from stages.metrics.selective import Loss, augrc, aurc, risk_at_coverage, risk_coverage_curve
+from stages.participants.chunking import chunk_transcript
+from stages.participants.grounding import keep_grounded
+from stages.participants.score_reply import parse_scores
+from stages.texts.hashes import short_hash
+from tests.fakes.chat import ScriptedChat
+from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
+from tests.stages.at_defaults import (
+    GROUNDING,
+    extract_evidence,
+    rank_references,
+    reference_block,
+    reference_filters,
+    retrieve_references,
+)
+
+NOBODY = 999_999
+
+
+def recorded(name: str) -> Any:
+    return json.loads((Path(__file__).parent / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def close(value: float | None) -> Any:
+    return None if value is None else pytest.approx(value, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", recorded("blocks")["cases"])
+def test_reference_blocks_are_equal_to_the_byte(case: Any) -> None:
+    texts: dict[int, str] = {}
+    items: dict[PHQ8Item, tuple[Reference, ...]] = {}
+    for item, references in case["references"].items():
+        made = []
+        for score, text in references:
+            chunk_id = len(texts) + 1
+            texts[chunk_id] = text
+            made.append(a_reference(chunk_id, score, text))
+        items[PHQ8Item(item)] = tuple(made)
+
+    assert reference_block(items, texts).encode() == case["block"].encode()
+
+
+def a_reference(chunk_id: int, score: int | None, text: str) -> Reference:
+    return Reference(
+        chunk_id=chunk_id,
+        participant_id=303,
+        ordinal=chunk_id,
+        similarity=0.5,
+        score=score,
+        chunk_hash=short_hash(text),
+        chunk_chars=len(text),
+    )
+
+
+@pytest.mark.parametrize("case", recorded("selection")["cases"])
+async def test_the_same_references_are_selected_in_the_same_order(case: Any) -> None:
+    chosen = case["settings"]
+    item = PHQ8Item(chosen["item"])
+    retrieved = await search(
+        case["rows"],
+        case["matrix"],
+        case["query"],
+        item,
+        tagged_only=chosen["tag_filter"],
+        score_source=chosen["source"],
+    )
+
+    kept = select(retrieved, item, chosen["min_similarity"], chosen["top_k"], chosen["max_chars"])
+
+    expected = case["kept"]
+    assert [(one.participant_id, one.ordinal, one.score) for one in kept] == [
+        (participant_id, ordinal, score) for participant_id, ordinal, _, score in expected
+    ]
+    # The recorded similarities were computed in float32.
+    assert [one.similarity for one in kept] == pytest.approx([one[2] for one in expected], abs=1e-6)
+
+
+async def search(
+    rows: Sequence[Sequence[Any]], matrix: Sequence[Sequence[float]], query: Sequence[float], item: PHQ8Item, **how: Any
+) -> RetrievedReferences:
+    chunks = [
+        IndexedChunk(
+            chunk_id=place,
+            participant_id=participant_id,
+            ordinal=ordinal,
+            text="x" * chars,
+            vector=np.array(vector, dtype=np.float32),
+            scores={} if score is None else {item: score},
+            own_scores={} if own is None else {item: own},
+            tags=(item,) if is_tagged else (),
+        )
+        for place, ((participant_id, ordinal, chars, is_tagged, score, own), vector) in enumerate(
+            zip(rows, matrix, strict=True)
+        )
+    ]
+    embedded = EmbeddedEvidence(model="m", model_digest="d", dimension=len(query), items=(item,), embedding_calls=1)
+    return await retrieve_references(
+        embedded,
+        np.array([query], dtype=np.float32),
+        search=InMemoryReferenceSearch({1: chunks}),
+        index_id=1,
+        participant_id=NOBODY,
+        excluded=(),
+        candidates=len(chunks),
+        **how,
+    )
+
+
+def select(
+    retrieved: RetrievedReferences, item: PHQ8Item, min_similarity: float, top_k: int, max_chars: int
+) -> tuple[Reference, ...]:
+    filters = reference_filters(min_similarity=min_similarity, top_k=top_k, max_chars=max_chars)
+    ranked = rank_references(retrieved, filters=filters)
+    return ranked.items[item]
+
+
+@pytest.mark.parametrize("case", recorded("confidences")["cases"])
+def test_confidences_are_equal(case: Any) -> None:
+    signals = case["signals"]
+    item = ItemScore(
+        score=1,
+        confidence=signals["verbalized_confidence"],
+        evidence_count=signals["llm_evidence_count"],
+        retrieval=SimilarityStatistics(
+            count=0, mean=signals["retrieval_similarity_mean"], maximum=signals["retrieval_similarity_max"]
+        ),
+        tokens=TokenSignals(msp=signals["token_msp"], pe=signals["token_pe"], energy=signals["token_energy"]),
+        consistency=Consistency(
+            samples=(1,),
+            modal_score=1,
+            modal_count=1,
+            modal_confidence=signals["consistency_modal_confidence"],
+            score_std=signals["consistency_score_std"],
+            na_rate=0,
+        ),
+    )
+
+    assert {name: variant_named(name).confidence(item) for name in case["confidences"]} == {
+        name: close(value) for name, value in case["confidences"].items()
+    }
+
+
+METRICS = recorded("metrics")
+
+
+@pytest.mark.parametrize("case", METRICS["cohorts"])
+def test_errors_coverage_totals_and_binary_metrics_are_equal(case: Any) -> None:
+    found = evaluate(a_cohort(case["participants"]))
+
+    expected = case["items"]
+    assert (found.evaluated_subjects, found.excluded_no_evidence) == (expected["evaluated"], expected["excluded"])
+    for name in ("item_mae_weighted", "item_mae_by_item", "item_mae_by_subject", "prediction_coverage"):
+        assert getattr(found, name) == close(expected[name]), name
+    for item, of_item in expected["per_item"].items():
+        mine = found.per_item[PHQ8Item(item)]
+        assert (mine.mae, mine.count, mine.na_count) == (close(of_item["mae"]), of_item["count"], of_item["na_count"])
+    for metrics, group in ((found.total_metrics, "totals"), (found.binary_metrics, "binary")):
+        assert {name: getattr(metrics, name) for name in case[group]} == {
+            name: close(value) for name, value in case[group].items()
+        }
+
+
+@pytest.mark.parametrize("case", METRICS["cohorts"])
+def test_risk_coverage_curves_and_their_areas_are_equal(case: Any) -> None:
+    cohort = a_cohort(case["participants"])
+    for name, expected in case["selective"].items():
+        confidence, _, loss = name.partition(":")
+        given = partial_metrics(confidence, Loss(loss))
+        curve = risk_coverage_curve(cohort, confidence=variant_named(confidence).confidence, loss=Loss(loss))
+        for field in ("coverage", "selective_risk", "generalized_risk"):
+            assert [getattr(point, field) for point in curve] == [close(value) for value in expected[field]], name
+        for metric in ("cmax", "aurc", "augrc", "aurc_optimal", "augrc_optimal", "aurc_achievable", "aurc_at_0.5"):
+            assert value_of(given[metric], cohort) == close(expected[metric]), (name, metric)
+        assert value_of(given["augrc_at_0.5"], cohort) == close(expected["augrc_at_0.5"]), name
+        assert value_of(given["aurc_at_0.25"], cohort) == close(expected["aurc_at_0.25"]), name
+        for coverage, risk in expected["risk_at"].items():
+            assert value_of(risk_metric(confidence, Loss(loss), float(coverage)), cohort) == close(risk), coverage
+
+
+@pytest.mark.parametrize("case", METRICS["cohorts"])
+def test_bootstrap_intervals_are_equal(case: Any) -> None:
+    cohort = a_cohort(case["participants"])
+    given = partial_metrics("llm", Loss.ABS_NORM) | {"risk_at_0.3": risk_metric("llm", Loss.ABS_NORM, 0.3)}
+    for name, expected in case["bootstrap"].items():
+        found = bootstrap(given[name], cohort, resamples=METRICS["resamples"], seed=METRICS["bootstrap_seed"])
+        if expected["point"] is None:
+            # The published code gives an interval to what has no value: of the resamples that have one, or 0 to 0.
+            assert (found.value, found.low, found.high) == (None, None, None)
+            assert found.drop_rate == close(expected["drop_rate"])
+            continue
+        if found.low is None:
+            # A value of one participant: the recorded interval has no width; here there is none.
+            assert found.value == close(expected["point"])
+            assert expected["low"] == close(expected["high"])
+            continue
+        assert (found.value, found.low, found.high, found.drop_rate) == (
+            close(expected["point"]),
+            close(expected["low"]),
+            close(expected["high"]),
+            close(expected["drop_rate"]),
+        ), name
+        assert found.std == close(expected["std"]), name
+
+
+def test_paired_deltas_are_equal() -> None:
+    pair = METRICS["paired"]
+    left, right = (a_cohort(METRICS["cohorts"][pair[side]]["participants"]) for side in ("left", "right"))
+    for name in ("aurc", "cmax"):
+        metric = partial_metrics("llm", Loss.ABS_NORM)[name]
+        found = paired_delta(metric, left, right, resamples=METRICS["resamples"], seed=METRICS["bootstrap_seed"])
+        expected = pair[name]
+        assert (found.left, found.right, found.delta.value) == tuple(
+            close(expected[field]) for field in ("left", "right", "delta")
+        )
+        assert (found.delta.low, found.delta.high, found.delta.std) == tuple(
+            close(expected[field]) for field in ("low", "high", "std")
+        )
+
+
+def a_cohort(participants: Sequence[Mapping[str, Any]]) -> Cohort:
+    return cohort_of(
+        Subject(
+            participant_id=one["id"],
+            items={
+                item: ItemScore(
+                    score=None if one["pred"][place] == "-" else int(one["pred"][place]),
+                    evidence_count=int(one["counts"][place]),
+                    retrieval=SimilarityStatistics(count=1, mean=one["means"][place], maximum=one["means"][place]),
+                )
+                for place, item in enumerate(PHQ8Item)
+            },
+            truth={item: int(one["truth"][place]) for place, item in enumerate(PHQ8Item)},
+        )
+        for one in participants
+    )
+
+
+def partial_metrics(confidence: str, loss: Loss) -> dict[str, Metric]:
+    by = variant_named(confidence).confidence
+    return {
+        "cmax": cmax,
+        "aurc": partial(aurc, confidence=by, loss=loss),
+        "augrc": partial(augrc, confidence=by, loss=loss),
+        "aurc_optimal": partial(aurc_optimal, loss=loss),
+        "augrc_optimal": partial(augrc_optimal, loss=loss),
+        "aurc_achievable": partial(aurc_achievable, confidence=by, loss=loss),
+        "aurc_at_0.5": partial(aurc, confidence=by, loss=loss, up_to=0.5),
+        "augrc_at_0.5": partial(augrc, confidence=by, loss=loss, up_to=0.5),
+        "aurc_at_0.25": partial(aurc, confidence=by, loss=loss, up_to=0.25),
+    }
+
+
+def risk_metric(confidence: str, loss: Loss, coverage: float) -> Metric:
+    return partial(risk_at_coverage, coverage=coverage, confidence=variant_named(confidence).confidence, loss=loss)
+
+
+@pytest.mark.parametrize("case", recorded("chunks")["cases"])
+def test_transcripts_are_cut_into_the_same_chunks(case: Any) -> None:
+    text = "\n".join(letter * 3 for letter in case["lines"])
+
+    chunks = chunk_transcript(text, size=case["size"], step=case["step"], min_chars=1)
+
+    assert ["".join(line[0] for line in chunk.split("\n")) for chunk in chunks] == case["chunks"]
+
+
+@pytest.mark.parametrize("case", recorded("grounding")["cases"])
+def test_the_same_quotes_are_grounded(case: Any) -> None:
+    quotes = {PHQ8Item.SLEEP: [quote for quote, _ in case["quotes"]]}
+
+    kept = keep_grounded(quotes, case["transcript"], GROUNDING)
+
+    assert list(kept.quotes[PHQ8Item.SLEEP]) == [quote for quote, is_grounded in case["quotes"] if is_grounded]
+
+
+@pytest.mark.parametrize("case", recorded("evidence")["cases"])
+async def test_the_same_evidence_is_read(case: Any) -> None:
+    if "evidence" in case:
+        found = await read_evidence(case["reply"])
+        assert {item.evidence_key: list(quotes) for item, quotes in found.quotes.items()} == case["evidence"]
+        return
+    expected: type[Exception] = EvidenceSchemaError if "violations" in case else LLMResponseParseError
+    with pytest.raises(expected) as refusal:
+        await read_evidence(case["reply"])
+    if isinstance(refusal.value, EvidenceSchemaError):
+        assert refusal.value.violations == case["violations"]
+
+
+async def read_evidence(reply: str) -> ExtractedEvidence:
+    unchecked = GROUNDING.model_copy(update={"enabled": False})
+    chat = ScriptedChat(lambda _: reply)
+    return await extract_evidence("Participant: hello", chat=chat, model="m", timeout_s=60, grounding=unchecked)
+
+
+@pytest.mark.parametrize("case", recorded("scores")["cases"])
+def test_the_same_scores_are_read(case: Any) -> None:
+    if "error" in case:
+        with pytest.raises((LLMResponseParseError, ScoringSchemaError)):
+            read_scores(case["reply"])
+    else:
+        assert read_scores(case["reply"]) == case["scores"]
+
+
+def read_scores(reply: str) -> dict[str, int | None]:
+    answers = parse_scores(reply, severity_mode="strict").answers
+    return {item.value: answer.score for item, answer in answers.items()}
+
+
+DIFFERENCES = recorded("differences")
+
+
+async def test_top_k_holds_with_validation_off() -> None:
+    case = DIFFERENCES["top_k"]
+
+    assert await selected(case, case["top_k"]) == case["ours"] != case["theirs"]
+
+
+async def test_ties_are_ties_in_float64() -> None:
+    case = DIFFERENCES["ties"]
+
+    assert await selected(case, 2) == case["ours"] != case["theirs"]
+
+
+async def selected(case: Mapping[str, Any], top_k: int) -> list[int]:
+    rows = [(303 + place, 0, 10, False, 1, None) for place in range(len(case["matrix"]))]
+    retrieved = await search(rows, case["matrix"], case["query"], PHQ8Item.SLEEP)
+    return [one.participant_id for one in select(retrieved, PHQ8Item.SLEEP, 0.0, top_k, 0)]
+
+
+def test_areas_of_a_cohort_without_scores_have_no_value() -> None:
+    case = DIFFERENCES["nothing_scored"]
+    cohort = a_cohort([{"id": 300, "pred": "-" * 8, "truth": "1" * 8, "counts": "0" * 8, "means": [0] * 8}])
+    given = partial_metrics("llm", Loss.ABS_NORM)
+
+    assert {name: value_of(given[name], cohort) for name in case["ours"]} == case["ours"] != case["theirs"]
+
+
+async def test_a_quote_in_valid_json_stays_as_the_model_wrote_it() -> None:
+    case = DIFFERENCES["zero_width_in_a_quote"]
+
+    found = await read_evidence(case["reply"])
+
+    assert list(found.quotes[PHQ8Item.SLEEP]) == case["ours"] != case["theirs"]
+
+
+@pytest.mark.parametrize("name", ["several_answers", "true_is_a_score"])
+def test_a_reply_that_is_no_single_answer_is_not_read_as_the_published_code_reads_it(name: str) -> None:
+    case = DIFFERENCES[name]
+    try:
+        found: dict[str, int | None] | None = read_scores(case["reply"])
+    except (LLMResponseParseError, ScoringSchemaError):
+        found = None
+
+    assert found != case["theirs"]
+    if "ours" in case:
+        assert found == case["ours"]

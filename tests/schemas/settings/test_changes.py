@@ -1,0 +1,25 @@
+from schemas.settings.changes import ChangedSetting, changed_settings
+from schemas.settings.resolve import resolve
+
+
+def test_a_value_that_differs_from_the_profile_is_listed_with_the_profiles() -> None:
+    settings = resolve(
+        profile="demo",
+        environment={"MODEL_JUDGE_MODEL": "judge", "EMBEDDING_TOP_K_REFERENCES": "3"},
+        options={"EMBEDDING_CHUNK_SIZE": "10", "EMBEDDING_DIMENSION": "384"},
+    )
+
+    assert settings.changed == {
+        "EMBEDDING_CHUNK_SIZE": ChangedSetting(10, 8, "option"),
+        "MODEL_JUDGE_MODEL": ChangedSetting("judge", "smollm2:135m", "environment"),
+    }
+
+
+def test_nothing_is_listed_when_nothing_differs() -> None:
+    assert resolve(profile="validated", environment={}).changed == {}
+
+
+def test_the_values_of_a_profile_that_is_gone_are_unknown() -> None:
+    snapshot = {"CONSISTENCY_ENABLED": {"value": False, "source": "file"}}
+
+    assert changed_settings("gone", snapshot) == {"CONSISTENCY_ENABLED": ChangedSetting(False, None, "file")}

@@ -1,0 +1,206 @@
+"""Every environment name of ai-psychiatrist has its effect, is refused, or is warned about."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import Refused
+from schemas.settings.layers import SettingSource
+from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
+from schemas.settings.process import PROCESS_SETTINGS
+from schemas.settings.resolve import EffectiveSettings, resolve
+from schemas.settings.run import RUN_SETTINGS
+
+#: Of the original's configuration, by prefix.
+NAMES = {
+    "EMBEDDING_": (
+        "BACKEND DIMENSION ALLOW_INSUFFICIENT_DIMENSION_EMBEDDINGS CHUNK_SIZE CHUNK_STEP TOP_K_REFERENCES "
+        "MIN_EVIDENCE_CHARS ENABLE_BATCH_QUERY_EMBEDDING QUERY_EMBED_TIMEOUT_SECONDS EMBEDDINGS_FILE "
+        "ENABLE_RETRIEVAL_AUDIT MIN_REFERENCE_SIMILARITY MAX_REFERENCE_CHARS_PER_ITEM ENABLE_ITEM_TAG_FILTER "
+        "REFERENCE_SCORE_SOURCE ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH ENABLE_REFERENCE_VALIDATION VALIDATION_MODEL "
+        "VALIDATION_MAX_REFS_PER_ITEM"
+    ),
+    "MODEL_": "QUALITATIVE_MODEL JUDGE_MODEL META_REVIEW_MODEL QUANTITATIVE_MODEL EMBEDDING_MODEL TEMPERATURE",
+    "OLLAMA_": "HOST PORT TIMEOUT_SECONDS",
+    "PYDANTIC_AI_": "ENABLED RETRIES TIMEOUT_SECONDS",
+    "LLM_": "BACKEND HF_DEVICE HF_QUANTIZATION HF_CACHE_DIR HF_TOKEN",
+    "HF_": "DEFAULT_CHAT_TIMEOUT DEFAULT_EMBED_TIMEOUT MAX_NEW_TOKENS QUANTIZATION_GROUP_SIZE",
+    "QUANTITATIVE_": (
+        "TRACK_NA_REASONS SEVERITY_INFERENCE_MODE EVIDENCE_QUOTE_VALIDATION_ENABLED EVIDENCE_QUOTE_VALIDATION_MODE "
+        "EVIDENCE_QUOTE_FUZZY_THRESHOLD EVIDENCE_QUOTE_FAIL_ON_ALL_REJECTED EVIDENCE_QUOTE_LOG_REJECTIONS "
+        "ENABLE_KEYWORD_BACKFILL KEYWORD_BACKFILL_CAP"
+    ),
+    "": (
+        "PREDICTION_MODE TOTAL_SCORE_MIN_COVERAGE BINARY_THRESHOLD BINARY_STRATEGY ENABLE_FEW_SHOT "
+        "SEVERITY_INFERENCE_MODE TESTING"
+    ),
+    "CONSISTENCY_": "ENABLED N_SAMPLES TEMPERATURE",
+    "FEEDBACK_": "ENABLED MAX_ITERATIONS SCORE_THRESHOLD TARGET_SCORE",
+    "DATA_": "BASE_DIR TRANSCRIPTS_DIR EMBEDDINGS_PATH TRAIN_CSV DEV_CSV",
+    "LOG_": "LEVEL FORMAT INCLUDE_TIMESTAMP INCLUDE_CALLER",
+    "API_": "HOST PORT WORKERS CORS_ORIGINS RELOAD",
+    "SERVER_": "AD_HOC_PARTICIPANT_ID",
+}
+ALL_NAMES = [prefix + name for prefix, names in NAMES.items() for name in names.split()]
+
+#: Read by other code than the settings.
+OF_COMMANDS = {"DATA_BASE_DIR", "DATA_TRANSCRIPTS_DIR", "DATA_EMBEDDINGS_PATH", "TESTING"}
+
+
+def problems(**asked: Any) -> list[str]:
+    with pytest.raises(Refused) as refusal:
+        resolve(**{"environment": {}, "profile": "paper"} | asked)
+    return [line.removeprefix("- ") for line in str(refusal.value).splitlines()[1:-1]]
+
+
+def given(name: str, value: str, how: str, tmp_path: Path) -> EffectiveSettings:
+    if how == "option":
+        return resolve(profile="paper", environment={}, options={name: value})
+    if how == "environment":
+        return resolve(profile="paper", environment={name: value})
+    file = tmp_path / ".env"
+    file.write_text(f"{name}={value}\n")
+    return resolve(profile="paper", environment={}, env_file=file)
+
+
+EVERYWHERE = pytest.mark.parametrize("how", ["file", "environment", "option"])
+
+
+def test_the_table_has_every_name_of_the_original_and_no_other() -> None:
+    assert set(ORIGINAL_NAMES) == set(ALL_NAMES)
+
+
+@pytest.mark.parametrize("name", ALL_NAMES)
+def test_a_name_that_is_honoured_is_read(name: str) -> None:
+    original = ORIGINAL_NAMES[name]
+
+    reads = RUN_SETTINGS.keys() | PROCESS_SETTINGS.keys() | OF_COMMANDS
+    if original.treatment is Treatment.HONOURED:
+        assert (original.another_name_of or name) in reads
+    elif original.treatment is Treatment.WARNED:
+        assert name not in reads
+
+
+@pytest.mark.parametrize("name", [name for name, one in ORIGINAL_NAMES.items() if one.treatment is Treatment.WARNED])
+def test_a_name_without_effect_is_warned_about_and_its_value_is_not_shown(name: str, tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text(f"{name}=hidden\n")
+
+    settings = resolve(profile="paper", environment={}, env_file=file)
+
+    note = ORIGINAL_NAMES[name].note
+    assert settings.warnings == (f"{name} (file {file}) has no effect: {note}.",)
+    assert resolve(profile="paper", environment={name: ""}).warnings == ()
+    assert problems(options={name: "hidden"}) == [f"{name} (option --set) has no effect: {note}."]
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(
+    ("name", "refused", "accepted"),
+    [
+        ("PYDANTIC_AI_ENABLED", "false", "True"),
+        ("BINARY_STRATEGY", "ensemble", "threshold"),
+        ("LLM_BACKEND", "huggingface", "ollama"),
+        ("QUANTITATIVE_ENABLE_KEYWORD_BACKFILL", "true", "false"),
+    ],
+)
+def test_a_value_that_ragq_does_not_have_is_refused_once(
+    how: str, name: str, refused: str, accepted: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Refused, match="1 setting cannot be used") as refusal:
+        given(name, refused, how, tmp_path)
+
+    assert f"- {name} is {refused!r} (" in str(refusal.value)
+    assert f"; allowed is {ORIGINAL_NAMES[name].accepted_in_words}: {ORIGINAL_NAMES[name].note}.\n" in str(
+        refusal.value
+    )
+    assert given(name, accepted, how, tmp_path).warnings == ()
+
+
+@EVERYWHERE
+def test_the_alias_of_the_severity_mode_sets_it(how: str, tmp_path: Path) -> None:
+    settings = given("SEVERITY_INFERENCE_MODE", "infer", how, tmp_path)
+
+    assert settings.run.quantitative.severity_inference_mode == "infer"
+    assert settings.sources["QUANTITATIVE_SEVERITY_INFERENCE_MODE"] == SettingSource(how)
+
+
+def test_two_values_under_the_two_names_of_the_severity_mode_are_refused() -> None:
+    both = {"SEVERITY_INFERENCE_MODE": "infer", "QUANTITATIVE_SEVERITY_INFERENCE_MODE": "strict"}
+    problem = (
+        "SEVERITY_INFERENCE_MODE=infer ({0}) and QUANTITATIVE_SEVERITY_INFERENCE_MODE=strict ({0}) are two names of "
+        "one setting; remove SEVERITY_INFERENCE_MODE."
+    )
+
+    assert problems(environment=both) == [problem.format("environment")]
+    assert problems(options=both) == [problem.format("option --set")]
+    same = dict.fromkeys(both, "infer")
+    assert resolve(environment=same).run.quantitative.severity_inference_mode == "infer"
+    by_option = resolve(environment={"SEVERITY_INFERENCE_MODE": "infer"}, options={list(both)[1]: "strict"})
+    assert by_option.run.quantitative.severity_inference_mode == "strict"
+
+
+@pytest.mark.parametrize(
+    ("environment", "timeouts"),
+    [
+        ({}, (600, 600)),
+        ({"OLLAMA_TIMEOUT_SECONDS": "3600"}, (3600, 3600)),
+        ({"PYDANTIC_AI_TIMEOUT_SECONDS": "3600.0"}, (3600, 3600)),
+        ({"PYDANTIC_AI_TIMEOUT_SECONDS": "3600", "OLLAMA_TIMEOUT_SECONDS": "3600"}, (3600, 3600)),
+    ],
+)
+def test_one_timeout_is_copied_to_the_other(environment: dict[str, str], timeouts: tuple[int, int]) -> None:
+    settings = resolve(profile="paper", environment=environment)
+
+    assert (settings.run.score_timeout_s, settings.run.ollama.timeout_seconds) == timeouts
+    assert settings.warnings == ()
+
+
+def test_two_timeouts_apply_and_are_warned_about() -> None:
+    settings = resolve(
+        profile="paper", environment={"PYDANTIC_AI_TIMEOUT_SECONDS": "900.5", "OLLAMA_TIMEOUT_SECONDS": "60"}
+    )
+
+    assert (settings.run.score_timeout_s, settings.run.ollama.timeout_seconds) == (900.5, 60)
+    assert settings.warnings == (
+        "PYDANTIC_AI_TIMEOUT_SECONDS=900.5 applies to scoring calls and OLLAMA_TIMEOUT_SECONDS=60 to all others; "
+        "set one of them for both.",
+    )
+
+
+def test_a_copied_timeout_that_cannot_be_used_names_where_it_comes_from() -> None:
+    assert problems(environment={"PYDANTIC_AI_TIMEOUT_SECONDS": "5"}) == [
+        "OLLAMA_TIMEOUT_SECONDS is '5' (PYDANTIC_AI_TIMEOUT_SECONDS, environment); "
+        "allowed is a whole number from 10 up."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("CONSISTENCY_N_SAMPLE", "CONSISTENCY_N_SAMPLES"),
+        ("LLM_BACKND", "LLM_BACKEND"),
+        ("MODEL_JUGDE_MODEL", "MODEL_JUDGE_MODEL"),
+        ("LOG_LEVL", "LOG_LEVEL"),
+        ("DATA_BASEDIR", "DATA_BASE_DIR"),
+        ("BINARY_TRESHOLD", "BINARY_THRESHOLD"),
+        ("ENABLE_FEWSHOT", "ENABLE_FEW_SHOT"),
+        ("PREDICTON_MODE", "PREDICTION_MODE"),
+        ("EMBEDDING_TOPK_REFERENCES", "EMBEDDING_TOP_K_REFERENCES"),
+        ("QUANTITATIVE_SEVERITY_INFERENC_MODE", "QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
+    ],
+)
+def test_a_name_near_a_known_one_is_refused_with_a_suggestion(name: str, meant: str, tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text(f"{name}=1\n")
+
+    assert problems(environment={name: "1"}) == [f"{name} (environment) is not a setting; did you mean {meant}?"]
+    assert problems(env_file=file) == [f"{name} (file {file}) is not a setting; did you mean {meant}?"]
+
+
+@pytest.mark.parametrize("name", ["DATA_BASE_DIR", "DATA_TRANSCRIPTS_DIR", "DATA_EMBEDDINGS_PATH"])
+def test_a_folder_is_no_option(name: str) -> None:
+    assert problems(options={name: "x"}) == [
+        f"{name} (option --set) belongs to the environment: {ORIGINAL_NAMES[name].note}."
+    ]

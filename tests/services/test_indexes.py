@@ -1,0 +1,155 @@
+"""Which index a run searches: by its name, and by what it was built from and with."""
+
+from dataclasses import replace
+
+import pytest
+
+from schemas.errors import EmbeddingArtifactMismatchError, Refused
+from schemas.settings.resolve import EffectiveSettings, resolve
+from schemas.values.interviews import TranscriptVariant
+from services.indexes import current_index, fitting_index
+from store.database import Connection, Database
+from store.references import references
+from store.references.references import IndexPlan, StoredIndex
+from tests.services.test_overlap import chunks_of
+
+RAW = {TranscriptVariant.RAW: 3}
+PLAN = IndexPlan(
+    name="x_paper_train",
+    split="paper-train",
+    split_csv_hash=None,
+    split_ids_hash="p",
+    variant=TranscriptVariant.RAW,
+    backend="huggingface",
+    model="tiny",
+    dimension=2,
+    chunk_size=8,
+    chunk_step=2,
+    min_evidence_chars=8,
+)
+OTHER_VARIANT = replace(PLAN, name="x_paper_train_participant_only", variant=TranscriptVariant.PARTICIPANT_ONLY)
+OTHER_CHUNKS = replace(PLAN, chunk_size=6)
+OTHER_SPLIT = replace(PLAN, name="x_avec_train", split="train")
+
+
+def asking(name: str, **options: str) -> EffectiveSettings:
+    """The settings of a run that asks for an index."""
+    own = {"EMBEDDING_EMBEDDINGS_FILE": name, "EMBEDDING_DIMENSION": "2", "MODEL_EMBEDDING_MODEL": "tiny"}
+    return resolve(profile="paper", options=own | options, environment={})
+
+
+async def store(connection: Connection, *plans: IndexPlan) -> list[StoredIndex]:
+    """Publish an index of each plan, one after the other."""
+    for plan in plans:
+        await references.keep_imported(
+            connection,
+            plan,
+            [chunks_of(300)],
+            model_digest=None,
+            artifact_meta=None,
+            chunk_scores_meta=None,
+            partial=None,
+        )
+    return await references.current(connection)
+
+
+async def test_an_index_replaces_the_one_of_its_name_and_identity_alone(database: Database) -> None:
+    async with database.connection() as connection:
+        stored = await store(connection, PLAN, OTHER_CHUNKS, OTHER_SPLIT, replace(PLAN, split_ids_hash="q"), PLAN)
+
+    assert [(index.name, index.chunk_size, index.split_ids_hash) for index in stored] == [
+        ("x_avec_train", 8, "p"),
+        ("x_paper_train", 6, "p"),
+        ("x_paper_train", 8, "q"),
+        ("x_paper_train", 8, "p"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "transcripts", "found"),
+    [
+        ("x_paper_train", {}, RAW, PLAN),
+        ("x_paper_train", {"EMBEDDING_CHUNK_SIZE": "6"}, RAW, OTHER_CHUNKS),
+        ("x_paper_train", {}, {TranscriptVariant.PARTICIPANT_ONLY: 3}, OTHER_VARIANT),
+        ("x_paper_train_participant_only", {}, {TranscriptVariant.PARTICIPANT_ONLY: 3}, OTHER_VARIANT),
+        ("x_avec_train", {}, RAW, OTHER_SPLIT),
+        ("x", {"EMBEDDING_CHUNK_SIZE": "6"}, RAW, OTHER_CHUNKS),
+    ],
+)
+async def test_of_the_indexes_of_a_name_a_run_searches_the_one_that_fits(
+    database: Database,
+    asked: str,
+    options: dict[str, str],
+    transcripts: dict[TranscriptVariant, int],
+    found: IndexPlan,
+) -> None:
+    async with database.connection() as connection:
+        await store(connection, PLAN, OTHER_VARIANT, OTHER_CHUNKS, OTHER_SPLIT)
+        index = await fitting_index(connection, asking(asked, **options), transcripts=transcripts)
+
+    assert (index.name, index.identity) == (found.name, found.identity)
+
+
+async def test_a_name_that_several_indexes_answer_to_is_refused(database: Database) -> None:
+    async with database.connection() as connection:
+        await store(connection, PLAN, OTHER_SPLIT)
+
+        with pytest.raises(Refused, match="x_avec_train, x_paper_train answer to the name 'x'"):
+            await fitting_index(connection, asking("x"), transcripts=RAW)
+
+
+async def test_when_none_fits_the_differences_of_each_are_named(database: Database) -> None:
+    async with database.connection() as connection:
+        await store(connection, PLAN, OTHER_VARIANT)
+
+        with pytest.raises(EmbeddingArtifactMismatchError) as refusal:
+            await fitting_index(connection, asking("x_paper_train", EMBEDDING_CHUNK_SIZE="4"), transcripts=RAW)
+
+    assert str(refusal.value).splitlines() == [
+        "Reference index 'x_paper_train' does not fit the settings of this run:",
+        "  EMBEDDING_CHUNK_SIZE: built with 8, now 4",
+        "Reference index 'x_paper_train_participant_only' does not fit the settings of this run:",
+        "  EMBEDDING_CHUNK_SIZE: built with 8, now 4",
+        "  transcripts: the index was built from variant participant_only, those of the run are raw (3)",
+        "Build one that fits: `ragq index references --split paper-train --profile paper --set "
+        "EMBEDDING_EMBEDDINGS_FILE=x_paper_train --set EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny --set "
+        "EMBEDDING_CHUNK_SIZE=4`; or set the values that it was built with.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "transcripts", "remedy"),
+    [
+        ("y_paper_train", RAW, "`ragq index references --split paper-train --profile paper --set "),
+        ("y_avec_train", RAW, "`ragq index references --split avec-train --profile paper --set "),
+        (
+            "y_paper_train_participant_only",
+            RAW,
+            "`ragq import participants DIR --variant participant_only` imports the transcripts that it names; then "
+            "`ragq index references --split paper-train ",
+        ),
+        ("y_participant_only", {TranscriptVariant.UNKNOWN: 3}, "`ragq index references --split paper-train "),
+    ],
+)
+async def test_an_index_that_is_missing_is_refused_with_what_builds_it(
+    database: Database, asked: str, transcripts: dict[TranscriptVariant, int], remedy: str
+) -> None:
+    async with database.connection() as connection:
+        await store(connection, PLAN)
+
+        with pytest.raises(Refused) as refusal:
+            await fitting_index(connection, asking(asked), transcripts=transcripts)
+
+    assert f"'{asked}' (EMBEDDING_EMBEDDINGS_FILE). Built: x_paper_train. {remedy}" in str(refusal.value)
+
+
+async def test_an_identity_names_one_of_several_of_a_name(database: Database) -> None:
+    async with database.connection() as connection:
+        stored = await store(connection, PLAN, OTHER_CHUNKS)
+
+        for index in stored:
+            assert await current_index(connection, f"x_paper_train@{index.identity}") == index
+        with pytest.raises(Refused, match=f"2 reference indexes 'x_paper_train': x_paper_train@{stored[0].identity}"):
+            await current_index(connection, "x_paper_train")
+        with pytest.raises(Refused, match=r"no reference index 'x_paper_trian'\. There are: x_paper_train\."):
+            await current_index(connection, "x_paper_trian")

@@ -1,0 +1,200 @@
+"""Random splits and indexes: a submission is refused, or none of its references comes from its own split."""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schemas.errors import Refused
+from schemas.settings.resolve import EffectiveSettings, resolve
+from schemas.values.artifacts import ParticipantChunks
+from schemas.values.participants import EmbeddedEvidence
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from services.participants import ParticipantRequest, plan_participants
+from store.database import Connection, Database
+from store.references import interviews, references
+from store.references.interviews import NewParticipant, NewSplit
+from store.references.references import IndexPlan, PostgresReferenceSearch
+from tests.stages.at_defaults import retrieve_references
+
+PEOPLE: Final = range(300, 308)
+SETTINGS: Final = resolve(
+    profile="paper",
+    options={"EMBEDDING_EMBEDDINGS_FILE": "x", "EMBEDDING_DIMENSION": "2", "MODEL_EMBEDDING_MODEL": "tiny"},
+    environment={},
+)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Who is indexed, in the split and submitted."""
+
+    indexed: AbstractSet[int]
+    split: AbstractSet[int]
+    limit: int | None
+    by_number: bool
+    allow_overlap: bool
+
+    @property
+    def request(self) -> ParticipantRequest:
+        """As a command asks for it."""
+        who = {"participants": sorted(self.split)} if self.by_number else {"split": "dev", "limit": self.limit}
+        return ParticipantRequest(modes=[AssessmentMode.FEW_SHOT], allow_overlap=self.allow_overlap, **who)
+
+    @property
+    def is_refused(self) -> bool:
+        """Somebody is in both, and it is not allowed or nobody else is left."""
+        both = self.indexed & self.split
+        return bool(both) and (not self.allow_overlap or both == self.indexed)
+
+
+SOME = st.sets(st.sampled_from(PEOPLE), min_size=1)
+SUBMISSIONS = st.builds(
+    Submission,
+    indexed=SOME,
+    split=SOME,
+    limit=st.none() | st.integers(1, 3),
+    by_number=st.booleans(),
+    allow_overlap=st.booleans(),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(chosen=SUBMISSIONS)
+async def test_no_reference_of_a_run_comes_from_its_own_split(database: Database, chosen: Submission) -> None:
+    async with database.connection() as connection:
+        await store(connection, chosen)
+        if chosen.is_refused:
+            with pytest.raises(Refused, match=f"of reference index 'x'|{len(chosen.indexed)} participants"):
+                await plan_participants(connection, chosen.request, SETTINGS)
+            return
+        run = await plan_participants(connection, chosen.request, SETTINGS)
+
+    both = sorted(chosen.indexed & chosen.split)
+    assert run.request.get("overlap") == ({"index": "x", "participants": both} if both else None)
+    embedded = EmbeddedEvidence(
+        model="tiny", model_digest="", dimension=2, items=(PHQ8Item.SLEEP, PHQ8Item.TIRED), embedding_calls=1
+    )
+    for job in run.jobs:
+        retrieved = await retrieve_references(
+            embedded,
+            np.eye(2, dtype=np.float32),
+            search=PostgresReferenceSearch(database),
+            index_id=job.inputs["index_id"],
+            participant_id=int(job.subject),
+            excluded=job.inputs["excluded"],
+            candidates=20,
+        )
+        for item in embedded.items:
+            found = {reference.participant_id for reference in retrieved.items[item]}
+            assert found == chosen.indexed - chosen.split
+
+
+async def store(connection: Connection, chosen: Submission) -> None:
+    """Everybody, the split, and an index of the indexed ones."""
+    people = [
+        NewParticipant(
+            id=number,
+            transcript="Participant: hello",
+            transcript_hash="h",
+            utterances=[],
+            gender=None,
+            phq8_binary=None,
+            phq8_score=None,
+            items=None,
+        )
+        for number in PEOPLE
+    ]
+    split = NewSplit(name="dev", csv_hash="c", ids_hash="i", participant_ids=sorted(chosen.split))
+    await interviews.keep(connection, people, [split])
+    await references.keep_imported(
+        connection,
+        index_plan(SETTINGS),
+        [chunks_of(number) for number in sorted(chosen.indexed)],
+        model_digest=None,
+        artifact_meta=None,
+        chunk_scores_meta=None,
+        partial=None,
+    )
+
+
+def index_plan(effective: EffectiveSettings) -> IndexPlan:
+    embedding = effective.run.embedding
+    return IndexPlan(
+        name="x",
+        split="paper-train",
+        split_csv_hash=None,
+        split_ids_hash="p",
+        backend=embedding.backend,
+        model=effective.run.model.embedding_model,
+        dimension=embedding.dimension,
+        chunk_size=embedding.chunk_size,
+        chunk_step=embedding.chunk_step,
+        min_evidence_chars=embedding.min_evidence_chars,
+    )
+
+
+def chunks_of(number: int) -> ParticipantChunks:
+    rows = np.random.default_rng(number).normal(size=(2, 2)).astype(np.float32)
+    return ParticipantChunks(
+        participant_id=number,
+        texts=("one", "two"),
+        vectors=rows / np.linalg.norm(rows, axis=1, keepdims=True),
+    )
+
+
+async def refusal(connection: Connection) -> str:
+    chosen = Submission({300, 301}, {301, 302}, limit=None, by_number=False, allow_overlap=False)
+    with pytest.raises(Refused) as refused:
+        await plan_participants(connection, chosen.request, SETTINGS)
+    return str(refused.value)
+
+
+async def test_the_refusal_names_an_index_without_them_or_the_command_that_builds_one(database: Database) -> None:
+    chosen = Submission({300, 301}, {301, 302}, limit=None, by_number=False, allow_overlap=False)
+    others = NewSplit(name="train", csv_hash="c", ids_hash="t", participant_ids=[303, 304])
+    who = (
+        "1 of the 2 participants of reference index 'x' (split paper-train) are in split 'dev': 301. A run needs "
+        "references of other people. "
+    )
+    allow = " --allow-overlap runs without their chunks, and every report of the run shows it."
+    command = (
+        "`ragq index references --split avec-train --profile paper --set EMBEDDING_EMBEDDINGS_FILE=x_avec_train --set "
+        "EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny`"
+    )
+    choice = "submit with `--set EMBEDDING_EMBEDDINGS_FILE=x_avec_train`."
+    async with database.connection() as connection:
+        await store(connection, chosen)
+        assert await refusal(connection) == (
+            f"{who}No stored training split is without them: submit with --zero-shot-only.{allow}"
+        )
+
+        await interviews.keep(connection, [], [others])
+        assert await refusal(connection) == (
+            f"{who}{command} builds one of split avec-train, which has none of them; then {choice}{allow}"
+        )
+
+        plan = replace(index_plan(SETTINGS), name="x_avec_train", split="train")
+        await references.keep_imported(
+            connection,
+            plan,
+            [chunks_of(303)],
+            model_digest=None,
+            artifact_meta=None,
+            chunk_scores_meta=None,
+            partial=None,
+        )
+        assert await refusal(connection) == f"{who}The index of split avec-train has none of them: {choice}{allow}"
+
+
+async def test_of_many_people_in_both_the_refusal_names_the_first(database: Database) -> None:
+    everybody = set(range(300, 330))
+    chosen = Submission(everybody, everybody, limit=None, by_number=False, allow_overlap=False)
+    async with database.connection() as connection:
+        await store(connection, chosen)
+        with pytest.raises(Refused, match=r"30 of the 30 participants .* 317, 318, 319 and 10 more\."):
+            await plan_participants(connection, replace(chosen, limit=1).request, SETTINGS)

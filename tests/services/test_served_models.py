@@ -1,0 +1,93 @@
+"""A submission asks the server which models a run is going to use."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from schemas.settings.resolve import resolve
+from services.new_runs import PlannedRun, submit_run
+from services.served_models import with_models
+from stack.ports import free_port
+from store.database import Database
+from store.runs import run_models
+from store.runs.runs import NewJob, NewRun
+from tests.scripted_ollama import ScriptedOllama
+from tests.scripted_openai import ScriptedOpenAI
+from workers.app import make_app
+
+
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
+    with ScriptedOllama() as server:
+        monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{server.port}")
+        yield server
+
+
+def a_run(**options: str) -> NewRun:
+    settings = resolve(profile="paper", options=options, environment={}, env_file=None)
+    job = NewJob(mode="few_shot", subject="316", inputs={}, stages=("extract", "validate", "score"))
+    return NewRun(
+        kind="participant",
+        profile="paper",
+        settings=settings.snapshot(),
+        settings_hash="s",
+        request={},
+        version="0",
+        jobs=[job],
+    )
+
+
+def models(extractor: str, judge: str) -> NewRun:
+    return a_run(
+        MODEL_QUANTITATIVE_MODEL=extractor,
+        MODEL_JUDGE_MODEL=judge,
+        EMBEDDING_ENABLE_REFERENCE_VALIDATION="true",
+    )
+
+
+async def test_every_model_of_a_run_is_frozen_at_submission(ollama: ScriptedOllama, database: Database) -> None:
+    run = models(ollama.model().name, ollama.model().name)
+
+    submitted = await submit_run(make_app(f"redis://127.0.0.1:{free_port()}/0"), database, PlannedRun(run))
+
+    async with database.connection() as connection:
+        frozen = await run_models.frozen(connection, submitted.run_id)
+    assert [(one.model, one.identity.digest, one.is_from_submission) for one in frozen] == [
+        (name, f"sha256:{name}", True) for name in sorted(ollama.models)
+    ]
+
+
+async def test_a_model_that_is_not_asked_is_not_frozen(ollama: ScriptedOllama) -> None:
+    scorer, judge = ollama.model().name, ollama.model().name
+
+    found = await with_models(a_run(MODEL_QUANTITATIVE_MODEL=scorer, MODEL_JUDGE_MODEL=judge))
+
+    assert [one.model for one in found.models] == [scorer]
+
+
+async def test_a_model_that_the_server_does_not_have_is_left_to_the_worker(ollama: ScriptedOllama) -> None:
+    scorer = ollama.model().name
+
+    assert [one.model for one in (await with_models(models(scorer, "nowhere"))).models] == [scorer]
+
+
+async def test_a_server_that_cannot_be_reached_is_left_to_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{free_port()}")
+
+    assert (await with_models(models("a", "b"))).models == ()
+
+
+async def test_an_openai_server_is_asked_for_its_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {"id": "gpt", "created": 1_700_000_000, "owned_by": "me"}
+    async with ScriptedOpenAI(entry) as server:
+        monkeypatch.setenv("RAGQ_OPENAI_BASE_URL", server.url.replace("//", "//me:secret@"))
+        (found,) = (await with_models(a_run(LLM_BACKEND="openai", MODEL_QUANTITATIVE_MODEL="gpt"))).models
+
+    assert (found.server, found.listed) == (server.url, (entry,))
+
+
+async def test_a_run_of_a_single_question_is_not_asked_about(ollama: ScriptedOllama) -> None:
+    run = replace(models(ollama.model().name, ollama.model().name), kind="query")
+
+    assert await with_models(run) is run

@@ -1,0 +1,73 @@
+"""What a process reports of its environment, and what it keeps to itself."""
+
+import getpass
+import json
+import platform
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from stack import environment
+from stack.environment import this_environment
+
+
+def test_versions_and_hardware_are_named() -> None:
+    found = this_environment()
+
+    assert found.python == platform.python_version()
+    assert {"numpy", "torch", "pydantic", "pgvector", "celery", "sentence-transformers"} <= found.packages.keys()
+    assert found.cpu
+    assert found.cores
+
+
+def test_no_host_user_or_folder_is_named() -> None:
+    text = json.dumps(this_environment().model_dump(mode="json"))
+
+    assert str(Path.home()) not in text
+    assert socket.gethostname() not in text or socket.gethostname() in platform.platform()
+    assert f'"{getpass.getuser()}"' not in text
+
+
+def test_a_checkout_has_a_commit_and_whether_it_has_changes(tmp_path: Path) -> None:
+    def git(*command: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org", *command],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+
+    assert environment._commit(tmp_path) == (None, None)
+    git("init")
+    (tmp_path / "file").write_text("1")
+    git("add", "file")
+    git("commit", "-m", "one")
+
+    assert environment._commit(tmp_path) == (git("rev-parse", "HEAD"), False)
+    (tmp_path / "file").write_text("2")
+    assert environment._commit(tmp_path) == (git("rev-parse", "HEAD"), True)
+
+
+def test_a_folder_inside_another_checkout_has_no_commit(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", str(tmp_path)], check=True, capture_output=True)
+    (tmp_path / "site-packages").mkdir()
+
+    assert environment._commit(tmp_path / "site-packages") == (None, None)
+
+
+def test_without_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert environment._commit(tmp_path) == (None, None)
+
+
+def test_graphics_cards_are_named_as_their_driver_names_them(tmp_path: Path) -> None:
+    card = tmp_path / "0000:01:00.0"
+    card.mkdir()
+    (card / "information").write_text("Model: \t\t NVIDIA A100-SXM4-80GB\nIRQ:   \t\t 45\n")
+
+    assert environment._gpus(tmp_path) == ("NVIDIA A100-SXM4-80GB",)
+    assert environment._gpus(tmp_path / "none") == ()

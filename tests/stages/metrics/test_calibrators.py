@@ -1,0 +1,123 @@
+"""Calibrators of confidences."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize  # type: ignore[import-untyped]
+
+from schemas.errors import Refused
+from stages.metrics.calibrators import (
+    METHODS,
+    TEMPERATURES,
+    Exact,
+    brier,
+    fit_isotonic,
+    fit_logistic,
+    fit_temperature,
+    log_loss,
+)
+from stages.metrics.cohort import Floats
+
+#: Stated confidences 1..5 as 0..1, and whether the scores were exact: overconfident.
+STATED = np.array([[1.0], [1.0], [0.75], [0.75], [0.75], [0.5], [0.25], [0.25]])
+EXACT = np.array([True, False, True, False, True, False, False, True])
+
+
+def at_temperature(p: Floats, temperature: float) -> Floats:
+    """The formula, written out."""
+    inside = np.clip(p, 1e-6, 1 - 1e-6)
+    return np.asarray(1 / (1 + np.exp(-np.log(inside / (1 - inside)) / temperature)))
+
+
+def test_the_temperature_has_the_smallest_loss_of_all_on_a_fine_grid() -> None:
+    fitted = fit_temperature(STATED, EXACT)
+    grid = np.exp(np.linspace(np.log(0.05), np.log(10), 20_000))
+    losses = [log_loss(at_temperature(STATED[:, 0], temperature), EXACT) for temperature in grid]
+
+    assert fitted.parameters["temperature"] == pytest.approx(grid[int(np.argmin(losses))], rel=1e-3)
+    assert fitted.probabilities(STATED) == pytest.approx(at_temperature(STATED[:, 0], fitted.parameters["temperature"]))
+
+
+@pytest.mark.parametrize(("exact", "bound"), [(True, TEMPERATURES[0]), (False, TEMPERATURES[1])])
+def test_a_temperature_has_bounds(exact: bool, bound: float) -> None:
+    fitted = fit_temperature(np.array([[0.75], [0.8]]), np.array([exact, exact]))
+
+    assert fitted.parameters["temperature"] == pytest.approx(bound, rel=1e-5)
+
+
+def test_the_logistic_regression_minimises_the_penalised_loss() -> None:
+    confidences = np.array([[1, 0.2], [2, 0.9], [3, 0.4], [1, 0.5], [2, 0.1], [3, 0.8]])
+    exact = np.array([False, True, True, False, True, False])
+    scaled = (confidences - confidences.mean(axis=0)) / confidences.std(axis=0)
+
+    def penalised(weights: Floats) -> float:
+        logits = scaled @ weights[1:] + weights[0]
+        return float(np.sum(np.logaddexp(0, np.where(exact, -logits, logits))) + weights[1:] @ weights[1:] / 2)
+
+    best = minimize(penalised, np.zeros(3), tol=1e-10).x
+    fitted = fit_logistic(confidences, exact)
+
+    assert list(fitted.parameters) == ["intercept", "weight_1", "weight_2"]
+    assert list(fitted.parameters.values()) == pytest.approx(best.tolist(), abs=1e-3)
+    assert fitted.probabilities(confidences) == pytest.approx(
+        1 / (1 + np.exp(-(scaled @ best[1:] + best[0]))), abs=1e-3
+    )
+
+
+def test_isotonic_regression_pools_what_decreases() -> None:
+    counts = np.array([[1.0], [2.0], [2.0], [3.0], [4.0]])
+
+    # The means are 1, 0.5, 0 and 1: the first three decrease, so they are pooled to 2 / 4.
+    fitted = fit_isotonic(counts, np.array([True, True, False, False, True]))
+
+    assert fitted.probabilities(np.array([[0.0], [1.0], [3.0], [3.5], [4.0], [9.0]])).tolist() == [
+        0.5,
+        0.5,
+        0.5,
+        0.75,
+        1.0,
+        1.0,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fit", "confidences", "exact", "words"),
+    [
+        (fit_temperature, [[2.0], [1.0]], [True, False], "confidence in 0..1"),
+        (fit_temperature, [[0.1, 0.2], [0.2, 0.1]], [True, False], "one confidence"),
+        (fit_isotonic, [[0.1, 0.2], [0.2, 0.1]], [True, False], "one confidence"),
+        (fit_logistic, [[0.1], [0.2]], [True, True], "all scores to calibrate on are exact"),
+    ],
+)
+def test_what_a_method_cannot_fit_is_refused(
+    fit: object, confidences: list[list[float]], exact: list[bool], words: str
+) -> None:
+    assert callable(fit)
+    with pytest.raises(Refused, match=f"(?i){words}"):
+        fit(np.array(confidences), np.array(exact))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 0.25, 0.5, 0.75, 1]), st.booleans()), min_size=2, max_size=20),
+    st.sampled_from(sorted(METHODS)),
+)
+def test_probabilities_are_in_0_to_1_and_a_temperature_and_isotonic_keep_the_order(
+    rows: list[tuple[float, bool]], method: str
+) -> None:
+    confidences, exact = np.array([[p] for p, _ in rows]), np.array([is_exact for _, is_exact in rows])
+    if exact.all() or not exact.any():
+        return
+
+    found = METHODS[method](confidences, exact).probabilities(np.linspace(0, 1, 11)[:, None])
+
+    assert np.all((found >= 0) & (found <= 1))
+    if method != "logistic":
+        assert np.all(np.diff(found) >= 0)
+
+
+def test_the_errors_of_a_worked_example() -> None:
+    exact: Exact = np.array([True, False])
+
+    assert brier(np.array([0.8, 0.4]), exact) == pytest.approx((0.04 + 0.16) / 2)
+    assert log_loss(np.array([1.0, 0.5]), exact) == pytest.approx(-(np.log(1 - 1e-6) + np.log(0.5)) / 2)

@@ -1,0 +1,74 @@
+"""What filters dropped, summed over participants."""
+
+from schemas.values.participants import RankedReferences, Reference, ValidatedReferences, Verdict
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.reports import ReferenceCounts
+from schemas.values.verdicts import Decision
+from stages.participants.reference_filters import FILTERS, reference_filters
+from stages.participants.validate import keep_all
+from stages.reports.reference_counts import over_all_items, reference_counts
+from tests.stages.participants.builders import ranked, reference
+
+SLEEP, TIRED = PHQ8Item.SLEEP, PHQ8Item.TIRED
+ONE, TWO, THREE, UNSCORED = (reference(chunk_id=at, score=score) for at, score in ((1, 2), (2, 0), (3, 1), (4, None)))
+
+
+def ranking(dropped: dict[PHQ8Item, dict[str, int]], **items: tuple[Reference, ...]) -> RankedReferences:
+    return ranked({PHQ8Item[name]: references for name, references in items.items()}).model_copy(
+        update={"dropped": dropped}
+    )
+
+
+def verdicts(*decisions: Decision) -> tuple[Verdict, ...]:
+    return tuple(Verdict(rank=rank, chunk_id=rank, decision=decision) for rank, decision in enumerate(decisions, 1))
+
+
+def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
+    first = ranking({SLEEP: {"tags": 90, "threshold": 5, "budget": 1}, TIRED: {"budget": 2}}, SLEEP=(ONE, TWO, THREE))
+    judged = ValidatedReferences(
+        validator="judge",
+        items=first.items | {SLEEP: (TWO,)},
+        verdicts={SLEEP: verdicts(Decision.UNSURE, Decision.ACCEPT)},
+    )
+    second = ranking({SLEEP: {"threshold": 1, "top_k": 7}}, SLEEP=(ONE, UNSCORED), TIRED=(THREE,))
+
+    counts = reference_counts([(first, judged), (second, keep_all(second))])
+
+    # Of the three of the first, one is not accepted, one is, and the third is not judged.
+    assert counts[SLEEP] == ReferenceCounts(
+        untagged=90,
+        retrieved=5 + 1 + 3 + 1 + 7 + 2,
+        dropped={
+            "threshold": 6,
+            "duplicate": 0,
+            "top_k": 7,
+            "budget": 1,
+            "rejected": 1,
+            "validation_limit": 1,
+            "unscored": 1,
+        },
+        shown=2,
+    )
+    assert (counts[TIRED].dropped["budget"], counts[TIRED].retrieved, counts[TIRED].shown) == (2, 3, 1)
+    assert list(counts) == list(PHQ8Item)
+    total = over_all_items(counts.values())
+    assert (total.untagged, total.retrieved, total.shown, total.dropped["budget"]) == (90, 22, 3, 3)
+
+
+def test_a_filter_that_was_added_is_counted_for_every_item() -> None:
+    one = ranking({SLEEP: {"unlabelled": 4}})
+
+    counts = reference_counts([(one, keep_all(one))])
+
+    assert (counts[SLEEP].dropped["unlabelled"], counts[TIRED].dropped["unlabelled"]) == (4, 0)
+    assert counts[SLEEP].retrieved == 4
+
+
+def test_without_a_job_there_are_no_counts() -> None:
+    assert reference_counts([]) == {}
+
+
+def test_the_order_of_the_counts_is_that_of_the_filters() -> None:
+    filters = reference_filters(min_similarity=0.1, top_k=1, max_chars=1, repeats=lambda better, one: False)
+
+    assert tuple(one.name for one in (*filters.before_ranking, *filters.after_ranking)) == FILTERS

@@ -1,0 +1,37 @@
+"""Holds every stage of a run to the language models that the run began with."""
+
+from schemas.errors import ModelChangedError
+from schemas.values.chat import ModelIdentity
+from schemas.values.environments import FrozenModel
+from store.database import Connection, Database
+from store.runs import run_models
+
+
+class FrozenModels:
+    """The frozen models of the runs of this process; each is read once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._frozen: dict[tuple[int, str], FrozenModel | None] = {}
+
+    async def check(self, run_id: int, found: ModelIdentity) -> None:
+        """Freeze a model at the first call of a run. Raises ModelChangedError when another one was frozen."""
+        key = run_id, found.model
+        if key not in self._frozen:
+            self._frozen[key] = await self._database.with_retry(lambda connection: _freeze(connection, run_id, found))
+        frozen = self._frozen[key]
+        if frozen is not None and frozen.identity.weights != found.weights:
+            raise ModelChangedError(
+                run_id,
+                found.model,
+                frozen.identity.words,
+                found.words,
+                is_from_submission=frozen.is_from_submission,
+            )
+
+
+async def _freeze(connection: Connection, run_id: int, found: ModelIdentity) -> FrozenModel | None:
+    """The frozen model; None for a run that is not held to its models."""
+    await run_models.freeze(connection, run_id, [found], is_from_submission=False)
+    (frozen,) = await run_models.frozen(connection, run_id, model=found.model)
+    return frozen if await run_models.is_held(connection, run_id) else None
