@@ -76,7 +76,7 @@ def test_the_two_modes_differ_only_in_the_reference_block(outputs: Outputs) -> N
 
 
 def test_nobody_is_their_own_reference(shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence) -> None:
-    run_id = shared.submit(*evidence({304: 8}), *judged_by(ollama.model().name))
+    run_id = shared.submit(*evidence({304: 8}), *judged_by(ollama.model().name), "--allow-overlap")
 
     assert shared.wait_for(run_id) == {"succeeded": 1}
     items = shared.inspect(run_id, "retrieve")[0]["output"]["items"]
