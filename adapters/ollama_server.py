@@ -76,7 +76,11 @@ class OllamaServer:
         await self._lists.aclose()
 
     async def _look_up(self, name: str) -> OllamaModel:
-        identity = await ollama_identity(self._lists, self.url, name)
+        try:
+            identity = await ollama_identity(self._lists, self.url, name)
+        except httpx.ConnectError as error:
+            # As the client raises it for every other request.
+            raise ConnectionError(str(error)) from None
         shown = await self.client.show(name)
         lengths = [value for key, value in (shown.modelinfo or {}).items() if key.endswith(".context_length")]
         return OllamaModel(identity=identity, context_length=lengths[0] if lengths else None)

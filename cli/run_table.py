@@ -55,6 +55,8 @@ def _head(view: RunView) -> RenderableType:
         lines.append(Text(variants, style="dim"))
     vocabulary = overview.request.get("vocabulary")
     lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, overview.request)]
+    if view.cut_texts:
+        lines.append(Text(f"cut at the length that the embedder reads: {view.cut_texts} texts", style="yellow"))
     if preset := overview.request.get("preset"):
         lines.append(Text(f"corpus {overview.request['corpus']}  preset {preset}", style="dim"))
     changed = changed_settings(overview.profile, view.settings)

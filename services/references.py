@@ -127,7 +127,7 @@ async def _planned(
         profile=settings.profile,
         settings=settings.snapshot(),
         # Only what an index depends on: another judge model is no reason to embed again.
-        settings_hash=content_hash(_depends_on(plan)),
+        settings_hash=content_hash(_depends_on(plan, settings.run.ragq.long_texts)),
         request={
             "split": split,
             "index": plan.name,
@@ -159,10 +159,10 @@ def _variant(members: Sequence[Member], embeddings_file: str) -> TranscriptVaria
     return variant
 
 
-def _depends_on(plan: IndexPlan) -> dict[str, Any]:
-    """The fields of a plan; without what older versions did not know, so that their runs are found."""
+def _depends_on(plan: IndexPlan, long_texts: str) -> dict[str, Any]:
+    """What an index depends on; without what older versions did not know, so that their runs are found."""
     known = asdict(plan)
     del known["identity"]
     if plan.variant is TranscriptVariant.UNKNOWN:
         del known["variant"]
-    return known
+    return known if long_texts == "refuse" else known | {"long_texts": long_texts}

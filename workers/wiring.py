@@ -58,7 +58,9 @@ class Wiring:
         """The language model server of a run."""
         backend = settings.llm.backend
         if backend not in self._chats:
-            self._chats[backend] = self._build_chat(backend)
+            from adapters.optional_logprobs import OptionalLogprobs
+
+            self._chats[backend] = OptionalLogprobs(self._build_chat(backend))
         return self._chats[backend]
 
     def pair_scorer(self, model: str) -> PairScorer:

@@ -50,8 +50,8 @@ class RagqSettings(SettingsGroup):
     """Have the server enforce a JSON schema for scores; the model then cannot reason before it answers."""
     score_text_chars: int = Field(default=0, ge=0)
     """Maximum characters of each evidence and reason under RAGQ_SCORE_SCHEMA; 0 is no limit."""
-    token_signals: bool = False
-    """Request the log-probabilities of the tokens of each scoring reply, and store the signals of certainty in them."""
+    token_signals: bool = True
+    """Request the log-probabilities of the tokens of scoring replies; a server that has none gives scores without."""
     coverage_grid: Annotated[str, AfterValidator(_is_coverage_grid)] = Field(
         default=GRID, json_schema_extra={"allowed": ALLOWED}
     )

@@ -36,6 +36,12 @@ FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'valida
 WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
 """
 
+CUT_TEXTS = """
+SELECT coalesce(sum((a.output ->> 'cut_texts')::integer), 0)::integer
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage IN ('embed', 'extract') AND a.status = 'done'
+WHERE j.run_id = $1
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class JobView:
@@ -79,6 +85,8 @@ class RunView:
     """The database's clock when the rows were read."""
     jobs: list[JobView]
     settings: dict[str, Any]
+    cut_texts: int = 0
+    """Texts of all jobs that are longer than the embedder reads, and were cut."""
     origin: RunOrigin = field(default_factory=RunOrigin)
     """Read only where it is shown: a run that is watched is read twice a second."""
 
@@ -95,7 +103,8 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
         read_at: datetime = await connection.fetchval("SELECT now()")
         jobs = await _jobs(connection, run_id, job_ids)
         settings = await runs.settings(connection, run_id)
-    return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs)
+        cut_texts: int = await connection.fetchval(CUT_TEXTS, run_id)
+    return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs, cut_texts=cut_texts)
 
 
 async def with_origin(connection: Connection, view: RunView) -> RunView:

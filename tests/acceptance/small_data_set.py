@@ -11,6 +11,8 @@ TRAIN = (304, 313, 321)
 TEST = (316, 319, 330)
 LINES = 60
 """Rows of a transcript that are kept."""
+LINES_OF_MANY = 20
+"""The same, where all participants are embedded, which takes minutes with whole interviews."""
 
 _SPLITS = {
     "train_split_Depression_AVEC2017.csv": (*TRAIN, *TEST),
@@ -31,6 +33,15 @@ def small_files() -> Mapping[str, bytes]:
     return {
         **{name: b"".join(rows[key] for key in _keys(ids)) for name, ids in _SPLITS.items()},
         **{name: _head(files[name]) for name in map(transcript_file, (*TRAIN, *TEST))},
+    }
+
+
+def plain_files() -> dict[str, bytes]:
+    """Transcripts, cut short, and AVEC label files of all 142 participants, without paper_splits."""
+    return {
+        name: b"".join(data.splitlines(keepends=True)[:LINES_OF_MANY]) if name.startswith("transcripts/") else data
+        for name, data in data_set_files().items()
+        if not name.startswith("paper_splits/")
     }
 
 

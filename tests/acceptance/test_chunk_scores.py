@@ -263,3 +263,12 @@ def test_a_run_whose_index_is_scored_again_before_its_search_fails(
 
     assert fresh.wait_for(run_id) == {"failed": 1}
     assert "were scored anew since" in fresh.ragq("show", f"r{run_id}").stdout
+
+
+def test_a_reply_that_was_cut_off_names_the_setting_that_makes_another_run(
+    fresh: Installation, scorer: ScriptedModel
+) -> None:
+    run_id = score_chunks(fresh, scorer.name)
+
+    assert score_chunks(fresh, scorer.name) == run_id
+    assert score_chunks(fresh, scorer.name, "--set", "RAGQ_CHUNK_SCORE_MAX_TOKENS=512") > run_id

@@ -18,18 +18,22 @@ FALLEN = 330
 FEW = ("--bootstrap-resamples", "50", "--json")
 
 
-def score_by_prompt(prompt: str) -> ScriptedReply:
+def draw_scores(prompt: str) -> ScriptedReply:
     """Scores that differ from prompt to prompt and are the same for the same prompt."""
     if "<transcript>" not in prompt:
         return ScriptedReply(ACCEPT)
-    if utterances_of(FALLEN)[0] in prompt.partition("</transcript>")[0]:
-        return ScriptedReply("I would rather not.")
     draws = {item: zlib.crc32(f"{item} {prompt}".encode()) for item in PHQ8Item}
     answer = {
         item.evidence_key: {"score": (0, 1, 2, 3, "N/A")[drawn % 5], "confidence": 1 + drawn % 3}
         for item, drawn in draws.items()
     }
     return ScriptedReply(json.dumps(answer))
+
+
+def score_by_prompt(prompt: str) -> ScriptedReply:
+    """The same, and no scores for one participant."""
+    has_fallen = "<transcript>" in prompt and utterances_of(FALLEN)[0] in prompt.partition("</transcript>")[0]
+    return ScriptedReply("I would rather not.") if has_fallen else draw_scores(prompt)
 
 
 def submit(installation: Installation, model: ScriptedModel, evidence: GiveEvidence) -> int:

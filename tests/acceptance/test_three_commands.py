@@ -6,31 +6,18 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from demo.data_set import data_set_files
 from stages.participants.published_splits import PUBLISHED_SPLITS
 from tests.acceptance.conftest import Install
-from tests.acceptance.small_data_set import write_files
-
-LINES = 20
-"""Lines of a transcript that are kept: embedding 58 whole interviews takes minutes."""
+from tests.acceptance.small_data_set import plain_files, write_files
 
 SCORED = ("--split", "paper-test", "--limit", "1", "--until", "score", "--wait", "--json")
-
-
-def plain_layout() -> dict[str, bytes]:
-    """Transcripts, cut short, and AVEC label files of all 142 participants, without paper_splits."""
-    return {
-        name: b"".join(data.splitlines(keepends=True)[:LINES]) if name.startswith("transcripts/") else data
-        for name, data in data_set_files().items()
-        if not name.startswith("paper_splits/")
-    }
 
 
 @pytest.mark.usefixtures("valkey")
 def test_the_papers_test_split_is_scored_from_nothing_in_three_commands(
     install: Install, migrated_template: str, ollama_url: str, tmp_path: Path
 ) -> None:
-    folder = write_files(tmp_path / "daic-woz", plain_layout())
+    folder = write_files(tmp_path / "daic-woz", plain_files())
     with install(migrated_template) as installation:
         installation.settings["OLLAMA_PORT"] = str(urlsplit(ollama_url).port)
         installation.start_worker()

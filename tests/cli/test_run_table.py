@@ -41,6 +41,7 @@ def shown(
     request: dict[str, Any] | None = None,
     settings: dict[str, Any] | None = None,
     profile: str = "paper",
+    cut_texts: int = 0,
 ) -> str:
     overview = RunOverview(
         id=12,
@@ -56,7 +57,8 @@ def shown(
         states={},
     )
     screen = Console(file=io.StringIO(), width=160)
-    screen.print(run_table(RunView(overview=overview, read_at=NOON, jobs=jobs, settings=settings or {})))
+    view = RunView(overview=overview, read_at=NOON, jobs=jobs, settings=settings or {}, cut_texts=cut_texts)
+    screen.print(run_table(view))
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue()
 
@@ -87,6 +89,11 @@ def test_scores_of_the_assessing_model_are_noted_in_the_head(recorded: dict[str,
     request = {} if recorded is None else {"chunk_scores": recorded}
 
     assert (CIRCULAR_NOTICE in shown([], kind="participant", request=request)) is is_noted
+
+
+def test_texts_that_the_embedder_cut_are_counted_in_the_head() -> None:
+    assert "cut at the length that the embedder reads: 7 texts" in shown([], cut_texts=7)
+    assert "cut at" not in shown([])
 
 
 def test_references_that_were_left_out_are_listed_in_the_head() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from schemas.chains import stages_of
 from schemas.values.base import Value
-from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.values.chat import ChatCall, ChatReply, Message, ReaskReason
 from schemas.values.failures import AttemptError
 from schemas.values.participants import (
     AssembledPrompt,
@@ -203,9 +203,22 @@ _KEPT = SimilarityStatistics(count=1, mean=0.91, maximum=0.91)
 
 #: What the stages of a participant store.
 OUTPUTS: dict[str, Value] = {
-    "extract": evidence({PHQ8Item.SLEEP: QUOTES}).model_copy(update={"rejected": {PHQ8Item.TIRED: 1}}),
+    "extract": evidence({PHQ8Item.SLEEP: QUOTES}).model_copy(
+        update={
+            "rejected": {PHQ8Item.TIRED: 1},
+            "reasks": (ReaskReason.SCHEMA_VALIDATION,),
+            "repairs": ("json_fixups_applied", "unknown_keys_dropped"),
+            "unknown_keys": ("PHQ8_xxxx",),
+        }
+    ),
     "embed": EmbeddedEvidence(
-        model="tiny", model_digest="weights", dimension=2, items=(PHQ8Item.SLEEP,), embedding_calls=1
+        model="tiny",
+        model_digest="weights",
+        dimension=2,
+        items=(PHQ8Item.SLEEP,),
+        embedding_calls=1,
+        cut_texts=1,
+        cut_items=(PHQ8Item.SLEEP,),
     ),
     "retrieve": RetrievedReferences(index_id=7, excluded_participant=316, items=_per_item(_FIRST, _SECOND)),
     "rerank": ranked(_per_item(_FIRST, _SECOND)).model_copy(update={"dropped": {PHQ8Item.SLEEP: {"top_k": 3}}}),
@@ -218,6 +231,7 @@ OUTPUTS: dict[str, Value] = {
                 Verdict(rank=2, chunk_id=2, decision=Decision.REJECT),
             )
         },
+        reasks=(ReaskReason.CUT_OFF,),
     ),
     "assemble": AssembledPrompt(
         block=f"<references>{CHUNK_TEXTS[0]}</references>",

@@ -38,6 +38,14 @@ async def test_the_lineage_of_scores_leads_back_to_quotes(client: httpx.AsyncCli
         assert passage in text
     assert "accept" in text and "reject" in text
     assert "(1 quote rejected: not in the transcript)" in text
+    for mended in (
+        "asked again: schema validation",
+        "repaired: json_fixups_applied, unknown_keys_dropped",
+        "keys of no item, dropped: PHQ8_xxxx",
+        "1 text longer than the embedder reads, cut",
+        "asked again: cut off",
+    ):
+        assert mended in text
     assert set(re.findall(r'href="#references-(\w+)"', page.text)) == {"Sleep"}
     assert 'id="references-Sleep"' in page.text
 

@@ -5,9 +5,11 @@ import pytest
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
-from store.runs import job_control, overviews
+from stack.environment import this_environment
+from store.runs import environments, job_control, overviews, run_models
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
 from tests.api.pages.html import form, forms, see, send, words
+from tests.fakes.chat import served
 
 
 @pytest.fixture
@@ -35,6 +37,23 @@ async def test_the_head_shows_request_and_notices(client: httpx.AsyncClient, sho
     assert "Demo model: results are not meaningful." in text
     assert "Changed setting Value Profile demo From EMBEDDING_TOP_K_REFERENCES 2 3 option" in text
     assert "All 2 settings of the run" in text
+
+
+async def test_the_page_shows_where_the_run_was_submitted_and_by_which_models(
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+) -> None:
+    async with ctx.database.connection() as connection:
+        environment_id = await environments.keep(connection, this_environment())
+        await connection.execute("UPDATE run SET environment_id = $1", environment_id)
+        await run_models.freeze(connection, shown.run_id, [served("gemma")], is_from_submission=True)
+
+    text = words(await see(client, f"/runs/{shown.run_id}"))
+    reply = (await client.get(f"/runs/{shown.run_id}", headers={"Accept": "application/json"})).json()
+
+    assert f"Submitted with ragq {this_environment().ragq_version}" in text
+    assert "Model gemma: digest d at memory." in text
+    assert reply["origin"]["models"][0]["identity"]["server"] == "memory"
+    assert reply["origin"]["submitter"]["python"] == this_environment().python
 
 
 async def test_failures_show_stage_type_and_category_and_no_private_text(

@@ -79,7 +79,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_DEDUPLICATE_REFERENCES": False,
     "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_SCORE_TEXT_CHARS": 0,
-    "RAGQ_TOKEN_SIGNALS": False,
+    "RAGQ_TOKEN_SIGNALS": True,
     "RAGQ_COVERAGE_GRID": "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
     "RAGQ_CORPUS_BATCH_CHUNKS": 64,
     "RAGQ_HNSW_FROM_CHUNKS": 20000,
@@ -204,7 +204,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "0fff1ee782c647972c3842f2fa7d60da378e63e63bf48d085c4b8068eadb7a50"
+    assert settings_hash(RunSettings()) == "bc093fa17ff897e0cdc53a8aacaa2edd44391596c8e09d17bbfc416642490e46"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -70,7 +70,9 @@ async def test_the_call_is_the_assembled_prompt() -> None:
     await score(chat, replace(PLAN, temperature=0.5))
 
     assert chat.calls == [
-        ChatCall(model="scorer", messages=PROMPT.messages, temperature=0.5, timeout_s=9, purpose="score")
+        ChatCall(
+            model="scorer", messages=PROMPT.messages, temperature=0.5, top_logprobs=5, timeout_s=9, purpose="score"
+        )
     ]
 
 
@@ -96,10 +98,13 @@ async def test_requested_token_signals_that_the_reply_lacks_are_absent() -> None
     assert {item.tokens for item in scores.items.values()} == {None}
 
 
-async def test_log_probabilities_are_not_requested_by_default() -> None:
-    chat = replying(reply_of({}))
+async def test_log_probabilities_are_requested_by_default_and_not_when_they_are_off() -> None:
+    chat = replying(reply_of({}), reply_of({}))
+
     await score(chat)
-    assert [call.top_logprobs for call in chat.calls] == [0]
+    await score(chat, replace(PLAN, token_signals=False))
+
+    assert [call.top_logprobs for call in chat.calls] == [5, 0]
 
 
 @pytest.mark.parametrize(

@@ -81,3 +81,14 @@ async def test_one_job_is_shown_like_those_of_a_run(database: Database, store_ru
         assert view is not None
         assert await job_view(connection, stored.job_ids[1]) == view.jobs[1]
         assert await job_view(connection, 999) is None
+
+
+async def test_the_texts_that_were_cut_are_counted_over_the_jobs(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("1", "2", stages=("extract", "embed"))
+    async with database.connection() as connection:
+        for job_id in stored.job_ids:
+            await take(connection, job_id, "extract", committing({"cut_texts": 1}))
+        await take(connection, stored.job_ids[0], "embed", committing({"cut_texts": 2}))
+        view = await run_view(connection, stored.run_id)
+    assert view is not None
+    assert view.cut_texts == 4
