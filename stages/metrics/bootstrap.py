@@ -59,9 +59,12 @@ def draw(participants: int, *, resamples: int, seed: int) -> Draws:
 
 
 def interval_of(value: float | None, resampled: Floats) -> Interval:
-    """A value with the percentiles of the resampled values; NaN is a resample without a value."""
+    """A value with the percentiles of the resampled values; NaN is a resample without a value.
+
+    Without a value there is no interval, even if resamples have one: they reach a coverage that the cohort does not.
+    """
     valid = resampled[~np.isnan(resampled)]
-    if len(valid) < 2:
+    if value is None or len(valid) < 2:
         low, high, std = value, value, None
     else:
         low, high = (known(float(bound)) for bound in np.percentile(valid, PERCENTILES))

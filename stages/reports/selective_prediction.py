@@ -16,7 +16,7 @@ from schemas.values.reports import (
 )
 from schemas.values.scoring import ItemScore
 from stages.metrics.achievable import aurc_achievable
-from stages.metrics.bootstrap import bootstrap, without_bounds
+from stages.metrics.bootstrap import bootstrap
 from stages.metrics.cohort import ITEMS, Cohort
 from stages.metrics.confidence import VARIANTS, Confidence, Signal, Variant
 from stages.metrics.coverage import cmax
@@ -106,7 +106,7 @@ def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> Chose
         confidence=measures.confidence,
         **{name: _interval(metric, cohort, measures) for name, metric in metrics.items()},
         risk_at_coverage={
-            f"{coverage:g}": _risk_at_coverage(
+            f"{coverage:g}": RiskAtCoverage(
                 reached=next((point.coverage for point in curve if point.coverage >= coverage), None),
                 risk=_interval(
                     partial(risk_at_coverage, coverage=coverage, confidence=confidence, loss=loss), cohort, measures
@@ -117,11 +117,6 @@ def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> Chose
         curve=curve,
         band=tuple(BandPoint(**point._asdict()) for point in band),
     )
-
-
-def _risk_at_coverage(reached: float | None, risk: Interval) -> RiskAtCoverage:
-    """Resamples that reach a coverage which the cohort does not reach make no interval."""
-    return RiskAtCoverage(reached=reached, risk=without_bounds(risk) if reached is None else risk)
 
 
 def _interval(metric: Metric, cohort: Cohort, measures: Measures) -> Interval:
