@@ -29,6 +29,7 @@ from schemas.values.scored_runs import ScoredRun
 from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
 from stages.reports.measures import common_measures
+from stages.reports.origin_words import origin_words
 from stages.reports.retrieval_differences import retrieval_difference
 from store.database import Connection
 from store.views.reported_runs import reported_run
@@ -146,8 +147,11 @@ def _head(found: Difference, left: str, right: str) -> RenderableType:
     lines = [
         Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}")
     ]
-    for side in dict.fromkeys((found.left, found.right)):
+    sides = [found.left] if found.left == found.right else [found.left, found.right]
+    for side in sides:
         lines += [Text(f"{side.run_id} {side.mode}: {notice}", style="yellow") for notice in side.notices]
+    if found.left.origin != found.right.origin:
+        lines += [Text(f"{side.run_id}: {words}", style="dim") for side in sides for words in origin_words(side.origin)]
     return Group(*lines)
 
 

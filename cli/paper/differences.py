@@ -6,6 +6,7 @@ from cli.numbers_in_words import number
 from cli.paper.table import PaperNumber, PaperTable, noticed, with_interval
 from schemas.values.differences import Difference
 from schemas.values.retrieval_reports import RetrievalDifference
+from stages.reports.origin_words import origin_words
 
 
 def difference_tables(found: Iterable[Difference]) -> list[PaperTable]:
@@ -26,6 +27,7 @@ def difference_numbers(found: Iterable[Difference]) -> Iterator[PaperNumber]:
                 delta.delta,
                 delta.participants,
                 tuple(f"{side}: {notice}" for side, notice in _notices(one)),
+                tuple(_origins(one)),
             )
 
 
@@ -67,12 +69,19 @@ def _table(found: Difference) -> PaperTable:
             "Over the participants that both scored. In brackets: 95 % percentile intervals over paired resamples of "
             f"participants. Confidence {found.confidence}.",
             *noticed(f"{side}: {notice}" for side, notice in _notices(found)),
+            *_origins(found),
         ),
     )
 
 
 def _names(found: Difference) -> tuple[str, str]:
     return f"{found.left.run_id} {found.left.mode}", f"{found.right.run_id} {found.right.mode}"
+
+
+def _origins(found: Difference) -> Iterator[str]:
+    for side in (found.left, found.right):
+        for words in origin_words(side.origin):
+            yield f"{side.run_id}: {words}"
 
 
 def _notices(found: Difference) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from cli.report_table import calibrated_on, exclusions, models
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
+from stages.reports.origin_words import origin_words
 
 _OF_MODES: dict[str, Callable[[Experiment], str]] = {
     "Participants": lambda one: str(one.results.total_subjects),
@@ -26,7 +27,7 @@ def report_tables(report: Report) -> list[PaperTable]:
     """The metrics of each mode, the error of each item, and the risk at each coverage; a column per mode."""
     modes = tuple(experiment.results.mode.value for experiment in report.experiments)
     run = report.run_metadata
-    notes = (_made_of(report), *exclusions(report), *noticed(run.notices))
+    notes = (_made_of(report), *exclusions(report), *noticed(run.notices), *origin_words(run.origin))
     return [
         PaperTable(
             f"Results of run {run.run_id}",
@@ -52,10 +53,11 @@ def report_tables(report: Report) -> list[PaperTable]:
 def report_numbers(report: Report) -> Iterator[PaperNumber]:
     """Every number of the tables, and those of totals and binary predictions."""
     run = report.run_metadata
+    origin = tuple(origin_words(run.origin))
     for experiment in report.experiments:
         for metric, item, coverage, interval, n in _numbers(experiment):
             yield PaperNumber(
-                run.run_id, experiment.results.mode.value, metric, item, coverage, interval, n, run.notices
+                run.run_id, experiment.results.mode.value, metric, item, coverage, interval, n, run.notices, origin
             )
 
 

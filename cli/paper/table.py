@@ -30,6 +30,8 @@ class PaperNumber(NamedTuple):
     n: int
     """The participants, or queries, that the number is of."""
     notices: tuple[str, ...]
+    origin: tuple[str, ...] = ()
+    """Where the run was submitted and computed, in words."""
 
 
 def with_interval(interval: Interval, digits: int = 3) -> str:

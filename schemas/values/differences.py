@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from schemas.values.base import Value
+from schemas.values.environments import RunOrigin
 from schemas.values.metrics import PairedDelta
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 
@@ -40,6 +41,8 @@ class Side(Value):
     participants: int
     notices: tuple[str, ...] = ()
     """Caveats about its results."""
+    origin: RunOrigin = RunOrigin()
+    """Versions, commits, hardware, models and servers."""
 
 
 class SettingDifference(Value):

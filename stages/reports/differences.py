@@ -76,6 +76,7 @@ def _side(side: RunInMode, jobs: Mapping[int, ScoredJob]) -> Side:
         mode=side.mode,
         participants=len(jobs),
         notices=tuple(notices("participant", side.run.profile, side.run.request)),
+        origin=side.run.origin,
     )
 
 
