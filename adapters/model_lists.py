@@ -105,7 +105,11 @@ class OpenAIModelList:
             ]
         if self._has_clock:
             listed = [{name: value for name, value in entry.items() if name != "created"} for entry in listed]
-        return ModelIdentity(backend="openai", server=self._server, model=model, digest="", listed=tuple(listed))
+        return self.unlisted(model).model_copy(update={"listed": tuple(listed)})
+
+    def unlisted(self, model: str) -> ModelIdentity:
+        """The identity of a model whose entry is not known."""
+        return ModelIdentity(backend="openai", server=self._server, model=model, digest="")
 
     async def _listed(self, model: str) -> list[dict[str, Any]]:
         response = await self._client.get(self._url)

@@ -30,6 +30,10 @@ class OllamaEmbedder:
         """See Embedder. Requested once, then cached. Raises LLMError when the server has no such model."""
         return (await self._server.model(self._name)).digest
 
+    async def dtype(self) -> str:
+        """See Embedder. Raises LLMError when the server has no such model."""
+        return (await self._server.model(self._name)).identity.quantization or ""
+
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """See Embedder. Raises LLMError when the server answers with an error.
 

@@ -25,7 +25,7 @@ class OpenAIChat:
         self._identities: dict[str, tuple[float, ModelIdentity]] = {}
 
     async def identity(self, model: str) -> ModelIdentity:
-        """See ChatModel. Requested once a minute."""
+        """See ChatModel. Requested once a minute; a key that may not read the list has no entry."""
         asked_at, found = self._identities.get(model, (0.0, None))
         if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
             try:
@@ -33,6 +33,10 @@ class OpenAIChat:
                     found = await self._models.identity(model)
             except TimeoutError:
                 raise LLMTimeoutError(LOOKUP_TIMEOUT_S) from None
+            except LLMError as error:
+                if error.status not in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+                    raise
+                found = self._models.unlisted(model)
             self._identities[model] = time.monotonic(), found
         return found
 

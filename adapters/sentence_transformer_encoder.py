@@ -49,6 +49,12 @@ class SentenceTransformerEncoder:
         with self._turn:
             return self._digest
 
+    @property
+    def dtype(self) -> str:
+        """See TextEncoder. Loads the model."""
+        with self._turn:
+            return str(next(self._model.parameters()).dtype).removeprefix("torch.")
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """See TextEncoder.
 

@@ -7,12 +7,13 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from schemas.values.figures import ModeFigures
+from stages.reports.run_words import notices
 from store.runs.registry import RegisteredRun
 
 COLUMNS: Final = (
     *("run_id", "timestamp", "finished_at", "kind", "profile", "version", "git_commit", "git_dirty", "identity"),
     *("draw", "mode", "split", "limit", "status", "participants", "evaluated", "mae_weighted", "coverage_pct"),
-    "output",
+    *("output", "notices"),
 )
 
 
@@ -47,6 +48,7 @@ def _of_run(run: RegisteredRun) -> dict[str, Any]:
         "run_id": f"r{run.id}",
         "timestamp": run.created_at.isoformat(),
         "draw": run.draw,
+        "notices": " ".join(notices(run.kind, run.profile, run.request)),
         "output": f"ragq report r{run.id} --json" if has_report else f"ragq show r{run.id} --json",
     }
 

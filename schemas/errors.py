@@ -14,6 +14,7 @@ RagqError
         RunMissingError
         JobMissingError
         AttemptMissingError
+        ImportedRunError
         NoJobInStateError
         QueryMissingError
         ResultMissingError
@@ -42,6 +43,7 @@ RagqError
                 ScoringSchemaError
                 ScoringRetriesExhausted
             LLMTimeoutError
+        ModelChangedError
         EmbeddingError
             EmbeddingDimensionMismatchError
             EmbeddingValidationError

@@ -58,6 +58,7 @@ async def score_chunks(
                 settings,
                 transcripts=await interviews.variants(connection),
                 allow_variant_mismatch=True,
+                with_sidecars=False,
             )
             if name is None
             else await current_index(connection, index_name(name))

@@ -2,19 +2,18 @@
 
 from typing import Any, NamedTuple
 
-from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.values.artifacts import ChunkScoresMeta, PartialBuild
 from services.assessed import Assessed
-from services.indexes import address, fitting_index
+from services.index_sidecars import chunk_scores_meta
+from services.indexes import fitting_index
 from services.overlap import allowed_overlap, refuse_overlap
-from stages.participants.artifacts.chunk_scores import PROMPT_REMEDY, other_prompt
+from stages.participants.artifacts.chunk_scores import other_prompt
 from stages.participants.chunk_scores import is_circular
 from stages.participants.index_identity import variant_difference
 from store.database import Connection
 from store.references import chunk_scores, references
-from store.references.references import StoredIndex
 
 
 class PlannedSearch(NamedTuple):
@@ -47,7 +46,6 @@ async def plan_search(
     index = await fitting_index(
         connection, settings, transcripts=assessed.variants, allow_variant_mismatch=allow_variant_mismatch
     )
-    await _refuse_unfit_sidecars(connection, index, settings.run)
     inputs: dict[str, Any] = {
         "index_id": index.id,
         "index_model_digest": index.model_digest,
@@ -65,36 +63,8 @@ async def plan_search(
         record["left_out_references"] = list(PartialBuild.from_document(index.partial).skipped_participants)
     if settings.run.embedding.reference_score_source == "chunk":
         inputs["chunk_scores"] = await chunk_scores.scored_by(connection, index.id)
-        record["chunk_scores"] = _scorer(_chunk_scores_meta(index), settings.run)
+        record["chunk_scores"] = _scorer(chunk_scores_meta(index), settings.run)
     return PlannedSearch(inputs, record)
-
-
-async def _refuse_unfit_sidecars(connection: Connection, index: StoredIndex, settings: RunSettings) -> None:
-    # What is switched off is not looked at (Spec 38).
-    needs_tags = settings.embedding.enable_item_tag_filter
-    needs_scores = settings.embedding.reference_score_source == "chunk"
-    if not (needs_tags or needs_scores):
-        return
-    found = await references.sidecars(connection, index.id)
-    name = address(index, await references.current(connection))
-    unfit = []
-    if needs_tags and not found.has_tags:
-        unfit.append("EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags; `ragq index references` writes them")
-    if needs_scores and not found.has_scores:
-        unfit.append(
-            "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores; "
-            f"`ragq index chunk-scores {name} --scorer-model MODEL` makes them, "
-            "`ragq references import NAME.npz --chunk-scores` brings them"
-        )
-    elif needs_scores and not settings.embedding.allow_chunk_scores_prompt_hash_mismatch:
-        meta = _chunk_scores_meta(index)
-        unknown = "prompt_hash: nothing records by which prompt the chunks were scored"
-        other = unknown if meta is None else other_prompt(meta)
-        is_accepted = meta is not None and meta.other_prompt
-        unfit += [f"{other}; {PROMPT_REMEDY}"] if other and not is_accepted else []
-    if unfit:
-        lines = "\n".join(f"  {what}" for what in unfit)
-        raise EmbeddingArtifactMismatchError(f"Reference index '{name}' lacks what this run asks for:\n{lines}")
 
 
 def _scorer(meta: ChunkScoresMeta | None, settings: RunSettings) -> dict[str, Any]:
@@ -105,7 +75,3 @@ def _scorer(meta: ChunkScoresMeta | None, settings: RunSettings) -> dict[str, An
         "is_circular": None if scorer is None else is_circular(scorer, quantitative_model=quantitative_model),
         "other_prompt": meta.prompt_hash if meta is not None and other_prompt(meta) else None,
     }
-
-
-def _chunk_scores_meta(index: StoredIndex) -> ChunkScoresMeta | None:
-    return None if index.chunk_scores_meta is None else ChunkScoresMeta.from_document(index.chunk_scores_meta)

@@ -8,6 +8,7 @@ from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.layers import SettingSource
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.interviews import TranscriptVariant
+from services.index_sidecars import unfit_sidecars
 from stages.participants.artifacts.names import answers_to, index_name, named_parts
 from stages.participants.index_identity import settings_differences, split_difference, variant_difference
 from stages.participants.splits import TRAINING_SPLITS, training_name
@@ -28,6 +29,8 @@ class Comparison(NamedTuple):
 
     candidate: StoredIndex
     differences: list[str]
+    lacks: list[str]
+    """Tags and chunk scores, each with what makes them."""
     variant: str | None
     """The difference of the transcript variants; None if they are equal or unknown."""
 
@@ -55,11 +58,13 @@ async def fitting_index(
     *,
     transcripts: Mapping[TranscriptVariant, int],
     allow_variant_mismatch: bool = False,
+    with_sidecars: bool = True,
 ) -> StoredIndex:
     """The index that EMBEDDING_EMBEDDINGS_FILE names and that fits the settings, the stored split and the transcripts.
 
     The name may leave out the split and the variant. `transcripts` counts those that are assessed by variant. Of
-    several that fit, those of the same variant and of the whole name come first.
+    several that fit, those of the same variant and of the whole name come first. With `with_sidecars` an index fits
+    only if it has the tags and the chunk scores that the settings ask for.
 
     Raises Refused when no index has the name or indexes of several names fit, and EmbeddingArtifactMismatchError, with
     every difference, when none fits.
@@ -73,7 +78,15 @@ async def fitting_index(
             f"{_build_remedy(settings, name, transcripts)}"
         )
     compared = [await _compared(connection, index, settings, transcripts) for index in named]
-    fit = [one for one in compared if not one.differences and (allow_variant_mismatch or not one.variant)]
+    if with_sidecars:
+        for one in compared:
+            index = one.candidate
+            build = build_command(settings, training_name(index.split))
+            named_as = _address(index, stored)
+            one.lacks.extend(await unfit_sidecars(connection, index, settings.run, name=named_as, build=build))
+    fit = [
+        one for one in compared if not (one.differences or one.lacks) and (allow_variant_mismatch or not one.variant)
+    ]
     fit = [one for one in fit if not one.variant] or fit
     fit = [one for one in fit if one.candidate.name == name] or fit
     if not fit:
@@ -102,18 +115,18 @@ def import_command(variant: TranscriptVariant) -> str:
     return "ragq import participants DIR" + (f" --variant {variant}" if variant in CLEANED else "")
 
 
-def address(index: StoredIndex, stored: Iterable[StoredIndex]) -> str:
-    """How commands name an index: by its identity too where others have its name."""
-    is_alone = sum(other.name == index.name for other in stored) == 1
-    return index.name if is_alone else f"{index.name}@{index.identity}"
-
-
 def _build_remedy(settings: EffectiveSettings, name: str, transcripts: Mapping[TranscriptVariant, int]) -> str:
     named, known = named_parts(name), transcripts.keys() - {TranscriptVariant.UNKNOWN}
     build = f"`{build_command(settings, named.split)}` builds it."
     if named.variant is None or not known or named.variant in known:
         return build
     return f"`{import_command(named.variant)}` imports the transcripts that it names; then {build}"
+
+
+def _address(index: StoredIndex, stored: Iterable[StoredIndex]) -> str:
+    """How commands name an index: by its identity too where others have its name."""
+    is_alone = sum(other.name == index.name for other in stored) == 1
+    return index.name if is_alone else f"{index.name}@{index.identity}"
 
 
 async def _compared(
@@ -127,19 +140,19 @@ async def _compared(
     if current is not None:
         other = split_difference(index.split, built=index.split_ids_hash, now=current.ids_hash)
         differences += [other] if other else []
-    return Comparison(index, differences, variant_difference(index.variant, transcripts))
+    return Comparison(index, differences, [], variant_difference(index.variant, transcripts))
 
 
 def _mismatch(compared: list[Comparison], settings: EffectiveSettings) -> EmbeddingArtifactMismatchError:
     lines = []
     for one in compared:
         lines.append(f"Reference index '{one.candidate.name}' does not fit the settings of this run:")
-        lines += [f"  {difference}" for difference in (*one.differences, *filter(None, [one.variant]))]
-    nearest = min(compared, key=lambda one: len(one.differences))
+        lines += [f"  {difference}" for difference in (*one.differences, *one.lacks, *filter(None, [one.variant]))]
+    nearest = min(compared, key=lambda one: (len(one.differences), bool(one.variant)))
     if nearest.differences:
         command = build_command(settings, training_name(nearest.candidate.split))
         lines.append(f"Build one that fits: `{command}`; or set the values that it was built with.")
-    else:
+    elif nearest.variant:
         lines.append(_variant_remedy(nearest.candidate, settings))
     return EmbeddingArtifactMismatchError("\n".join(lines))
 

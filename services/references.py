@@ -148,7 +148,7 @@ def _variant(members: Sequence[Member], embeddings_file: str) -> TranscriptVaria
             f"The transcripts of the split are of several variants: {counted_variants(counts)}. An index is built from "
             "one: import all of them with `ragq import participants DIR`, with --variant for a cleaned one."
         )
-    (variant,) = counts
+    variant = next(iter(counts), TranscriptVariant.UNKNOWN)
     named = named_parts(index_name(embeddings_file)).variant
     if named is not None and variant not in (named, TranscriptVariant.UNKNOWN):
         raise Refused(

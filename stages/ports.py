@@ -42,6 +42,11 @@ class TextEncoder(Protocol):
         """The SHA-256 of the weights, or an equally exact identifier."""
         ...
 
+    @property
+    def dtype(self) -> str:
+        """The number format of the loaded weights, such as `float32`."""
+        ...
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text, in order, in the model's native dimension, not normalised further than the model does.
 
@@ -83,6 +88,10 @@ class Embedder(Protocol):
 
     async def digest(self) -> str:
         """An exact identifier of the weights; empty if the server reports none."""
+        ...
+
+    async def dtype(self) -> str:
+        """The number format of the weights, such as `float32` or `Q4_1`; empty if the server reports none."""
         ...
 
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:

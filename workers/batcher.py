@@ -256,6 +256,10 @@ class BatchedEmbedder:
             self._digest = await asyncio.to_thread(lambda: self._batcher.encoder.digest)
         return self._digest
 
+    async def dtype(self) -> str:
+        """See Embedder."""
+        return await asyncio.to_thread(lambda: self._batcher.encoder.dtype)
+
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """See Embedder."""
         try:

@@ -1,4 +1,4 @@
-"""EMBEDDING_*: the reference index, its search and the guards after the search."""
+"""EMBEDDING_*: the reference index, its search and the filters after the search."""
 
 from typing import Literal, Self
 
@@ -9,7 +9,7 @@ from schemas.settings.base import SettingsGroup, disagreement
 
 
 class EmbeddingSettings(SettingsGroup):
-    """The reference index, its search and the guards after the search."""
+    """The reference index, its search and the filters after the search."""
 
     model_config = SettingsConfigDict(env_prefix="EMBEDDING_")
 
@@ -34,7 +34,7 @@ class EmbeddingSettings(SettingsGroup):
     embeddings_file: str = Field(default="huggingface_qwen3_8b_paper_train", min_length=1)
     """Name of the reference index that is searched."""
     enable_retrieval_audit: bool = False
-    """Log one `retrieved_reference` event per reference that remains after all guards."""
+    """Log one `retrieved_reference` event per reference that remains after all filters."""
     min_reference_similarity: float = Field(default=0.0, ge=0.0, le=1.0)
     """References below this similarity, (1 + cosine) / 2, are dropped; 0 drops none."""
     max_reference_chars_per_item: int = Field(default=0, ge=0)

@@ -10,8 +10,9 @@ from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from schemas.errors import SettingsError
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
 from schemas.settings.layers import SettingSource, given_in, outside_layers, unknown_names
+from schemas.settings.name_checks import near_name
 from schemas.settings.original_names import ORIGINAL_NAMES
-from schemas.settings.problems import checked
+from schemas.settings.problems import checked, misspelt_name
 from schemas.settings.run import RUN_SETTINGS
 
 #: As browsers send it: without a path or a wildcard.
@@ -116,7 +117,8 @@ class ProcessSettings(SettingsGroup):
     def from_environment(cls, environment: Mapping[str, str], env_file: Path | None = None) -> "ProcessSettings":
         """The settings of this process: environment over .env file over defaults; an empty text is unset.
 
-        Raises Refused with every problem, unknown RAGQ_* names among them. Without `env_file` no file is read.
+        Raises Refused with every problem, unknown RAGQ_* names and misspelt names of other settings of a process among
+        them. Without `env_file` no file is read.
         """
         return effective_process(environment, env_file).settings
 
@@ -140,6 +142,11 @@ def effective_process(environment: Mapping[str, str], env_file: Path | None) -> 
     layers, problems = outside_layers(environment, env_file)
     for layer in layers:
         problems += unknown_names(layer, prefixes=("RAGQ_",), known=KNOWN_NAMES)
+        problems += [
+            misspelt_name(name, layer.origin, near)
+            for name in layer.variables
+            if (near := near_name(name, KNOWN_NAMES)) is not None and near in PROCESS_SETTINGS
+        ]
     given = {name: found for name, found in given_in(layers, ProcessSettings).items() if found.text}
     settings, unusable = checked(
         ProcessSettings,

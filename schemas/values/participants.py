@@ -48,6 +48,8 @@ class EmbeddedEvidence(Value):
 
     model: str
     model_digest: str
+    dtype: str = ""
+    """The number format of the embedder's weights; empty without evidence, or if its server reports none."""
     dimension: int
     items: tuple[PHQ8Item, ...]
     embedding_calls: int

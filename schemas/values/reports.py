@@ -84,6 +84,8 @@ class Provenance(Value):
     """Weights that scored; more than one when the model was replaced during the run."""
     embedding_model: str | None
     embedding_model_digests: tuple[str, ...]
+    embedding_dtypes: tuple[str, ...]
+    """The number formats of these weights, where they are known."""
     llm_backend: str | None
     embedding_backend: str | None
     reference_indexes: tuple[IndexIdentity, ...]

@@ -57,6 +57,8 @@ class ScoredJob(Value):
     """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
     embedding_digest: str | None
     """The weights that embedded the evidence; None without an embedding."""
+    embedding_dtype: str | None
+    """The number format of these weights, where it is known."""
     ranked: RankedReferences | None
     """None until stage `rerank` is done, and in zero-shot."""
     validated: ValidatedReferences | None

@@ -56,6 +56,7 @@ async def embed_evidence(
     evidence = EmbeddedEvidence(
         model=embedder.name,
         model_digest=await embedder.digest() if texts else "",
+        dtype=await embedder.dtype() if texts else "",
         dimension=dimension,
         items=items,
         embedding_calls=len(calls),

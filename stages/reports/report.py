@@ -87,6 +87,7 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         ),
         embedding_model=settings.get("MODEL_EMBEDDING_MODEL"),
         embedding_model_digests=_distinct(job.embedding_digest for job in jobs if job.embedding_digest),
+        embedding_dtypes=_distinct(job.embedding_dtype for job in jobs if job.embedding_dtype),
         llm_backend=settings.get("LLM_BACKEND"),
         embedding_backend=settings.get("EMBEDDING_BACKEND"),
         reference_indexes=tuple(index for index in run.indexes if index.id in index_ids),

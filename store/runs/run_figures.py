@@ -9,7 +9,8 @@ from store.database import Connection
 from store.runs import run_models
 
 SCORES = """
-SELECT j.run_id, j.mode, j.subject::integer AS participant_id, j.status, p.items AS labels,
+SELECT j.run_id, j.mode, j.subject::integer AS participant_id, j.status,
+       coalesce(j.inputs -> 'ground_truth', p.items) AS labels,
        (SELECT jsonb_object_agg(item.key, item.value -> 'score') FROM jsonb_each(a.output -> 'items') AS item) AS scores
 FROM job AS j
 LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'

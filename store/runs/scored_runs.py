@@ -40,7 +40,8 @@ JOBS = """
 SELECT j.id AS job_id, j.mode, j.subject::integer AS participant_id, j.status,
        (j.inputs ->> 'index_id')::bigint AS index_id, a.output AS scores,
        coalesce(j.inputs -> 'ground_truth', p.items) AS labels,
-       nullif(e.output ->> 'model_digest', '') AS embedding_digest, r.output AS ranked, v.output AS validated
+       nullif(e.output ->> 'model_digest', '') AS embedding_digest, nullif(e.output ->> 'dtype', '') AS embedding_dtype,
+       r.output AS ranked, v.output AS validated
 FROM job AS j
 LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
 LEFT JOIN current_attempt AS e ON e.job_id = j.id AND e.stage = 'embed' AND e.status = 'done'

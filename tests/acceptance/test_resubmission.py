@@ -26,7 +26,9 @@ def test_the_same_submission_finds_its_run_and_new_makes_another(
         "resumed": 0,
         "due": 0,
         "sent": 0,
+        "is_replay": False,
         "notices": [DEMO_NOTICES["participant"]],
+        "changed_settings": {"MODEL_JUDGE_MODEL": {"value": judge.name, "profile": "smollm2:135m", "source": "option"}},
     }
     assert f"Already submitted as r{first}; nothing new was stored." in again.stderr
     assert another > first

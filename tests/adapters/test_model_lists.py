@@ -66,6 +66,16 @@ async def test_a_server_without_a_list_has_no_entry(client: httpx.AsyncClient, s
         assert (await OpenAIModelList(client, server.url).identity("m")).listed == ()
 
 
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_key_that_may_not_read_the_list_can_chat(status: int) -> None:
+    async with ScriptedOpenAI(ENTRY, list_status=status) as server:
+        chat = OpenAIChat(server.url)
+        found = await chat.identity("m")
+        await chat.close()
+
+    assert (found.server, found.listed) == (server.url, ())
+
+
 async def test_a_list_that_is_refused_is_an_error_with_its_status(client: httpx.AsyncClient) -> None:
     async with ScriptedOpenAI(ENTRY, list_status=503) as server:
         with pytest.raises(LLMError, match="status 503") as caught:

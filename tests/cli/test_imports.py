@@ -61,14 +61,9 @@ def test_an_import_prints_and_stores_variants_and_irregular_rows(
         "  participant 319: rows kept as they are: 1 with stop before start, 1 with unknown speaker",
     ]
     irregular = {"stop_before_start": 1, "unknown_speaker": 1}
-    assert json.loads(again.stdout) == {
-        "participants": 2,
-        "variants": {"raw": 2},
-        "splits": {},
-        "patched_items": {},
-        "irregular_rows": {"316": irregular, "319": irregular},
-        "stored_variants": {"raw": 2},
-    }
+    printed = json.loads(again.stdout)
+    assert (printed["variants"], printed["stored_variants"]) == ({"raw": 2}, {"raw": 2})
+    assert printed["irregular_rows"] == {"316": irregular, "319": irregular}
 
     async def rows(connection: Connection) -> list[tuple[Any, ...]]:
         found = await connection.fetch(

@@ -22,10 +22,14 @@ FEW = ("--bootstrap-resamples", "2")
         ("report", "r1", *FEW),
         ("report", "r1", "--json", *FEW),
         ("report", "r1", "--html", "page.html", *FEW),
+        *(("report", "r1", f"--{form}", *FEW) for form in ("latex", "markdown", "csv")),
+        *(("diff", "r1", "r1", f"--{form}", *FEW) for form in ("latex", "markdown", "csv")),
+        ("runs", "--csv"),
+        ("runs", "--json"),
         ("diff", "r1", "r1", *FEW),
         ("diff", "r1", "r1", "--json", *FEW),
     ],
-    ids=lambda command: " ".join(command[:3]),
+    ids=lambda command: " ".join(command[:4]),
 )
 def test_every_notice_stands_with_the_results(ragq: Ragq, stored: Callable[..., Any], command: tuple[str, ...]) -> None:
     assert stored(noticed_run) == 1
@@ -33,7 +37,8 @@ def test_every_notice_stands_with_the_results(ragq: Ragq, stored: Callable[..., 
     done = ragq(*command)
 
     page = Path("page.html")
-    shown = " ".join(unescape(page.read_text() if page.exists() else done.stdout).split())
+    # LaTeX escapes underscores.
+    shown = " ".join(unescape(page.read_text() if page.exists() else done.stdout).replace("\\_", "_").split())
     assert (done.exit_code, [notice for notice in NOTICES if notice not in shown]) == (0, [])
 
 

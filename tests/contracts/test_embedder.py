@@ -76,6 +76,7 @@ async def test_a_time_out_names_its_seconds(slow_embedder: Embedder) -> None:
 async def test_the_name_and_the_digest_stay_the_same(embedder: Embedder) -> None:
     assert embedder.name
     assert await embedder.digest() == await embedder.digest()
+    assert await embedder.dtype() in ("float32", "F32")
 
 
 async def test_calls_at_the_same_time_get_their_own_rows(embedder: Embedder) -> None:

@@ -111,6 +111,7 @@ def test_texts_of_one_length_share_a_forward_pass_and_no_text_takes_none(encoder
 def test_the_name_and_the_digest_stay_the_same(encoder: TextEncoder) -> None:
     assert encoder.name
     assert encoder.digest == encoder.digest != ""
+    assert encoder.dtype == "float32"
 
 
 def test_another_thread_gets_the_same_rows(encoder: TextEncoder) -> None:

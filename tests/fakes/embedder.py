@@ -32,6 +32,9 @@ class FakeEmbedder:
         self.digests_asked += 1
         return "digest of fake"
 
+    async def dtype(self) -> str:
+        return "float32"
+
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         self.calls.append(list(texts))
         if not texts:

@@ -16,6 +16,7 @@ class FakeEncoder:
 
     name = "fake-encoder"
     digest = "fake-weights"
+    dtype = "float32"
 
     def __init__(self, *, dimension: int = 8, max_tokens: int = 256) -> None:
         self.dimension = dimension

@@ -89,6 +89,7 @@ def job(
         scores=scored,
         labels=None if truth is None else labels(truth),
         embedding_digest="weights" if mode is FEW_SHOT else None,
+        embedding_dtype="float32" if mode is FEW_SHOT else None,
         ranked=ranked({}) if mode is FEW_SHOT else None,
         validated=keep_all(ranked({})) if mode is FEW_SHOT else None,
     )
