@@ -12,7 +12,7 @@ def test_the_states_always_add_up_to_the_jobs(
 ) -> None:
     judge.answer = lambda prompt: ScriptedReply("useless" if judge.calls == 4 else ScriptedReply().text, delay_s=0.15)
     jobs = evidence({304: 1, 313: 1, 316: 1, 319: 1, 330: 1})
-    run_id = shared.submit(*jobs, *judged_by(judge.name), "--set", "RAGQ_REPLY_RETRIES=0")
+    run_id = shared.submit(*jobs, *judged_by(judge.name), "--allow-overlap", "--set", "RAGQ_REPLY_RETRIES=0")
 
     samples: list[dict[str, int]] = []
     while not samples or samples[-1].keys() & {"waiting", "running", "interrupted"}:

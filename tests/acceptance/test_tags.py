@@ -195,7 +195,8 @@ def test_runs_of_tags_and_of_vocabularies_can_be_read(asked: Installation, phras
 
     shown = asked.ragq("show", run).stdout
     assert ("candidates" in shown, "tags 1/0" in shown, "135M" in shown) == (True, True, False)
-    assert ("vocabulary wardrobe\nPSQ_CONTEXT_WEIGHT=0.4\n" in shown, "EMBEDDING" in shown) == (True, False)
+    assert ("vocabulary wardrobe\n" in shown, "EMBEDDING" in shown) == (True, False)
+    assert ["PSQ_CONTEXT_WEIGHT", "0.4"] in [line.split()[:2] for line in shown.splitlines()]
     assert asked.ragq("audit", run).exit_code == 0
     listed = asked.ragq("runs", "--limit", "100", "--json").json
     assert [(one["kind"], one["request"].get("vocabulary")) for one in (listed[0], listed[-1])] == [
