@@ -13,6 +13,9 @@ from filelock import FileLock
 
 from stack.endings import end, kill_tree
 
+_MEMORY: Final = Path("/dev/shm")
+_NEEDED_BYTES: Final = 6 * 1024**3
+
 #: Every process that a test starts inherits it in its initial environment.
 VARIABLE: Final = "FOLDER_OF_THESE_TESTS"
 
@@ -20,11 +23,21 @@ VARIABLE: Final = "FOLDER_OF_THESE_TESTS"
 def make() -> None:
     """Make the folder and export its path to child processes. It is world-accessible, as Postgres requires.
 
-    It is outside pytest's folders: pytest makes those private whenever root starts it again.
+    It is outside pytest's folders: pytest makes those private whenever root starts it again. It is in memory where
+    there is plenty: a file system on a disk may look at each recently deleted file before it creates one, and every
+    test creates and drops a database.
     """
-    folder = Path(tempfile.mkdtemp(prefix="ragq-tests-"))
+    folder = Path(tempfile.mkdtemp(prefix="ragq-tests-", dir=_MEMORY if _is_plenty() else None))
     folder.chmod(0o755)
     os.environ[VARIABLE] = str(folder)
+
+
+def _is_plenty() -> bool:
+    return (
+        os.access(_MEMORY, os.W_OK)
+        and shutil.disk_usage(_MEMORY).free > _NEEDED_BYTES
+        and psutil.virtual_memory().available > 2 * _NEEDED_BYTES
+    )
 
 
 def path() -> Path:
