@@ -6,6 +6,7 @@ from typing import Any
 
 from schemas.chains import stages_of
 from schemas.errors import EvidenceSchemaError, Refused
+from schemas.settings.profiles import DEMO_MODEL
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
 from schemas.values.interviews import TranscriptVariant
@@ -91,6 +92,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             "evidence": None if evidence is None else "given",
             "variants": assessed.variant_record(),
             "profile_source": settings.profile_source,
+            "demo_model": settings.run.model.quantitative_model == DEMO_MODEL,
         }
         | search.record,
         jobs=jobs,

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from schemas.settings.layers import Layer
 
-_TINY_MODEL = "smollm2:135m"
+DEMO_MODEL = "smollm2:135m"
+"""The language model that is installed with ragq; too small for meaningful results."""
 _QUANTISED_GEMMA = "gemma3:27b-it-qat"
 _RECOMMENDED_MODEL = "the recommended weights, quantised during training"
 _ON_ANY_MACHINE = "the model that is installed with ragq"
@@ -75,8 +76,8 @@ PROFILES: dict[str, Profile] = {
             ),
             "EMBEDDING_ENABLE_REFERENCE_VALIDATION": Difference("true", "shows the judge at work"),
             "MODEL_EMBEDDING_MODEL": Difference("all-minilm-l6-v2", _ON_ANY_MACHINE),
-            "MODEL_JUDGE_MODEL": Difference(_TINY_MODEL, _ON_ANY_MACHINE),
-            "MODEL_QUANTITATIVE_MODEL": Difference(_TINY_MODEL, _ON_ANY_MACHINE),
+            "MODEL_JUDGE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
+            "MODEL_QUANTITATIVE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
             "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", "the installed model extracts no quotes"),
             "RAGQ_QUERY_TEMPERATURE": Difference("0", "the same answer every time"),
             "RAGQ_SCORE_SCHEMA": Difference("true", "the installed model writes no JSON unless it is made to"),

@@ -12,6 +12,9 @@ DEMO_NOTICES = {
     "query": "Profile demo: a 135M model expands, judges and answers. Demo model: results are not meaningful.",
 }
 
+#: Shown with runs of other profiles whose items that language model scores.
+DEMO_MODEL_NOTICE = "A 135M model scores the items. Demo model: results are not meaningful."
+
 #: Shown with every run whose references have scores that the assessing model itself assigned.
 CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: it is shown its own labels as examples."
 
@@ -34,11 +37,11 @@ def variants_in_words(request: Mapping[str, Any]) -> str:
     """The transcript variants of a run and of its reference index; empty for runs of other kinds and older versions.
 
     >>> variants_in_words({"variants": {"transcripts": {"raw": 41}, "index": "raw"}})
-    'transcripts raw (41), index of raw'
+    'transcripts raw (41), index of raw transcripts'
     """
     variants = request.get("variants") or {}
     counted = [f"{variant} ({count})" for variant, count in (variants.get("transcripts") or {}).items()]
-    index = [f"index of {variants['index']}"] if variants.get("index") else []
+    index = [f"index of {variants['index']} transcripts"] if variants.get("index") else []
     return ", ".join([*([f"transcripts {' '.join(counted)}"] if counted else []), *index])
 
 
@@ -46,6 +49,8 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     """Notices about a run's results."""
     if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):
         yield notice
+    elif request.get("demo_model"):
+        yield DEMO_MODEL_NOTICE
     yield from _notices_of_overlap(request)
     yield from _notices_of_variants(request)
     yield from notices_of_import(request)

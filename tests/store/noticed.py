@@ -22,7 +22,7 @@ NOTICES: Final = (
 )
 
 
-VARIANTS: Final = "transcripts raw (1) unknown (1), index of participant_qa"
+VARIANTS: Final = "transcripts raw (1) unknown (1), index of participant_qa transcripts"
 
 
 async def noticed_run(connection: Connection) -> int:

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from stages.reports.run_words import DEMO_MODEL_NOTICE
 from store.runs import jobs
 from tests.api.participants import store_participants
 
@@ -72,6 +73,15 @@ async def test_participants_are_submitted_by_number_with_notices(client: httpx.A
     assert [notice for notice in reply["notices"] if "results are not meaningful" in notice]
     shown = (await client.get(f"/runs/{reply['run_id']}")).json()
     assert [job["subject"] for job in shown["jobs"]] == ["330", "316"]
+
+
+async def test_the_demo_model_is_noticed_under_another_profile(client: httpx.AsyncClient) -> None:
+    chosen = {"profile": "paper", "settings": {"MODEL_QUANTITATIVE_MODEL": "smollm2:135m"}}
+
+    small = (await submit(client, SPLIT | chosen)).json()["notices"]
+    large = (await submit(client, SPLIT | {"profile": "paper"})).json()["notices"]
+
+    assert [notice for notice in small if notice not in large] == [DEMO_MODEL_NOTICE]
 
 
 async def test_the_same_work_is_the_same_run_unless_a_new_one_is_asked_for(client: httpx.AsyncClient) -> None:

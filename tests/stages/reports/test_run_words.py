@@ -1,6 +1,6 @@
 """The description of a run for people."""
 
-from stages.reports.run_words import CIRCULAR_NOTICE, DEMO_NOTICES, asked_for, notices
+from stages.reports.run_words import CIRCULAR_NOTICE, DEMO_MODEL_NOTICE, DEMO_NOTICES, asked_for, notices
 
 
 def test_the_request_is_described_in_names_and_numbers() -> None:
@@ -28,3 +28,11 @@ def test_scores_by_a_prompt_that_is_not_ragqs_are_named_with_it() -> None:
 def test_kinds_that_ask_no_model_of_the_profile_have_no_notice() -> None:
     assert list(notices("index", "demo", {"chunk_scores": None})) == []
     assert list(notices("query", "paper", {})) == []
+
+
+def test_the_demo_model_is_noticed_once_whatever_the_profile() -> None:
+    request = {"demo_model": True}
+
+    assert list(notices("participant", "paper", request)) == [DEMO_MODEL_NOTICE]
+    assert list(notices("participant", "demo", request)) == [DEMO_NOTICES["participant"]]
+    assert list(notices("participant", "paper", {"demo_model": False})) == []
