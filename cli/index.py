@@ -198,20 +198,11 @@ def _exit_by_what_was_published(run_id: int) -> None:
 
 
 def _print(indexes: list[StoredIndex], as_json: bool) -> None:
-    # Who scored is a warning at times: it is not torn apart where columns are scarce.
-    scorer = Column("chunk scores", no_wrap=True)
+    # Commands take the name: it is broken rather than cut. Who scored is a warning at times, and is not torn apart.
+    name, scorer = Column("name", overflow="fold"), Column("chunk scores", no_wrap=True)
     columns = (
-        "name",
-        "split",
-        "transcripts",
-        "identity",
-        "participants",
-        "chunks",
-        "model",
-        "dimension",
-        "chunking",
-        scorer,
-        "published",
+        *(name, "split", "transcripts", "identity", "participants", "chunks"),
+        *("model", "dimension", "chunking", scorer, "published"),
     )
     table = plain_table(*columns)
     for one in indexes:
