@@ -15,14 +15,17 @@ def cut_work(document: MarkdownDocument, *, title: str, size: ChunkSize = ChunkS
     """The chunks of a work: each section's heading chunk, followed by the section's own content in the order of lines.
 
     A heading chunk has the lines of its section, including deeper sections, and the next heading chunk around it as
-    parent. A content chunk has sentences of one section, joined by spaces; each table and each figure is a chunk. An
-    empty work has no chunks.
+    parent. A content chunk has sentences of one section, joined by spaces; each table and each figure is a chunk. A
+    work without visible characters has no chunks.
     """
     chunks: list[CutChunk] = []
     places: list[int] = []
     for section in sections(document, title=title):
         places.append(len(chunks))
-        chunks.append(_heading_chunk(document, section, None if section.parent is None else places[section.parent]))
+        heading = _heading_chunk(document, section, None if section.parent is None else places[section.parent])
+        if not heading.content.strip():
+            continue
+        chunks.append(heading)
         chunks += sorted(_content_chunks(section, places[-1], size), key=lambda chunk: chunk.start_line)
     return chunks
 

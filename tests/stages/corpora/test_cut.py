@@ -101,8 +101,9 @@ def test_sentences_of_two_sections_never_share_a_chunk() -> None:
     assert [chunk.content for chunk in chunks if chunk.vector_status == VectorStatus.TO_VEC] == ["One.", "Two."]
 
 
-def test_an_empty_work_has_no_chunks() -> None:
-    assert cut("\n\n") == []
+@pytest.mark.parametrize("markdown", ["\n\n", "\x1f"])
+def test_a_work_without_visible_characters_has_no_chunks(markdown: str) -> None:
+    assert cut(markdown) == []
 
 
 LINES = st.lists(
