@@ -9,7 +9,7 @@ from schemas.values.scoring import ItemAnswer
 from stages.participants.item_keys import match_keys
 from stages.participants.score_prompt import SeverityMode
 from stages.participants.score_schema import item_answers
-from stages.replies import parse_reply
+from stages.replies import RepairStep, parse_reply
 from stages.replies.envelope import fenced_block
 
 _ANSWER_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE)
@@ -39,7 +39,8 @@ def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedScores:
     if keys.repeated:
         raise ScoringSchemaError(raw, dict.fromkeys(keys.repeated, "given more than once"))
     answers = item_answers(keys.members, raw=raw, severity_mode=severity_mode)
-    return ParsedScores(answers, (*parsed.repairs, *keys.repairs(parsed.value)))
+    several = (RepairStep.SEVERAL_ANSWERS,) if _has_several_answers(raw) else ()
+    return ParsedScores(answers, (*several, *parsed.repairs, *keys.repairs(parsed.value)))
 
 
 def object_text(raw: str) -> str | None:
@@ -51,8 +52,10 @@ def object_text(raw: str) -> str | None:
     >>> object_text('<thinking>{hm}</thinking><ANSWER>Here: {"PHQ8_Sleep": 1}</ANSWER>')
     '{"PHQ8_Sleep": 1}'
     """
-    text = _last_answer(raw)
-    if text is None:
+    answers = _answers(raw)
+    if answers:
+        text = answers[-1]
+    else:
         block = fenced_block(raw)
         text = raw if block is None else block
     _, opening, rest = text.partition("{")
@@ -62,9 +65,12 @@ def object_text(raw: str) -> str | None:
     return opening + (inside + closing if closing else rest)
 
 
-def _last_answer(raw: str) -> str | None:
-    begins = [tag.end() for tag in _ANSWER_TAG.finditer(raw) if not tag[1]]
-    if not begins:
-        return None
-    ends = [tag.start() for tag in _ANSWER_TAG.finditer(raw, begins[-1]) if tag[1]]
-    return raw[begins[-1] : ends[0] if ends else None]
+def _answers(raw: str) -> list[str]:
+    """The bodies of answer tags in order; one that is not closed ends at the next tag, or with the reply."""
+    tags = [*_ANSWER_TAG.finditer(raw)]
+    ends = [tag.start() for tag in tags[1:]] + [len(raw)]
+    return [raw[tag.end() : end] for tag, end in zip(tags, ends, strict=False) if not tag[1]]
+
+
+def _has_several_answers(raw: str) -> bool:
+    return len({answer.strip() for answer in _answers(raw) if "{" in answer}) > 1

@@ -30,6 +30,8 @@ class RepairStep(StrEnum):
     """Keys such as `sleep` or `PHQ-8 Sleep` were taken for the key of their item."""
     UNKNOWN_KEYS = "unknown_keys_dropped"
     """Keys that belong to no item were left out."""
+    SEVERAL_ANSWERS = "several_answers"
+    """Of several answers that differ, the last was taken."""
 
 
 class ParsedReply(NamedTuple):

@@ -46,6 +46,9 @@ def test_the_object_is_found_behind_tags_fences_and_words(reply: str, expected: 
         (BODY.replace('"score"', '"\u2060score"'), ("json_fixups_applied",)),
         (BODY.replace("PHQ8_Sleep", "phq-8 sleep"), ("near_keys_matched",)),
         (BODY.replace('{"PHQ8_NoInterest"', '{"note": "tired", "PHQ8_NoInterest"'), ("unknown_keys_dropped",)),
+        (f'<answer>{{"old": 1}}</answer> No: <answer>{BODY}</answer>', ("several_answers",)),
+        (f"<answer>{BODY}</answer> As said: <answer>{BODY}\n</answer>", ()),
+        (f"I write <answer> tags: <answer>{BODY}</answer>", ()),
     ],
 )
 def test_a_reply_is_repaired_and_the_repair_steps_are_recorded(reply: str, repairs: tuple[str, ...]) -> None:
