@@ -44,8 +44,8 @@ class RejectedReplies:
         return [use for attempt_id in earlier for use in uses[attempt_id] if use.is_rejected]
 
 
-class CorrectingChat:
-    """The port ChatModel for stages that ask again: they get a rejected reply, and send it back with what is wrong."""
+class _KnowingChat:
+    """A chat model, and the replies of it that were rejected."""
 
     def __init__(self, chat: ChatModel, rejected: RejectedReplies) -> None:
         self._chat = chat
@@ -54,6 +54,10 @@ class CorrectingChat:
     async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel."""
         return await self._chat.identity(model)
+
+
+class CorrectingChat(_KnowingChat):
+    """The port ChatModel for stages that ask again: they get a rejected reply, and send it back with what is wrong."""
 
     async def chat(self, call: ChatCall) -> ChatReply:
         """The rejected reply, marked, without a request; else the model's."""
@@ -74,16 +78,8 @@ class CorrectingChat:
         )
 
 
-class ResamplingChat:
+class ResamplingChat(_KnowingChat):
     """The port ChatModel for stages that ask once: in place of a rejected reply they get that of another sample."""
-
-    def __init__(self, chat: ChatModel, rejected: RejectedReplies) -> None:
-        self._chat = chat
-        self._rejected = rejected
-
-    async def identity(self, model: str) -> ModelIdentity:
-        """See ChatModel."""
-        return await self._chat.identity(model)
 
     async def chat(self, call: ChatCall) -> ChatReply:
         """The model's reply to the next sample number that was not rejected."""
