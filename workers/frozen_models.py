@@ -6,13 +6,20 @@ from schemas.values.environments import FrozenModel
 from store.database import Connection, Database
 from store.runs import run_models
 
+REMEMBERED = 1000
+"""Models of runs that a process remembers: a worker lives for years, and every question is a run."""
+
 
 class FrozenModels:
-    """The frozen models of the runs of this process; each is read once."""
+    """The frozen models of the runs of this process; each is read once, or again when it was forgotten."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._frozen: dict[tuple[int, str], FrozenModel | None] = {}
+
+    def __len__(self) -> int:
+        """How many models of runs it remembers."""
+        return len(self._frozen)
 
     async def check(self, run_id: int, found: ModelIdentity) -> None:
         """Freeze a model at the first call of a run. Raises ModelChangedError when another one was frozen."""
@@ -20,6 +27,8 @@ class FrozenModels:
         if key not in self._frozen:
             self._frozen[key] = await self._database.with_retry(lambda connection: _freeze(connection, run_id, found))
         frozen = self._frozen[key]
+        if len(self._frozen) > REMEMBERED:
+            del self._frozen[next(iter(self._frozen))]
         if frozen is not None and frozen.identity.weights != found.weights:
             raise ModelChangedError(
                 run_id,

@@ -15,6 +15,7 @@ from store.runs import ledger, stages
 from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
 from tests.scripted_openai import ScriptedOpenAI
+from workers import frozen_models
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
 
@@ -358,3 +359,17 @@ async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
 
     assert isinstance(first, ConnectionError)
     assert isinstance(second, ChatReply)
+
+
+async def test_a_forgotten_model_of_a_run_is_read_again(
+    database: Database, two_runs: list[CallingAttempt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frozen_models, "REMEMBERED", 1)
+    frozen = FrozenModels(database)
+
+    for attempt in two_runs:
+        await frozen.check(attempt.run_id, served())
+
+    assert len(frozen) == 1
+    with pytest.raises(ModelChangedError):
+        await frozen.check(two_runs[0].run_id, served(digest="other weights"))
