@@ -4,7 +4,19 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.rest import corpora, events, health, jobs, metrics, participants, presets, runs, templates
+from api.rest import (
+    corpora,
+    events,
+    health,
+    jobs,
+    metrics,
+    original_health,
+    participants,
+    presets,
+    runs,
+    settings,
+    templates,
+)
 from api.rest.rag import answers, expansion, queries, results, steps
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
@@ -20,7 +32,9 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     presets.router,
     templates.router,
     corpora.router,
+    settings.router,
     health.router,
+    original_health.router,
     metrics.router,
 )
 
@@ -33,6 +47,7 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "events", "description": "Server-sent events: changes as they happen"},
     {"name": "presets", "description": "Named values for questions, one of them the default"},
     {"name": "templates", "description": "Versions of prompts, one of each active"},
+    {"name": "settings", "description": "What new runs are submitted with"},
     {"name": "corpora", "description": "Works that are searched together"},
     {"name": "operations", "description": "Health and metrics"},
 ]
