@@ -3,11 +3,13 @@
 import click
 
 from cli.ids import RUN
-from cli.output import console, plain_table, print_json, print_list
+from cli.output import plain_table, print_json, print_list
 from cli.registry import registry_csv, registry_json
-from cli.run_table import run_table
 from cli.session import with_database
+from cli.shown_run import print_run
 from cli.watch import read
+from schemas.values.score_tables import ScoreTable
+from services.score_tables import run_scores
 from stages.reports.run_words import asked_for
 from store.database import Connection
 from store.runs import overviews
@@ -58,16 +60,15 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
 def show(run_id: int, as_json: bool) -> None:
     """Show a run: the stages of every job, references kept and rejected, calls, seconds and errors.
 
+    A run of participants ends with their scores: the eight items in both modes beside the ground truth.
+
     \b
     Example:
         ragq show r12
     """
 
-    async def shown(connection: Connection) -> RunView:
-        return await with_origin(connection, await read(connection, run_id))
+    async def shown(connection: Connection) -> tuple[RunView, ScoreTable | None]:
+        view = await with_origin(connection, await read(connection, run_id))
+        return view, await run_scores(connection, run_id)
 
-    view = with_database(shown)
-    if as_json:
-        print_json(view)
-    else:
-        console().print(run_table(view))
+    print_run(*with_database(shown), as_json=as_json)
