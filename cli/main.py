@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """A job queue for RAG pipelines that records every step.
 
-    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed.
+    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed, 130 Ctrl-C.
 
     \b
     Example:

@@ -33,6 +33,9 @@ _ALONE = Text("No worker was seen in the last 10 seconds; `ragq up` or `ragq wor
 #: Some jobs of the run did not get through.
 SOME_FAILED = 3
 
+#: Ctrl-C ended the watching: what a shell reports for SIGINT, so that `&& next` does not continue.
+INTERRUPTED = 130
+
 
 @click.command()
 @click.argument("run_id", metavar="RUN", type=RUN)
@@ -40,7 +43,7 @@ SOME_FAILED = 3
 def watch(run_id: int, as_json: bool) -> None:
     """Follow a run until it finishes, with the estimated remaining time.
 
-    Ctrl-C stops watching; the run continues. Exit code 3 when some jobs did not succeed.
+    Ctrl-C stops watching, and the run continues. Exit codes: 3 when some jobs did not succeed, 130 after Ctrl-C.
 
     \b
     Example:
@@ -76,12 +79,12 @@ def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
 
 
 def wait_until_idle(run_id: int) -> RunView:
-    """Watch a run to its end, and print nothing of it on stdout."""
+    """Watch a run to its end, and print nothing of it on stdout. Ctrl-C ends ragq with exit code 130."""
     try:
         return with_database(lambda connection: _until_rest(connection, run_id, notices()))
     except KeyboardInterrupt:
-        click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` resumes watching.", err=True)
-        raise SystemExit(0) from None
+        click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
+        raise SystemExit(INTERRUPTED) from None
 
 
 def _scores(run_id: int) -> ScoreTable | None:
