@@ -1,18 +1,18 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cli.ids import RUN
 from cli.output import console, plain_table, print_json, print_list
-from cli.registry import registry_csv, registry_json
-from cli.run_table import run_table
 from cli.session import with_database
-from cli.watch import read
 from stages.reports.run_words import asked_for
 from store.database import Connection
 from store.runs import overviews
-from store.runs.registry import registered
-from store.runs.run_view import RunView, with_origin
+
+if TYPE_CHECKING:
+    from store.runs.run_view import RunView
 
 
 @click.command()
@@ -30,6 +30,10 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
     if as_json and as_csv:
         raise click.UsageError("--json and --csv: choose one.")
     if as_json or as_csv:
+        # The figures of scored runs take numpy's statistics, which a list does without.
+        from cli.registry import registry_csv, registry_json
+        from store.runs.registry import registered
+
         registry = with_database(lambda connection: registered(connection, limit=limit))
         if as_json:
             print_json(registry_json(registry))
@@ -63,7 +67,11 @@ def show(run_id: int, as_json: bool) -> None:
         ragq show r12
     """
 
-    async def shown(connection: Connection) -> RunView:
+    from cli.run_table import run_table
+    from cli.watch import read
+    from store.runs.run_view import with_origin
+
+    async def shown(connection: Connection) -> "RunView":
         return await with_origin(connection, await read(connection, run_id))
 
     view = with_database(shown)
