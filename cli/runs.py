@@ -1,20 +1,19 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cli.ids import RUN
 from cli.output import plain_table, print_json, print_list
-from cli.registry import registry_csv, registry_json
 from cli.session import with_database
-from cli.shown_run import print_run
-from cli.watch import read
-from schemas.values.score_tables import ScoreTable
-from services.score_tables import run_scores
 from stages.reports.run_words import asked_for
 from store.database import Connection
 from store.runs import overviews
-from store.runs.registry import registered
-from store.runs.run_view import RunView, with_origin
+
+if TYPE_CHECKING:
+    from schemas.values.score_tables import ScoreTable
+    from store.runs.run_view import RunView
 
 
 @click.command()
@@ -32,6 +31,10 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
     if as_json and as_csv:
         raise click.UsageError("--json and --csv: choose one.")
     if as_json or as_csv:
+        # The figures of scored runs take numpy's statistics, which a list does without.
+        from cli.registry import registry_csv, registry_json
+        from store.runs.registry import registered
+
         registry = with_database(lambda connection: registered(connection, limit=limit))
         if as_json:
             print_json(registry_json(registry))
@@ -67,7 +70,12 @@ def show(run_id: int, as_json: bool) -> None:
         ragq show r12
     """
 
-    async def shown(connection: Connection) -> tuple[RunView, ScoreTable | None]:
+    from cli.shown_run import print_run
+    from cli.watch import read
+    from services.score_tables import run_scores
+    from store.runs.run_view import with_origin
+
+    async def shown(connection: Connection) -> "tuple[RunView, ScoreTable | None]":
         view = await with_origin(connection, await read(connection, run_id))
         return view, await run_scores(connection, run_id)
 

@@ -24,10 +24,11 @@ _OUTSIDE: Final = ("HOME", "LANG", "PATH", "TMPDIR")
 
 _TIMED: Final = """
 printf '\\n$ %s\\n' {shown}
-began=$EPOCHREALTIME
+began=${{EPOCHREALTIME/./}}
 {command}
 code=$?
-printf '# exit code %s after %.1f s\\n' $code "$(echo "$EPOCHREALTIME - $began" | bc)"
+tenths=$(( (${{EPOCHREALTIME/./}} - began) / 100000 ))
+printf '# exit code %s after %d.%d s\\n' $code $((tenths / 10)) $((tenths % 10))
 [ $code = 0 ] || exit $code
 """
 
