@@ -25,7 +25,9 @@ RagqError
         QueryValueError
         IdempotencyKeyReusedError
         StepFailedError                  a stage failed while a request waited for it
+        ExpansionFailedError             likewise, of a new question, which is not stored then
         StepSupersededError
+        StepPausedError
     DomainError                          a stage cannot compute a valid output; its job fails
         TranscriptError
             TranscriptNotFoundError
@@ -298,10 +300,29 @@ class StepFailedError(Refused):
         self.job_id = job_id
         self.stage = stage
         self.error_type = error_type
+        self.error_message = error_message
         super().__init__(
             f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type.rpartition('.')[2]}: "
             f"{error_message} `ragq inspect j{job_id} {stage}` shows everything; once the cause is removed, run the "
             f"step again, or `ragq retry j{job_id}`."
+        )
+
+
+class ExpansionFailedError(Refused):
+    """The expansion of a new question failed while its request waited for it; the question is not stored.
+
+    `error_type` as for StepFailedError.
+    """
+
+    stage = "expand"
+    query_id = None
+    job_id = None
+
+    def __init__(self, error_type: str, error_message: str) -> None:
+        self.error_type = error_type
+        super().__init__(
+            f"The question cannot be expanded: {error_type.rpartition('.')[2]}: {error_message} Nothing is stored. Ask "
+            "again once the cause is removed, or send an expansion of your own: POST /rag/expansion/manual."
         )
 
 
@@ -313,6 +334,18 @@ class StepSupersededError(Refused):
         super().__init__(
             f"Query {query_id} was changed or cancelled by another request meanwhile; "
             f"`ragq query show {query_id}` shows its present state."
+        )
+
+
+class StepPausedError(Refused):
+    """A question is paused, while a step of it is waited for."""
+
+    def __init__(self, query_id: int, job_id: int) -> None:
+        self.query_id = query_id
+        self.job_id = job_id
+        super().__init__(
+            f"Job j{job_id} of query {query_id} is paused; `ragq resume j{job_id}`, or POST /jobs/{job_id}/resume, "
+            "continues the step."
         )
 
 

@@ -65,7 +65,7 @@ class ProcessSettings(SettingsGroup):
     ragq_api_port: int = Field(default=8420, ge=1, le=65535)
     """Port that `ragq api` listens on."""
     ragq_api_wait_seconds: float = Field(default=25.0, ge=1, le=55)
-    """Maximum seconds that a request waits for its job; a client may request less."""
+    """Maximum seconds that a client may ask a request to wait for its job, with the header `Prefer: wait=N`."""
     ragq_api_max_body_kb: int = Field(default=2048, ge=1)
     """Maximum kilobytes of a request's body."""
     ragq_api_cors_origins: str = ""
