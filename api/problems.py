@@ -59,6 +59,9 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.StepSupersededError: ProblemKind(409, "step-superseded"),
     errors.StepPausedError: ProblemKind(409, "step-paused"),
     errors.CorpusUnknownError: ProblemKind(404, "corpus-missing"),
+    errors.CorpusMissingError: ProblemKind(404, "corpus-missing"),
+    errors.WorkMissingError: ProblemKind(404, "work-missing"),
+    errors.WorkFilesError: ProblemKind(422, "works-unusable"),
     errors.StepFailedError: ProblemKind(500, "step-failed"),
     errors.ExpansionFailedError: ProblemKind(500, "expansion-failed"),
     errors.StackError: ProblemKind(503, "server-unavailable"),
@@ -205,7 +208,18 @@ async def _known(request: Request, error: Exception) -> Response:
     assert kind is not None
     if kind is UNAVAILABLE:
         return respond(request, kind, "The database is unavailable; try again.", headers={"Retry-After": "2"})
+    if isinstance(error, errors.WorkFilesError):
+        # Their names are text of the client.
+        files = [_invalid_file(place, file) for place, file in error.files.items()]
+        return respond(
+            request, kind, "Nothing was imported; `errors` lists the files that cannot be works.", invalid=files
+        )
     return respond(request, kind, str(error), failure=error if isinstance(error, StageFailure) else None)
+
+
+def _invalid_file(place: int, error: errors.WorkFileError) -> InvalidField:
+    line = "" if error.line is None else f"Line {error.line}: "
+    return InvalidField(where=f"file {place + 1}", message=f"{line}{error.problem}")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

@@ -5,6 +5,9 @@ RagqError
         StackError                       a server or a connection is not available
         SettingsError
         DuplicateWorkError
+        WorkFileError                    a file that cannot be a work
+        WorkFilesError
+        WorkMissingError
         CorpusUnknownError
         TemplateFixedError
         PresetMissingError
@@ -103,6 +106,31 @@ class DuplicateWorkError(Refused):
         self.work_id = work_id
         self.title = title
         super().__init__(f"The same text is in the corpus already, as work {work_id}; nothing was imported.")
+
+
+class WorkFileError(Refused):
+    """A file that cannot be a work. `line` is the line of the file that is wrong, where there is one."""
+
+    def __init__(self, name: str, problem: str, *, line: int | None = None) -> None:
+        self.problem = problem
+        self.line = line
+        super().__init__(f"{name}{'' if line is None else f':{line}'}: {problem}")
+
+
+class WorkFilesError(Refused):
+    """Files that cannot be works, by their places among the files of an import, from 0."""
+
+    def __init__(self, files: Mapping[int, WorkFileError]) -> None:
+        self.files = dict(files)
+        super().__init__("\n".join(["Nothing was imported:", *(f"  {error}" for error in files.values())]))
+
+
+class WorkMissingError(Refused):
+    """No work has this number."""
+
+    def __init__(self, work_id: int) -> None:
+        self.work_id = work_id
+        super().__init__(f"There is no work {work_id}; `ragq corpus show NAME` lists the works of a corpus.")
 
 
 class CorpusUnknownError(Refused):

@@ -85,6 +85,8 @@ class ProcessSettings(SettingsGroup):
     """Maximum seconds that a client may ask a request to wait for its job, with the header `Prefer: wait=N`."""
     ragq_api_max_body_kb: int = Field(default=2048, ge=1)
     """Maximum kilobytes of a request's body."""
+    ragq_api_max_upload_kb: int = Field(default=20_480, ge=1)
+    """Maximum kilobytes of the files of one upload."""
     ragq_api_cors_origins: str = ""
     """Origins such as `https://notes.example.org`, separated by commas, whose pages may call the API."""
     ragq_api_allowed_hosts: str = ""
