@@ -37,6 +37,7 @@ COMMANDS = {
     "pause": ("cli.control", "pause"),
     "resume": ("cli.control", "resume"),
     "cancel": ("cli.control", "cancel"),
+    "run": ("cli.run", "run_group"),
     "audit": ("cli.audit", "audit"),
     "config": ("cli.config", "config"),
     "worker": ("cli.stack", "worker"),

@@ -1,6 +1,7 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
 import click
+from rich.text import Text
 
 from cli.ids import RUN
 from cli.output import console, plain_table, print_json, print_list
@@ -37,10 +38,11 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
             click.echo(registry_csv(registry), nl=False)
         return
     found = with_database(lambda connection: overviews.overviews(connection, limit=limit))
-    table = plain_table("run", "kind", "profile", "asked for", "jobs", "states", "submitted")
+    table = plain_table("run", "name", "kind", "profile", "asked for", "jobs", "states", "submitted")
     for run in found:
         table.add_row(
             f"r{run.id}",
+            Text(run.name or ""),
             run.kind,
             run.profile,
             asked_for(run.request),
