@@ -134,7 +134,7 @@ def submit(
     submission again finds its run: its failed jobs continue, and nothing that is stored is computed twice; --new
     forces another run.
 
-    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed (with --wait).
+    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed (with --wait), 130 Ctrl-C: the run continues.
 
     \b
     Example:
