@@ -7,7 +7,7 @@ import click
 
 from cli.session import with_database
 from schemas.values.run_names import run_number
-from services.runs import find_run
+from store.runs import run_names
 from store.runs.job_control import Target
 
 _JOB = re.compile(r"j?([1-9][0-9]{0,17})", re.IGNORECASE)
@@ -15,7 +15,7 @@ _TARGET = re.compile(r"([rj])([1-9][0-9]{0,17})", re.IGNORECASE)
 
 
 def _run_of_name(words: str) -> int | None:
-    return with_database(lambda connection: find_run(connection, words))
+    return with_database(lambda connection: run_names.find(connection, words))
 
 
 class _Run(click.ParamType[int]):

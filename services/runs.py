@@ -1,9 +1,9 @@
-"""Runs found by number or name, named, annotated and deleted, alike by commands, REST and pages."""
+"""Runs named, annotated and deleted, alike by commands, REST and pages."""
 
 from typing import TypedDict
 
 from schemas.errors import RunActiveError, RunMissingError, RunValueError
-from schemas.values.run_names import LONGEST_NAME, LONGEST_NOTE, run_name, run_number
+from schemas.values.run_names import LONGEST_NAME, LONGEST_NOTE, run_name
 from store.database import Connection
 from store.references import index_runs
 from store.runs import deletions, run_names, runs
@@ -15,15 +15,6 @@ class RunChanges(TypedDict, total=False):
 
     name: str | None
     note: str | None
-
-
-async def find_run(connection: Connection, words: str) -> int | None:
-    """The run that a number such as `r12`, or a name, stands for; None when there is none."""
-    number = run_number(words)
-    if number is None:
-        name = run_name(words)
-        return None if name is None else await run_names.by_name(connection, name)
-    return number if await runs.exists(connection, run_id=number) else None
 
 
 async def change_run(connection: Connection, run_id: int, changes: RunChanges) -> None:

@@ -3,6 +3,7 @@
 import asyncpg
 
 from schemas.errors import RunMissingError, RunNameTakenError
+from schemas.values.run_names import run_name, run_number
 from store.database import Connection
 
 BY_NAME = "SELECT id FROM run WHERE lower(name) = lower($1)"
@@ -10,6 +11,18 @@ BY_NAME = "SELECT id FROM run WHERE lower(name) = lower($1)"
 RENAME = "UPDATE run SET name = $2 WHERE id = $1 RETURNING id"
 
 ANNOTATE = "UPDATE run SET note = $2 WHERE id = $1 RETURNING id"
+
+BY_NUMBER = "SELECT id FROM run WHERE id = $1"
+
+
+async def find(connection: Connection, words: str) -> int | None:
+    """The run that a number such as `r12`, or a name, stands for; None when there is none."""
+    number = run_number(words)
+    if number is not None:
+        found: int | None = await connection.fetchval(BY_NUMBER, number)
+        return found
+    name = run_name(words)
+    return None if name is None else await by_name(connection, name)
 
 
 async def by_name(connection: Connection, name: str) -> int | None:
