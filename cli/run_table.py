@@ -45,10 +45,12 @@ def _head(view: RunView) -> RenderableType:
     states = ", ".join(f"{count} {status}" for status, count in overview.states.items())
     lines = [
         Text.assemble(
-            (f"r{overview.id}", "bold"),
+            (overview.title, "bold"),
             f"  {overview.kind}  profile {overview.profile}  {overview.jobs} jobs: {states}",
         )
     ]
+    if overview.note:
+        lines.append(Text(overview.note))
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
     if variants := variants_in_words(overview.request):

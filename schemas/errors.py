@@ -194,6 +194,28 @@ class RunMissingError(Refused):
         super().__init__(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
 
 
+class RunNameTakenError(Refused):
+    """Another run has the name, compared without case."""
+
+    def __init__(self, run_id: int) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"Run r{run_id} has this name already; `ragq run rename r{run_id} --remove` takes it away from that run."
+        )
+
+
+class RunValueError(Refused):
+    """The name or the note of a run is invalid."""
+
+
+class RunActiveError(Refused):
+    """A run cannot be deleted while it works. `why` states what is unfinished, and what to do."""
+
+    def __init__(self, run_id: int, why: str) -> None:
+        self.run_id = run_id
+        super().__init__(f"Run r{run_id} is not deleted: {why}")
+
+
 class JobMissingError(Refused):
     """A job is not stored, or no longer."""
 
