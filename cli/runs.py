@@ -5,7 +5,7 @@ import click
 from cli.ids import RUN
 from cli.output import console, plain_table, print_json, print_list
 from cli.registry import registry_csv, registry_json
-from cli.run_table import run_table
+from cli.run_table import run_details, run_table
 from cli.session import with_database
 from cli.watch import read
 from stages.reports.run_words import asked_for
@@ -46,7 +46,7 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
             asked_for(run.request),
             str(run.jobs),
             ", ".join(f"{count} {status}" for status, count in run.states.items()),
-            f"{run.created_at:%Y-%m-%d %H:%M:%S}",
+            f"{run.created_at:%Y-%m-%d %H:%M}",
         )
     none = "No run is stored yet. `ragq submit --split paper-test` makes one."
     print_list(found, table, none=none, as_json=False)
@@ -70,4 +70,4 @@ def show(run_id: int, as_json: bool) -> None:
     if as_json:
         print_json(view)
     else:
-        console().print(run_table(view))
+        console().print(run_table(view), run_details(view))
