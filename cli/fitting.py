@@ -30,7 +30,7 @@ class FittingTable(Table):
     def fits(self, console: Console, options: ConsoleOptions) -> bool:
         """Whether the table has room when its texts are wrapped and nothing else is."""
         needed = [
-            min(width, column.min_width or _TEXT_WIDTH) if _is_text(column) else width
+            column.min_width or min(width, _TEXT_WIDTH) if _is_text(column) else width
             for column, width in zip(self.columns, self._widths(console, options), strict=True)
         ]
         return _sum(needed) <= options.max_width
@@ -56,7 +56,10 @@ class FittingTable(Table):
     def _widths(self, console: Console, options: ConsoleOptions) -> list[int]:
         unlimited = options.update_width(_UNLIMITED)
         return [
-            max(Measurement.get(console, unlimited, cell).maximum for cell in (column.header, *column.cells))
+            max(
+                column.min_width or 0,
+                *(Measurement.get(console, unlimited, cell).maximum for cell in (column.header, *column.cells)),
+            )
             for column in self.columns
         ]
 

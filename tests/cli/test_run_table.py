@@ -119,7 +119,7 @@ def test_a_narrow_terminal_has_a_mark_per_stage_and_the_name_of_the_one_that_fai
         llm_reused=2,
     )
 
-    lines = shown([failed], kind="participant", width=60).splitlines()
+    lines = shown([failed], kind="participant", width=70).splitlines()
 
     assert lines[1].split() == ["job", "subject", "mode", "status", "stages", "calls", "seconds"]
     assert lines[2].split() == ["j1", "1", "few_shot", "succeeded", "●●✗·", "retrieve", "6", "4.0"]
