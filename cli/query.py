@@ -7,9 +7,8 @@ from typing import TypeVar
 
 import click
 from celery import Celery
-from rich.table import Table
 
-from cli.output import coloured, console, print_json
+from cli.output import coloured, console, plain_table, print_json
 from cli.session import with_database, with_servers
 from cli.submit_queries import LIGHT, model_option, read_reply
 from schemas.errors import Refused
@@ -59,7 +58,7 @@ def list_command(limit: int, as_json: bool) -> None:
     if as_json:
         print_json([asdict(line) for line in lines])
         return
-    table = Table("query", "run", "job", "state", "needs", "intent", "answers", "question", box=None)
+    table = plain_table("query", "run", "job", "state", "needs", "intent", "answers", "question")
     for line in lines:
         state = coloured(line.job_status)
         needs = "" if line.status is QueryStatus.READY else line.status
