@@ -6,6 +6,8 @@ from fastapi import APIRouter
 
 from api.pages import (
     ask,
+    corpora,
+    import_works,
     inspect,
     job,
     plots,
@@ -16,6 +18,7 @@ from api.pages import (
     run,
     runs,
     submit_participants,
+    work,
 )
 
 PAGES: Final[tuple[APIRouter, ...]] = (
@@ -31,4 +34,7 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     plots.images,
     run.router,
     job.router,
+    corpora.router,
+    import_works.router,
+    work.router,
 )
