@@ -4,6 +4,7 @@ import click
 from rich.text import Text
 
 from cli.ids import RUN
+from cli.numbers_in_words import counted
 from cli.output import console, notices, plain_table, print_json
 from cli.session import with_database
 from schemas.errors import RunMissingError
@@ -59,9 +60,8 @@ def _print(found: FailureList) -> None:
         )
     console().print(table)
     counts = ", ".join(f"{count} {category}" for category, count in found.summary.by_category.items())
-    console().print(
-        f"{found.summary.total_failures} failures, {found.summary.unresolved} unresolved: {counts}", highlight=False
-    )
+    failures = counted(found.summary.total_failures, "failure")
+    console().print(f"{failures}, {found.summary.unresolved} unresolved: {counts}", highlight=False)
 
 
 def _message(failure: ReportedFailure) -> str:

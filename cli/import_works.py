@@ -89,7 +89,7 @@ def works_command(
     )
     _tell(imported, corpus)
     if imported.submitted is not None:
-        report_submitted([imported.submitted], settings)
+        report_submitted([imported.submitted], settings, kind="index", briefly=wait and not as_json)
     if wait and imported.submitted is not None:
         follow(imported.submitted.run_id, as_json=as_json)
     elif as_json:

@@ -62,7 +62,7 @@ def tags_command(
         if as_json:
             print_json({"run": f"r{run_id}", "jobs": 0})
         return
-    report_submitted([submitted], settings)
+    report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
     if not no_wait:
         follow(submitted.run_id, as_json=as_json)
     else:

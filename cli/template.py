@@ -49,7 +49,7 @@ def list_command(as_json: bool) -> None:
             str(stored.version),
             Text(stored.title),
             str(len(stored.text)),
-            f"{stored.created_at:%Y-%m-%d %H:%M:%S}",
+            f"{stored.created_at:%Y-%m-%d %H:%M}",
         )
     console().print(table)
 

@@ -28,7 +28,9 @@ RagqError
         QueryValueError
         IdempotencyKeyReusedError
         StepFailedError                  a stage failed while a request waited for it
+        ExpansionFailedError             likewise, of a new question, which is not stored then
         StepSupersededError
+        StepPausedError
     DomainError                          a stage cannot compute a valid output; its job fails
         TranscriptError
             TranscriptNotFoundError
@@ -192,6 +194,28 @@ class RunMissingError(Refused):
         super().__init__(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
 
 
+class RunNameTakenError(Refused):
+    """Another run has the name, compared without case."""
+
+    def __init__(self, run_id: int) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"Run r{run_id} has this name already; `ragq run rename r{run_id} --remove` takes it away from that run."
+        )
+
+
+class RunValueError(Refused):
+    """The name or the note of a run is invalid."""
+
+
+class RunActiveError(Refused):
+    """A run cannot be deleted while it works. `why` states what is unfinished, and what to do."""
+
+    def __init__(self, run_id: int, why: str) -> None:
+        self.run_id = run_id
+        super().__init__(f"Run r{run_id} is not deleted: {why}")
+
+
 class JobMissingError(Refused):
     """A job is not stored, or no longer."""
 
@@ -326,10 +350,29 @@ class StepFailedError(Refused):
         self.job_id = job_id
         self.stage = stage
         self.error_type = error_type
+        self.error_message = error_message
         super().__init__(
             f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type.rpartition('.')[2]}: "
             f"{error_message} `ragq inspect j{job_id} {stage}` shows everything; once the cause is removed, run the "
             f"step again, or `ragq retry j{job_id}`."
+        )
+
+
+class ExpansionFailedError(Refused):
+    """The expansion of a new question failed while its request waited for it; the question is not stored.
+
+    `error_type` as for StepFailedError.
+    """
+
+    stage = "expand"
+    query_id = None
+    job_id = None
+
+    def __init__(self, error_type: str, error_message: str) -> None:
+        self.error_type = error_type
+        super().__init__(
+            f"The question cannot be expanded: {error_type.rpartition('.')[2]}: {error_message} Nothing is stored. Ask "
+            "again once the cause is removed, or send an expansion of your own: POST /rag/expansion/manual."
         )
 
 
@@ -341,6 +384,18 @@ class StepSupersededError(Refused):
         super().__init__(
             f"Query {query_id} was changed or cancelled by another request meanwhile; "
             f"`ragq query show {query_id}` shows its present state."
+        )
+
+
+class StepPausedError(Refused):
+    """A question is paused, while a step of it is waited for."""
+
+    def __init__(self, query_id: int, job_id: int) -> None:
+        self.query_id = query_id
+        self.job_id = job_id
+        super().__init__(
+            f"Job j{job_id} of query {query_id} is paused; `ragq resume j{job_id}`, or POST /jobs/{job_id}/resume, "
+            "continues the step."
         )
 
 

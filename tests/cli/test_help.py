@@ -1,5 +1,6 @@
 """Rules for the help of every command."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,10 +9,15 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from cli.main import COMMANDS as ENTRIES
 from cli.main import cli
 
-HEAVY = ("torch", "sentence_transformers", "transformers", "xllamacpp", "adapters")
+MODELS = ("torch", "sentence_transformers", "transformers", "xllamacpp", "adapters")
+DRAWING = ("matplotlib", "sklearn", "scipy")
+SERVERS = ("celery", "redis", "asyncpg", "sqlalchemy", "psutil", "supervisor")
+VALUES = ("numpy", "pydantic", "rich", "schemas.settings")
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ("ragq",)) -> Iterator[tuple[str, click.Command]]:
@@ -45,18 +51,60 @@ def test_every_option_has_a_description(typed: str) -> None:
     assert silent == []
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["submit", "--help"], ["--version"]], ids=" ".join)
-def test_help_loads_no_model(arguments: list[str]) -> None:
+def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
+    shown = CliRunner().invoke(cli, ["--help"], terminal_width=80).output.partition("Commands:\n")[2].splitlines()
+
+    assert [line.split()[0] for line in shown] == list(ENTRIES)
+    assert [line for line in shown if not line.endswith(".") or line.endswith("...")] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unneeded"),
+    [
+        (["--help"], (*MODELS, *DRAWING, *SERVERS, *VALUES)),
+        (["--version"], (*MODELS, *DRAWING, *SERVERS, *VALUES)),
+        (["runs", "--help"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
+        (["runs"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
+        (["submit", "--help"], MODELS),
+    ],
+    ids=" ".join,
+)
+def test_a_command_imports_nothing_heavy_that_it_does_not_need(
+    arguments: list[str], unneeded: tuple[str, ...], tmp_path: Path
+) -> None:
     program = (
         "import sys\n"
         "from cli.main import main\n"
         "try:\n    main()\n"
-        f"finally:\n    print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+        f"finally:\n    print('found', [name for name in {unneeded} if name in sys.modules], file=sys.stderr)"
     )
 
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "RAGQ_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
-    assert done.stderr == "[]\n"
+    assert done.stderr.splitlines()[-1] == "found []"
+
+
+def test_names_are_completed_without_importing_their_commands() -> None:
+    program = (
+        "import sys\n"
+        "from cli.main import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print([name for name in sys.modules if name.startswith('cli.')], file=sys.stderr)"
+    )
+    words = {"_RAGQ_COMPLETE": "bash_complete", "COMP_WORDS": "ragq pa", "COMP_CWORD": "1"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **words}, capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout == "plain,pause\n"
+    assert done.stderr == "['cli.main']\n"
 
 
 def test_the_installed_command_prints_its_version() -> None:
