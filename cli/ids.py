@@ -7,6 +7,8 @@ import click
 
 from store.runs.job_control import Target
 
+_NAMES = {"r": "run", "j": "job"}
+
 
 class _Number(click.ParamType[int]):
     def __init__(self, letter: str, name: str) -> None:
@@ -18,8 +20,16 @@ class _Number(click.ParamType[int]):
             return value
         match = re.fullmatch(rf"{self.letter}?([1-9][0-9]{{0,17}})", value, re.IGNORECASE)
         if match is None:
-            self.fail(f"'{value}' is not a {self.name.lower()}; write it like {self.letter}12.", param, ctx)
+            self.fail(f"'{value}' is not a {self.name.lower()}; {self._advice(value)}", param, ctx)
         return int(match[1])
+
+    def _advice(self, value: str) -> str:
+        other = re.fullmatch(r"([rj])([1-9][0-9]{0,17})", value, re.IGNORECASE)
+        if other is not None:
+            command = "show" if other[1].lower() == "r" else "inspect"
+            return f"`ragq {command} {value.lower()}` shows the {_NAMES[other[1].lower()]}."
+        number = re.search(r"[1-9][0-9]{0,17}", value)
+        return f"did you mean {self.letter}{number[0]}?" if number else f"write it like {self.letter}12."
 
 
 class _Target(click.ParamType[Target]):
