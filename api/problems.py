@@ -45,6 +45,9 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.LLMResponseParseError: ProblemKind(400, "reply-unusable"),
     errors.WorkChangedError: ProblemKind(409, "work-changed"),
     errors.RunMissingError: ProblemKind(404, "run-missing"),
+    errors.RunNameTakenError: ProblemKind(409, "run-name-taken"),
+    errors.RunValueError: ProblemKind(422, "run-value-unusable"),
+    errors.RunActiveError: ProblemKind(409, "run-active"),
     errors.JobMissingError: ProblemKind(404, "job-missing"),
     errors.AttemptMissingError: ProblemKind(404, "attempt-missing"),
     errors.NoJobInStateError: ProblemKind(409, "no-job-in-state"),
@@ -57,8 +60,13 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.QueryValueError: ProblemKind(422, "query-value-unusable"),
     errors.IdempotencyKeyReusedError: ProblemKind(422, "idempotency-key-reused"),
     errors.StepSupersededError: ProblemKind(409, "step-superseded"),
+    errors.StepPausedError: ProblemKind(409, "step-paused"),
     errors.CorpusUnknownError: ProblemKind(404, "corpus-missing"),
+    errors.CorpusMissingError: ProblemKind(404, "corpus-missing"),
+    errors.WorkMissingError: ProblemKind(404, "work-missing"),
+    errors.WorkFilesError: ProblemKind(422, "works-unusable"),
     errors.StepFailedError: ProblemKind(500, "step-failed"),
+    errors.ExpansionFailedError: ProblemKind(500, "expansion-failed"),
     errors.StackError: ProblemKind(503, "server-unavailable"),
     errors.Refused: ProblemKind(409, "refused"),
     errors.DomainError: ProblemKind(500, "stage-failed"),
@@ -66,12 +74,15 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
 }
 
 #: A stage that failed while a request waited for it: by the stage (None for any) and the stored class of its error.
-#: Other errors are those of StepFailedError.
+#: Other errors have the kind of their class.
 STAGE_KINDS: Final[dict[tuple[str | None, str], ProblemKind]] = {
     ("expand", class_name(errors.LLMResponseParseError)): ProblemKind(400, "expansion-unusable"),
     ("expand", class_name(errors.ExpansionReplyError)): ProblemKind(400, "expansion-unusable"),
     (None, class_name(errors.WorkChangedError)): KINDS[errors.WorkChangedError],
 }
+
+StageFailure = errors.StepFailedError | errors.ExpansionFailedError
+"""A stage that failed while a request waited for it."""
 
 UNAVAILABLE: Final = ProblemKind(503, "database-unavailable")
 INVALID: Final = ProblemKind(422, "request-invalid")
@@ -124,9 +135,9 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def kind_of(error: BaseException) -> ProblemKind | None:
     """The kind of an error; None for an unexpected one."""
-    if isinstance(error, errors.StepFailedError):
+    if isinstance(error, StageFailure):
         stored = (error.stage, error.error_type), (None, error.error_type)
-        return next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), KINDS[errors.StepFailedError])
+        return next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), KINDS[type(error)])
     found = next((KINDS[type_] for type_ in type(error).__mro__ if type_ in KINDS), None)
     return UNAVAILABLE if found is None and isinstance(error, CONNECTION_ERRORS) else found
 
@@ -137,7 +148,7 @@ def respond(
     detail: str,
     *,
     invalid: list[InvalidField] | None = None,
-    failure: errors.StepFailedError | None = None,
+    failure: StageFailure | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
     """The reply for a problem: a page where the client accepts HTML."""
@@ -200,7 +211,18 @@ async def _known(request: Request, error: Exception) -> Response:
     assert kind is not None
     if kind is UNAVAILABLE:
         return respond(request, kind, "The database is unavailable; try again.", headers={"Retry-After": "2"})
-    return respond(request, kind, str(error), failure=error if isinstance(error, errors.StepFailedError) else None)
+    if isinstance(error, errors.WorkFilesError):
+        # Their names are text of the client.
+        files = [_invalid_file(place, file) for place, file in error.files.items()]
+        return respond(
+            request, kind, "Nothing was imported; `errors` lists the files that cannot be works.", invalid=files
+        )
+    return respond(request, kind, str(error), failure=error if isinstance(error, StageFailure) else None)
+
+
+def _invalid_file(place: int, error: errors.WorkFileError) -> InvalidField:
+    line = "" if error.line is None else f"Line {error.line}: "
+    return InvalidField(where=f"file {place + 1}", message=f"{line}{error.problem}")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

@@ -6,8 +6,8 @@ import click
 
 from cli.output import console, plain_table, print_json, print_list
 from cli.session import with_database
-from services.corpora import corpus_of_name
-from store.corpora import corpora, vector_index, works
+from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus
+from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.corpora.works import ListedWork
 from store.database import Connection
@@ -88,15 +88,10 @@ def delete_command(name: str, yes: bool) -> None:
     Example:
         ragq corpus delete library
     """
-    corpus, content, _ = with_database(lambda connection: _shown(connection, name))
+    corpus, content, loss = with_database(lambda connection: _to_delete(connection, name))
     if not yes:
-        click.confirm(f"Delete corpus '{name}' with {content.works} works, and every query asked of it?", abort=True)
-
-    async def delete(connection: Connection) -> None:
-        await vector_index.drop_index(connection, corpus.id)
-        await corpora.delete(connection, corpus.id)
-
-    with_database(delete)
+        click.confirm(f"Delete corpus '{name}' with {loss}?", abort=True)
+    with_database(lambda connection: delete_corpus(connection, corpus.id))
     click.echo(f"Deleted corpus '{name}' and its {content.works} works.")
 
 
@@ -107,3 +102,9 @@ async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusCont
 async def _shown(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, list[ListedWork]]:
     corpus = await corpus_of_name(connection, name)
     return corpus, await corpora.content(connection, corpus.id), await works.listed(connection, corpus.id)
+
+
+async def _to_delete(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, CorpusLoss]:
+    corpus = await corpus_of_name(connection, name)
+    content = await corpora.content(connection, corpus.id)
+    return corpus, content, await corpus_loss(connection, corpus, content)

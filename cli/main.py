@@ -51,6 +51,7 @@ COMMANDS = {
     "pause": Entry("cli.control", "pause", "Pause unfinished jobs."),
     "resume": Entry("cli.control", "resume", "Continue paused jobs."),
     "cancel": Entry("cli.control", "cancel", "End unfinished and paused jobs; stored work is kept."),
+    "run": Entry("cli.run", "run_group", "Name, annotate and delete runs."),
     "audit": Entry("cli.audit", "audit", "Recompute every hash of a run."),
     "config": Entry("cli.config", "config", "Show the settings and where each value comes from."),
     "worker": Entry("cli.stack", "worker", "Run a worker in the foreground."),

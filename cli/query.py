@@ -11,7 +11,7 @@ from celery import Celery
 from cli.choices import Choice
 from cli.output import coloured, console, plain_table, print_json
 from cli.session import with_database, with_servers
-from cli.submit_queries import read_reply
+from cli.submit_queries import LIGHT, model_option, read_reply
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.queries import Intent
@@ -169,8 +169,8 @@ def edit_command(
 @_QUERY
 @click.option("--from", "start", metavar="STAGE", help="Run this stage and those after it again.")
 @click.option("--until", metavar="STAGE", help="End the chain with this stage; without it with the answer.")
-@click.option("--light", is_flag=True, help="Use the run's RAGQ_QUERY_LIGHT_MODEL to expand and answer.")
-def run_command(query_id: int, start: str | None, until: str | None, light: bool) -> None:
+@model_option
+def run_command(query_id: int, start: str | None, until: str | None, model: str) -> None:
     """Run the stages of a question that are not done, or stages of it again.
 
     `--from generate` asks for another answer; the others stay.
@@ -179,11 +179,11 @@ def run_command(query_id: int, start: str | None, until: str | None, light: bool
     Example:
         ragq query run 7
         ragq query run 7 --from retrieve
-        ragq query run 7 --from generate --light
+        ragq query run 7 --from generate --model light
     """
 
     async def change(connection: Connection, query: StoredQuery) -> bool:
-        await run_stages(connection, query, first=start, last=until, use_light_model=light)
+        await run_stages(connection, query, first=start, last=until, use_light_model=model == LIGHT)
         return True
 
     _change(query_id, change)
@@ -259,7 +259,8 @@ def _print_query(shown: QueryDetails) -> None:
     for result in shown.answers:
         unknown = result.unknown_citations
         note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
-        out.print(f"\nanswer {result.id} ({result.model or result.origin}){note}", style="bold")
+        by = f"{result.model or result.origin}{', the light model' if result.is_light else ''}"
+        out.print(f"\nanswer {result.id} ({by}){note}", style="bold")
         out.print(result.response_text, markup=False, highlight=False)
     if line.status == QueryStatus.VEC_ERR:
         why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"

@@ -68,8 +68,10 @@ def _head(view: RunView) -> RenderableType:
     states = ", ".join(f"{count} {status}" for status, count in overview.states.items())
     jobs = f"{counted(overview.jobs, 'job')}: {states}"
     lines = [
-        Text.assemble((f"r{overview.id}", "bold"), f"  {overview.kind}  profile {overview.profile}  {jobs}"),
+        Text.assemble((overview.title, "bold"), f"  {overview.kind}  profile {overview.profile}  {jobs}"),
     ]
+    if overview.note:
+        lines.append(Text(overview.note))
     if variants := variants_in_words(request):
         lines.append(Text(variants, style="dim"))
     lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, request)]

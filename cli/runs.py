@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from cli.ids import RUN
 from cli.output import plain_table, print_json, print_list
@@ -42,10 +43,11 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
             click.echo(registry_csv(registry), nl=False)
         return
     found = with_database(lambda connection: overviews.overviews(connection, limit=limit))
-    table = plain_table("run", "kind", "profile", "asked for", "jobs", "states", "submitted")
+    table = plain_table("run", "name", "kind", "profile", "asked for", "jobs", "states", "submitted")
     for run in found:
         table.add_row(
             f"r{run.id}",
+            Text(run.name or ""),
             run.kind,
             run.profile,
             asked_for(run.request),

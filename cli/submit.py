@@ -13,7 +13,7 @@ from cli.output import notices, print_result
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
 from cli.submit_participants import ParticipantIds, participants_request
-from cli.submit_queries import queries_request, split_assignments
+from cli.submit_queries import model_option, queries_request, split_assignments
 from cli.submit_tags import tags_request
 from cli.tags import follow_tags, shape_options
 from cli.watch import follow, follow_all
@@ -49,7 +49,7 @@ KINDS: dict[str, Kind] = {
     ),
     "query": Kind(
         ("query", "queries"),
-        ("corpus", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "until"),
+        ("corpus", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "model", "until"),
         queries_request,
     ),
     "tags": Kind(
@@ -94,6 +94,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--no-expand", is_flag=True, help="Queries: search for the questions as they are asked.")
 @click.option("--expansion", type=_FILE, help="Queries: an expansion reply of an external model, for --query.")
 @click.option("--response", type=_FILE, help="Queries: an answer of an external model, for --query.")
+@model_option
 @click.option(
     "--phrases",
     type=click.File("rb"),

@@ -14,6 +14,7 @@ from api.pages import (
     questions,
     results,
     run,
+    run_changes,
     runs,
     submit_participants,
 )
@@ -29,6 +30,7 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     submit_participants.router,
     plots.pages,
     plots.images,
+    run_changes.router,
     run.router,
     job.router,
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.rest import corpora, events, health, jobs, metrics, participants, presets, runs, templates
+from api.rest import corpora, corpus, events, health, jobs, metrics, participants, presets, runs, templates, works
 from api.rest.rag import answers, expansion, queries, results, steps
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
@@ -20,6 +20,8 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     presets.router,
     templates.router,
     corpora.router,
+    works.router,
+    corpus.router,
     health.router,
     metrics.router,
 )
@@ -33,6 +35,6 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "events", "description": "Server-sent events: changes as they happen"},
     {"name": "presets", "description": "Named values for questions, one of them the default"},
     {"name": "templates", "description": "Versions of prompts, one of each active"},
-    {"name": "corpora", "description": "Works that are searched together"},
+    {"name": "corpora", "description": "Works that are searched together: their headings and chunks, imports"},
     {"name": "operations", "description": "Health and metrics"},
 ]

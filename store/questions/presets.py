@@ -9,7 +9,7 @@ from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingE
 from schemas.settings.preset import Preset, preset_name, preset_of
 from store.database import Connection
 
-COLUMNS = "preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
+COLUMNS = "id, preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
 
 LIST = f"SELECT {COLUMNS} FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
 
@@ -50,6 +50,7 @@ DELETE = "DELETE FROM rag_config WHERE preset_name = $1"
 class StoredPreset:
     """A preset as it is stored."""
 
+    id: int
     name: str
     is_default: bool
     description: str | None

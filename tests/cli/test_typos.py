@@ -49,9 +49,8 @@ def named(ragq: Ragq, stored: Callable[..., Any], tmp_path: Path) -> Ragq:
         ("report r1 --loss ab_nrom", "Did you mean 'abs_norm'?"),
         ("template show query_expansoin", "Did you mean 'query_expansion'?"),
         ("query edit 1 --intent MECHANSIM", "Did you mean 'mechanism'?"),
-        ("show r12x", "did you mean r12?"),
-        ("show j12", "`ragq inspect j12` shows the job."),
-        ("inspect r12", "`ragq show r12` shows the run."),
+        ("show j12", "'j12' is a job; `ragq inspect j12` shows it."),
+        ("inspect r12", "'r12' is a run; `ragq show r12` lists its jobs."),
     ],
 )
 def test_commands_options_choices_and_ids_are_suggested(ragq: Ragq, typed: str, meant: str) -> None:
@@ -78,6 +77,14 @@ def test_commands_options_choices_and_ids_are_suggested(ragq: Ragq, typed: str, 
 )
 def test_names_that_are_stored_are_suggested(named: Ragq, typed: str, meant: str) -> None:
     assert meant in str(named(*typed.split()).exception)
+
+
+def test_names_of_runs_are_suggested(named: Ragq) -> None:
+    assert named("submit", "--participants", "303", "--zero-shot-only").exit_code == 0
+    assert named("run", "rename", "r1", "baseline").exit_code == 0
+
+    for typed in ("show basline", "retry baselien"):
+        assert "Did you mean 'baseline'?" in named(*typed.split()).stderr
 
 
 def test_nothing_is_suggested_for_a_name_that_is_near_none(named: Ragq) -> None:

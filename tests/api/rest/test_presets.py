@@ -13,9 +13,7 @@ def slug(reply: httpx.Response) -> tuple[int, str]:
 
 
 async def names(client: httpx.AsyncClient) -> list[tuple[str, bool]]:
-    found = (await client.get(PRESETS)).json()
-    assert found["total"] == len(found["presets"])
-    return [(preset["preset_name"], preset["is_default"]) for preset in found["presets"]]
+    return [(preset["preset_name"], preset["is_default"]) for preset in (await client.get(PRESETS)).json()]
 
 
 async def test_presets_are_listed_with_the_default_first(client: httpx.AsyncClient) -> None:
@@ -49,6 +47,18 @@ async def test_a_preset_that_names_no_other_is_a_copy_of_the_default(client: htt
     made = await client.post(PRESETS, json={"preset_name": "Small"})
 
     assert made.json()["config"]["retrieval"]["rrf_k"] == 60
+
+
+async def test_a_new_preset_may_be_the_default(client: httpx.AsyncClient) -> None:
+    made = await client.post(PRESETS, json={"preset_name": "Small", "description": None, "is_default": True})
+    other = await client.post(PRESETS, json={"preset_name": "Other", "is_default": False})
+
+    assert (made.json()["is_default"], other.json()["is_default"]) == (True, False)
+    assert await names(client) == [("Small", True), ("Default", False), ("Other", False), ("Wide", False)]
+
+
+async def test_every_preset_has_a_number(client: httpx.AsyncClient) -> None:
+    assert len({preset["id"] for preset in (await client.get(PRESETS)).json()}) == 2
 
 
 async def test_a_preset_is_made_once_under_a_key(client: httpx.AsyncClient) -> None:
