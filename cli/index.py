@@ -2,6 +2,7 @@
 
 import click
 
+from cli.choices import Choice
 from cli.index_tags import tags_command
 from cli.output import plain_table, print_list, print_result
 from cli.session import with_database, with_servers
@@ -35,7 +36,7 @@ index.add_command(tags_command)
 
 @index.command("references")
 @click.option(
-    "--split", type=click.Choice(list(TRAINING_SPLITS)), default="paper-train", show_default=True, help="Whose chunks."
+    "--split", type=Choice(list(TRAINING_SPLITS)), default="paper-train", show_default=True, help="Whose chunks."
 )
 @settings_options
 @click.option(

@@ -8,6 +8,7 @@ from typing import TypeVar
 import click
 from celery import Celery
 
+from cli.choices import Choice
 from cli.output import coloured, console, plain_table, print_json
 from cli.session import with_database, with_servers
 from cli.submit_queries import LIGHT, model_option, read_reply
@@ -111,7 +112,7 @@ def prompt_command(query_id: int) -> None:
 @query.command("edit")
 @_QUERY
 @click.option("--text", help="Ask this instead; the expansion stays.")
-@click.option("--intent", type=click.Choice(list(Intent), case_sensitive=False), help="What the question asks for.")
+@click.option("--intent", type=Choice(list(Intent), case_sensitive=False), help="What the question asks for.")
 @click.option("--mqe", "phrases", multiple=True, metavar="TEXT", help="Search phrase; repeated, they replace all.")
 @click.option("--hyde", metavar="TEXT", help="The hypothetical answer (HyDE) that is searched for.")
 @click.option("--entity", "entities", multiple=True, metavar="TEXT", help="Entity; repeated, they replace all.")

@@ -76,6 +76,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 
+from schemas.suggestions import did_you_mean
+
 
 class RagqError(Exception):
     """The base of every error that ragq raises. Its message is safe to log."""
@@ -140,7 +142,8 @@ class CorpusUnknownError(Refused):
         self.name = name
         self.known = tuple(known)
         super().__init__(
-            f"There is no corpus '{name}'. There are: {', '.join(self.known) or 'none yet'}. "
+            f"There is no corpus '{name}'.{did_you_mean(name, self.known)} There are: "
+            f"{', '.join(self.known) or 'none yet'}. "
             f"`ragq import works PATH --corpus {name}` makes one."
         )
 
@@ -157,13 +160,13 @@ class TemplateFixedError(Refused):
 
 
 class PresetMissingError(Refused):
-    """A preset is not stored, or none is the default."""
+    """A preset is not stored, or none is the default. `known` are the names that are stored."""
 
-    def __init__(self, name: str | None) -> None:
+    def __init__(self, name: str | None, known: Sequence[str] = ()) -> None:
         self.name = name
         found = "No preset is the default" if name is None else f"There is no preset {name!r}"
         advice = "`ragq preset default NAME` makes one" if name is None else "`ragq preset list` shows those there are"
-        super().__init__(f"{found}; {advice}.")
+        super().__init__(f"{found}; {advice}." + ("" if name is None else did_you_mean(name, known)))
 
 
 class PresetExistsError(Refused):
