@@ -33,7 +33,7 @@ def complete(app: FastAPI) -> None:
                     operation["security"] = []
                     continue
                 changes = method.upper() not in SAFE_METHODS
-                refusals = [401, *([403] if changes else []), *([413] if "requestBody" in operation else [])]
+                refusals = [401, 422, *([403] if changes else []), *([413] if "requestBody" in operation else [])]
                 for status, reply in problem_responses(*refusals).items():
                     operation["responses"].setdefault(str(status), reply)
         return schema

@@ -1,6 +1,6 @@
 """Errors over HTTP: problem+json (RFC 9457) with what was found and what to do, or a page with the same text.
 
-The status of every error is set here alone. No problem repeats what a client sent.
+The status of every error is set here alone. No problem repeats what a client sent, but for names that are unknown.
 """
 
 import traceback
@@ -85,6 +85,10 @@ StageFailure = errors.StepFailedError | errors.ExpansionFailedError
 """A stage that failed while a request waited for it."""
 
 UNAVAILABLE: Final = ProblemKind(503, "database-unavailable")
+#: Of the names in a problem, and of the invalid parts in its detail.
+_NAME_CHARS: Final = 80
+_SHOWN_AT_MOST: Final = 5
+
 INVALID: Final = ProblemKind(422, "request-invalid")
 
 #: By the status of an HTTPException. Python's own phrases differ between versions.
@@ -104,7 +108,7 @@ PLAIN: Final[dict[int, str]] = {
 class InvalidField(BaseModel):
     """A part of a request that is invalid."""
 
-    where: str = Field(description="Path of the value, e.g. `body.top_n`")
+    where: str = Field(description="Path of the value, e.g. `body.top_n` or `query.limit`")
     message: str
 
 
@@ -183,15 +187,21 @@ def install(app: FastAPI) -> None:
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     invalid = [_invalid_field(of) for of in error.errors()]
-    return respond(request, INVALID, "Parts of the request are invalid; `errors` lists them.", invalid=invalid)
+    shown = "; ".join(f"{part.where}: {part.message}" for part in invalid[:_SHOWN_AT_MOST])
+    return respond(request, INVALID, f"{shown}. `errors` lists every part that is invalid.", invalid=invalid)
 
 
 def _invalid_field(found: dict[str, Any]) -> InvalidField:
-    # The name of an unknown field is text of the client.
-    *where, last = map(str, found["loc"])
+    where = ".".join(map(_shown_name, found["loc"]))
     if found["type"] == "extra_forbidden":
-        return InvalidField(where=".".join(where), message="Unknown field")
-    return InvalidField(where=".".join([*where, last]), message=found["msg"])
+        kind = {"query": "parameter"}.get(found["loc"][0], "field")
+        return InvalidField(where=where, message=f"Unknown {kind}")
+    return InvalidField(where=where, message=found["msg"])
+
+
+def _shown_name(name: str | int) -> str:
+    """A name as a client sent it, cut to one short line."""
+    return "".join(char if char.isprintable() else "?" for char in str(name)[:_NAME_CHARS])
 
 
 async def _http(request: Request, error: Exception) -> Response:

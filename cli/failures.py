@@ -4,12 +4,12 @@ import click
 from rich.text import Text
 
 from cli.ids import RUN
-from cli.numbers_in_words import counted
 from cli.output import console, notices, plain_table, print_json
 from cli.session import with_database
 from schemas.errors import RunMissingError
 from schemas.values.failures import FailureList, ReportedFailure
 from stages.reports.failures import failure_list
+from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.runs import scored_runs
 from store.runs.failures import run_failures

@@ -7,7 +7,6 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.changed_settings import changed_line
-from cli.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
 from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
 from cli.prediction_table import definitions, prediction_tables
@@ -16,6 +15,7 @@ from schemas.values.figures import ModeDraws
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import CalibratedConfidence, Experiment, Report, StageTelemetry
+from stages.reports.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
 from stages.reports.reference_counts import over_all_items
 
 

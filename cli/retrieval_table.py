@@ -6,7 +6,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.numbers_in_words import bounds, number
 from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
 from cli.report_table import failure_table, telemetry_table
@@ -18,6 +17,7 @@ from schemas.values.retrieval_reports import (
     RetrievalReport,
     ValidatorQuality,
 )
+from stages.reports.numbers_in_words import bounds, number
 
 #: Rows of a table of queries; JSON has them all.
 _SHOWN = 20

@@ -3,11 +3,11 @@
 import click
 
 from cli.ids import RUN
-from cli.numbers_in_words import counted
 from cli.output import print_json, print_result
 from cli.session import with_database
 from schemas.errors import RunMissingError
 from services.runs import RunChanges, change_run, delete_run
+from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import asked_for
 from store.database import Connection
 from store.runs import overviews

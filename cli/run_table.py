@@ -6,12 +6,12 @@ from rich.text import Text
 
 from cli.changed_settings import changed_line, changed_table
 from cli.fitting import FirstThatFits
-from cli.numbers_in_words import counted
 from cli.origin_lines import origin_lines
 from cli.output import coloured, plain_table
 from schemas.chains import in_order
 from schemas.settings.changes import ChangedSetting, changed_settings, of_kind
 from schemas.statuses import JobStatus, StageStatus
+from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import notices, variants_in_words
 from store.runs.run_view import JobView, RunView
 from store.runs.stage_runs import StageRun

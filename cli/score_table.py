@@ -6,10 +6,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.numbers_in_words import NOT_AVAILABLE, number
 from cli.output import figure_table, plain_table, spaced
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.score_tables import ModeScores, ParticipantRow, ScoreTable
+from stages.reports.numbers_in_words import NOT_AVAILABLE, number
 
 _COLUMNS = 80
 _ITEM_COLUMN = max(len(item) for item in PHQ8Item)

@@ -7,7 +7,6 @@ import click
 from rich.table import Column
 
 from cli.data_directory import data_directory
-from cli.numbers_in_words import counted
 from cli.output import plain_table, print_json, print_list
 from cli.session import with_database
 from schemas.errors import Refused
@@ -19,6 +18,7 @@ from stages.participants.daic_woz import ITEM_LABEL_FILES
 from stages.participants.split_checks import origin_words, split_problems
 from stages.participants.split_files import parse_listed_splits
 from stages.participants.splits import TRAIN_AND_DEV, joined_split, parse_split
+from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.references.splits import stored_labels, stored_splits
 

@@ -8,7 +8,6 @@ import click
 from click.core import ParameterSource
 
 from cli.changed_settings import changed_line
-from cli.numbers_in_words import counted
 from cli.output import notices, print_result
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
@@ -22,6 +21,7 @@ from schemas.settings.resolve import EffectiveSettings
 from services.draws import MAX_SAMPLES, draws
 from services.new_runs import Submitted
 from services.submit import Request, submit_draws
+from stages.reports.numbers_in_words import counted
 
 
 class Kind(NamedTuple):

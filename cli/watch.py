@@ -10,7 +10,6 @@ from rich.live import Live
 from rich.text import Text
 
 from cli.ids import RUN
-from cli.numbers_in_words import duration
 from cli.output import notices, print_json
 from cli.run_table import run_table
 from cli.session import with_database
@@ -19,6 +18,7 @@ from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.score_tables import ScoreTable
 from services.score_tables import run_scores
+from stages.reports.numbers_in_words import duration
 from store.database import Connection
 from store.references import index_runs
 from store.runs import workers

@@ -6,6 +6,8 @@ from fastapi import APIRouter
 
 from api.pages import (
     ask,
+    corpora,
+    import_works,
     inspect,
     job,
     plots,
@@ -17,6 +19,7 @@ from api.pages import (
     run_changes,
     runs,
     submit_participants,
+    work,
 )
 
 PAGES: Final[tuple[APIRouter, ...]] = (
@@ -33,4 +36,7 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     run_changes.router,
     run.router,
     job.router,
+    corpora.router,
+    import_works.router,
+    work.router,
 )

@@ -4,7 +4,21 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.rest import corpora, corpus, events, health, jobs, metrics, participants, presets, runs, templates, works
+from api.rest import (
+    corpora,
+    corpus,
+    events,
+    health,
+    jobs,
+    metrics,
+    original_health,
+    participants,
+    presets,
+    runs,
+    settings,
+    templates,
+    works,
+)
 from api.rest.rag import answers, expansion, queries, results, steps
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
@@ -22,7 +36,9 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     corpora.router,
     works.router,
     corpus.router,
+    settings.router,
     health.router,
+    original_health.router,
     metrics.router,
 )
 
@@ -35,6 +51,7 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "events", "description": "Server-sent events: changes as they happen"},
     {"name": "presets", "description": "Named values for questions, one of them the default"},
     {"name": "templates", "description": "Versions of prompts, one of each active"},
+    {"name": "settings", "description": "What new runs are submitted with"},
     {"name": "corpora", "description": "Works that are searched together: their headings and chunks, imports"},
     {"name": "operations", "description": "Health and metrics"},
 ]

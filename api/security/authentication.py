@@ -31,7 +31,7 @@ LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz"})
+PUBLIC_PATHS: Final = frozenset({"/health", "/healthz", "/readyz"})
 #: Public paths answer without the principal after this long.
 _TIMEOUT_SECONDS: Final = 2.0
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="ragq"'}

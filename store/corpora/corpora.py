@@ -67,6 +67,12 @@ WHERE w.corpus_id = $1 AND c.vector_status = '{VectorStatus.TO_VEC}' AND c.id NO
 ORDER BY c.work_id, c.id
 """
 
+EMBEDDING_RUNS = """
+SELECT DISTINCT run_id FROM job
+WHERE kind = 'index' AND mode = 'corpus' AND (inputs ->> 'corpus_id')::bigint = $1
+ORDER BY run_id DESC LIMIT $2
+"""
+
 TAKE_WEIGHTS = """
 UPDATE corpus SET model_digest = coalesce(model_digest, $2) WHERE id = $1 RETURNING model_digest
 """
@@ -199,3 +205,8 @@ async def pin_model_digest(connection: Connection, corpus_id: int, model_digest:
 async def delete(connection: Connection, corpus_id: int) -> None:
     """Delete a corpus with its works, chunks and vectors, and with the queries that were asked of it."""
     await connection.execute("DELETE FROM corpus WHERE id = $1", corpus_id)
+
+
+async def embedding_runs(connection: Connection, corpus_id: int, *, limit: int) -> list[int]:
+    """The newest runs that embed chunks of a corpus, newest first."""
+    return [row["run_id"] for row in await connection.fetch(EMBEDDING_RUNS, corpus_id, limit)]

@@ -4,7 +4,6 @@
 """
 
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -12,25 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.docs.blocks import ROOT, blocks_of
+from tests.docs.blocks import ROOT, blocks_of, script
 
 HOW_TO: Final = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 PAGES: Final = (ROOT / "README.md", ROOT / "docs" / "tutorial.md", *HOW_TO)
 
-#: Commands that have a test run of their own, or would never end.
+#: Commands that have runs of their own.
 LEFT_OUT: Final = ("make demo", "make test")
-UNTIL_CTRL_C: Final = "# until Ctrl-C"
 _OUTSIDE: Final = ("HOME", "LANG", "PATH", "TMPDIR")
-
-_TIMED: Final = """
-printf '\\n$ %s\\n' {shown}
-began=${{EPOCHREALTIME/./}}
-{command}
-code=$?
-tenths=$(( (${{EPOCHREALTIME/./}} - began) / 100000 ))
-printf '# exit code %s after %d.%d s\\n' $code $((tenths / 10)) $((tenths % 10))
-[ $code = 0 ] || exit $code
-"""
 
 
 def script_of(page: Path) -> str:
@@ -41,11 +29,7 @@ def script_of(page: Path) -> str:
         return ""
     if not any(line.startswith("ragq up") for line in lines):
         lines = ["ragq up", *lines]
-    return "".join(_TIMED.format(shown=shlex.quote(line), command=_endless(line)) for line in lines)
-
-
-def _endless(line: str) -> str:
-    return f"timeout --signal=INT 5 {line} || true" if line.endswith(UNTIL_CTRL_C) else line
+    return script(lines)
 
 
 def run(page: Path) -> int:

@@ -87,7 +87,7 @@ async def test_some_values_change_and_the_others_are_kept(client: httpx.AsyncCli
     assert (await client.put(f"{PRESETS}/wide", json={})).json()["description"] == "wider"
 
 
-async def test_every_problem_of_the_values_is_reported_and_no_unknown_name_repeated(client: httpx.AsyncClient) -> None:
+async def test_every_problem_of_the_values_is_reported_and_every_unknown_name(client: httpx.AsyncClient) -> None:
     config = {"retrieval": {"dense_limit": 101, "no_such": 1}, "augmentation": {"top_n_contexts": "3"}, "other": {}}
 
     refused = await client.put(f"{PRESETS}/wide", json={"config": config})
@@ -95,9 +95,9 @@ async def test_every_problem_of_the_values_is_reported_and_no_unknown_name_repea
     assert refused.status_code == 422
     assert {problem["where"] for problem in refused.json()["errors"]} == {
         "body.config.retrieval.dense_limit",
-        "body.config.retrieval",
+        "body.config.retrieval.no_such",
         "body.config.augmentation.top_n_contexts",
-        "body.config",
+        "body.config.other",
     }
 
 

@@ -15,7 +15,7 @@ from tests.api.security.conftest import LOCAL, Client, MakeToken, Revoke
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 #: The addresses that need no authentication.
-PUBLIC_PATHS = {("GET", "/login"), ("POST", "/login"), ("GET", "/healthz"), ("GET", "/readyz")}
+PUBLIC_PATHS = {("GET", "/login"), ("POST", "/login"), ("GET", "/health"), ("GET", "/healthz"), ("GET", "/readyz")}
 Asked = dict[tuple[str, str], int]
 
 
