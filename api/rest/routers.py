@@ -14,6 +14,7 @@ from api.rest import (
     participants,
     presets,
     runs,
+    sessions,
     settings,
     templates,
 )
@@ -33,6 +34,7 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     templates.router,
     corpora.router,
     settings.router,
+    sessions.router,
     health.router,
     original_health.router,
     metrics.router,
@@ -48,6 +50,7 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "presets", "description": "Named values for questions, one of them the default"},
     {"name": "templates", "description": "Versions of prompts, one of each active"},
     {"name": "settings", "description": "What new runs are submitted with"},
+    {"name": "sessions", "description": "Access for pages of other origins, by a token"},
     {"name": "corpora", "description": "Works that are searched together"},
     {"name": "operations", "description": "Health and metrics"},
 ]
