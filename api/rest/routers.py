@@ -15,6 +15,7 @@ from api.rest import (
     participants,
     presets,
     runs,
+    sessions,
     settings,
     templates,
     works,
@@ -37,6 +38,7 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     works.router,
     corpus.router,
     settings.router,
+    sessions.router,
     health.router,
     original_health.router,
     metrics.router,
@@ -52,6 +54,7 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "presets", "description": "Named values for questions, one of them the default"},
     {"name": "templates", "description": "Versions of prompts, one of each active"},
     {"name": "settings", "description": "What new runs are submitted with"},
+    {"name": "sessions", "description": "Access for pages of other origins, by a token"},
     {"name": "corpora", "description": "Works that are searched together: their headings and chunks, imports"},
     {"name": "operations", "description": "Health and metrics"},
 ]
