@@ -45,6 +45,9 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.LLMResponseParseError: ProblemKind(400, "reply-unusable"),
     errors.WorkChangedError: ProblemKind(409, "work-changed"),
     errors.RunMissingError: ProblemKind(404, "run-missing"),
+    errors.RunNameTakenError: ProblemKind(409, "run-name-taken"),
+    errors.RunValueError: ProblemKind(422, "run-value-unusable"),
+    errors.RunActiveError: ProblemKind(409, "run-active"),
     errors.JobMissingError: ProblemKind(404, "job-missing"),
     errors.AttemptMissingError: ProblemKind(404, "attempt-missing"),
     errors.NoJobInStateError: ProblemKind(409, "no-job-in-state"),
@@ -59,6 +62,9 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.StepSupersededError: ProblemKind(409, "step-superseded"),
     errors.StepPausedError: ProblemKind(409, "step-paused"),
     errors.CorpusUnknownError: ProblemKind(404, "corpus-missing"),
+    errors.CorpusMissingError: ProblemKind(404, "corpus-missing"),
+    errors.WorkMissingError: ProblemKind(404, "work-missing"),
+    errors.WorkFilesError: ProblemKind(422, "works-unusable"),
     errors.StepFailedError: ProblemKind(500, "step-failed"),
     errors.ExpansionFailedError: ProblemKind(500, "expansion-failed"),
     errors.StackError: ProblemKind(503, "server-unavailable"),
@@ -215,7 +221,18 @@ async def _known(request: Request, error: Exception) -> Response:
     assert kind is not None
     if kind is UNAVAILABLE:
         return respond(request, kind, "The database is unavailable; try again.", headers={"Retry-After": "2"})
+    if isinstance(error, errors.WorkFilesError):
+        # Their names are text of the client.
+        files = [_invalid_file(place, file) for place, file in error.files.items()]
+        return respond(
+            request, kind, "Nothing was imported; `errors` lists the files that cannot be works.", invalid=files
+        )
     return respond(request, kind, str(error), failure=error if isinstance(error, StageFailure) else None)
+
+
+def _invalid_file(place: int, error: errors.WorkFileError) -> InvalidField:
+    line = "" if error.line is None else f"Line {error.line}: "
+    return InvalidField(where=f"file {place + 1}", message=f"{line}{error.problem}")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

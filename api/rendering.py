@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.templating import Jinja2Templates
 
+from api.navigation import navigation
 from api.security.csrf import csrf_field
 from schemas.settings.words import value_in_words
 
@@ -38,7 +39,7 @@ _templates = Jinja2Templates(
     )
 )
 _templates.env.filters |= {"took": took, "words": value_in_words, "indented": indented}
-_templates.env.globals["csrf_field"] = csrf_field
+_templates.env.globals |= {"csrf_field": csrf_field, "navigation": navigation}
 
 
 def page(

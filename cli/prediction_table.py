@@ -2,9 +2,9 @@
 
 from rich.table import Table
 
-from cli.numbers_in_words import bounds, number, percent
 from cli.output import figure_table
 from schemas.values.reports import Measures, Report
+from stages.reports.numbers_in_words import bounds, number, percent
 
 _TOTAL = {"MAE": "total_mae", "RMSE": "total_rmse", "r": "total_pearson_r", "severity band": "severity_accuracy"}
 _BINARY = {

@@ -4,12 +4,12 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from cli import numbers_in_words
 from cli.prediction_table import definitions
 from schemas.settings.words import value_in_words
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
 from services.plots.scored import plots
+from stages.reports import numbers_in_words
 from stages.reports.origin_words import origin_words
 from stages.reports.reference_counts import over_all_items
 

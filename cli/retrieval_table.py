@@ -6,7 +6,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.numbers_in_words import bounds, number
 from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
 from cli.report_table import failure_table, telemetry_table
@@ -18,6 +17,7 @@ from schemas.values.retrieval_reports import (
     RetrievalReport,
     ValidatorQuality,
 )
+from stages.reports.numbers_in_words import bounds, number
 
 #: Rows of a table of queries; JSON has them all.
 _SHOWN = 20
@@ -25,7 +25,7 @@ _SHOWN = 20
 
 def retrieval_table(report: RetrievalReport) -> RenderableType:
     """Head, one line per ranking, the validator, what it took, and what went wrong."""
-    parts = [_head(report), _stages(report), Text("\n".join(remarks(report.counts)))]
+    parts: list[RenderableType] = [_head(report), _stages(report), Text("\n".join(remarks(report.counts)))]
     if report.validator is not None:
         parts.append(Text(validator_in_words(report.validator)))
     parts.append(_times(report))
@@ -33,6 +33,7 @@ def retrieval_table(report: RetrievalReport) -> RenderableType:
         parts.append(telemetry_table({"answer": report.telemetry}))
     if report.failures:
         parts.append(failure_table(report.failures, counted="jobs"))
+    parts.append(Group(*origin_lines(report.run_metadata.origin)))
     return spaced(parts)
 
 
@@ -109,7 +110,6 @@ def _head(report: RetrievalReport) -> RenderableType:
             f"(seed {measures.bootstrap_seed})",
             style="dim",
         ),
-        *origin_lines(run.origin),
     )
 
 

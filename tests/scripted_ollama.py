@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -27,7 +28,9 @@ class ScriptedReply:
     """Other than 200: the text is Ollama's `error`."""
     delay_s: float = 0.0
     hang_up: bool = False
-    """Close the connection without a word."""
+    """Close the connection without a word; a stream, after its first piece."""
+    piece_delay_s: float = 0.0
+    """What a stream waits after each piece, which is a word."""
 
 
 @dataclass
@@ -116,18 +119,33 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path == "/api/embed":
             self._send(200, {"model": model.name, "embeddings": [hash_vector(text) for text in asked["input"]]})
         else:
-            self._chat(model, "\n".join(message["content"] for message in asked["messages"]))
+            self._chat(model, "\n".join(message["content"] for message in asked["messages"]), asked.get("stream", True))
 
-    def _chat(self, model: ScriptedModel, prompt: str) -> None:
+    def _chat(self, model: ScriptedModel, prompt: str, is_stream: bool) -> None:
         model.prompts.append(prompt)
         reply = model.answer(prompt)
         self.server.script.closing.wait(reply.delay_s)
-        if reply.hang_up:
+        if is_stream and reply.status == 200:
+            self._stream(model, reply)
+        elif reply.hang_up:
             self.close_connection = True
         elif reply.status != 200:
             self._send(reply.status, {"error": reply.text})
         else:
             self._send(200, _reply(model.name, reply.text))
+
+    def _stream(self, model: ScriptedModel, reply: ScriptedReply) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-ndjson")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        pieces = re.findall(r"\s*\S+", reply.text)[: 1 if reply.hang_up else None]
+        lines = [_reply(model.name, piece) | {"done": False} for piece in pieces]
+        for line in lines if reply.hang_up else [*lines, _reply(model.name, "")]:
+            self.wfile.write(json.dumps(line).encode() + b"\n")
+            self.wfile.flush()
+            self.server.script.closing.wait(reply.piece_delay_s)
 
     def _send(self, status: int, body: dict[str, Any]) -> None:
         encoded = json.dumps(body).encode()

@@ -6,6 +6,8 @@ from fastapi import APIRouter
 
 from api.pages import (
     ask,
+    corpora,
+    import_works,
     inspect,
     job,
     plots,
@@ -14,8 +16,10 @@ from api.pages import (
     questions,
     results,
     run,
+    run_changes,
     runs,
     submit_participants,
+    work,
 )
 
 PAGES: Final[tuple[APIRouter, ...]] = (
@@ -29,6 +33,10 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     submit_participants.router,
     plots.pages,
     plots.images,
+    run_changes.router,
     run.router,
     job.router,
+    corpora.router,
+    import_works.router,
+    work.router,
 )

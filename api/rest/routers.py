@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from api.rest import (
     corpora,
+    corpus,
     events,
     health,
     jobs,
@@ -17,6 +18,7 @@ from api.rest import (
     sessions,
     settings,
     templates,
+    works,
 )
 from api.rest.rag import answers, expansion, queries, results, steps
 
@@ -33,6 +35,8 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     presets.router,
     templates.router,
     corpora.router,
+    works.router,
+    corpus.router,
     settings.router,
     sessions.router,
     health.router,
@@ -51,6 +55,10 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "templates", "description": "Versions of prompts, one of each active"},
     {"name": "settings", "description": "What new runs are submitted with"},
     {"name": "sessions", "description": "Access for pages of other origins, by a token"},
+<<<<<<< HEAD
     {"name": "corpora", "description": "Works that are searched together"},
+=======
+    {"name": "corpora", "description": "Works that are searched together: their headings and chunks, imports"},
+>>>>>>> main
     {"name": "operations", "description": "Health and metrics"},
 ]

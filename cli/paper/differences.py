@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from cli.numbers_in_words import number
 from cli.paper.table import PaperNumber, PaperTable, noticed, with_interval
 from schemas.values.differences import Difference
 from schemas.values.retrieval_reports import RetrievalDifference
+from stages.reports.numbers_in_words import number
 from stages.reports.origin_words import origin_words
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from cli.numbers_in_words import bounds, number, percent, percent_bounds
 from schemas.values.metrics import Interval
+from stages.reports.numbers_in_words import bounds, number, percent, percent_bounds
 
 
 class PaperTable(NamedTuple):
