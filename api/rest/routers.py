@@ -55,10 +55,6 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "templates", "description": "Versions of prompts, one of each active"},
     {"name": "settings", "description": "What new runs are submitted with"},
     {"name": "sessions", "description": "Access for pages of other origins, by a token"},
-<<<<<<< HEAD
-    {"name": "corpora", "description": "Works that are searched together"},
-=======
     {"name": "corpora", "description": "Works that are searched together: their headings and chunks, imports"},
->>>>>>> main
     {"name": "operations", "description": "Health and metrics"},
 ]

@@ -175,16 +175,8 @@ def _is_loopback_name(name: str) -> bool:
 
 def _is_public(request: Request) -> bool:
     path = request.scope["path"]
-<<<<<<< HEAD
     is_read = request.method in SAFE_METHODS
     return path in (LOGIN, SESSIONS) or path.startswith("/static/") or (path in PUBLIC_PATHS and is_read)
-=======
-    return (
-        path in (LOGIN, SESSIONS)
-        or path.startswith("/static/")
-        or (path in PUBLIC_PATHS and request.method in SAFE_METHODS)
-    )
->>>>>>> main
 
 
 def _redirect_to_login(request: Request) -> RedirectResponse | None:
