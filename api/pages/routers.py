@@ -6,16 +6,20 @@ from fastapi import APIRouter
 
 from api.pages import (
     ask,
+    compare,
     inspect,
     job,
     plots,
     question,
     question_actions,
     questions,
+    report_files,
     results,
     run,
     run_changes,
+    run_settings,
     runs,
+    scores,
     submit_participants,
 )
 
@@ -27,6 +31,11 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     inspect.router,
     results.router,
     runs.router,
+    compare.router,
+    run_settings.router,
+    scores.pages,
+    scores.files,
+    report_files.router,
     submit_participants.router,
     plots.pages,
     plots.images,
