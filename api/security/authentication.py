@@ -175,11 +175,8 @@ def _is_loopback_name(name: str) -> bool:
 
 def _is_public(request: Request) -> bool:
     path = request.scope["path"]
-    return (
-        path in (LOGIN, SESSIONS)
-        or path.startswith("/static/")
-        or (path in PUBLIC_PATHS and request.method in SAFE_METHODS)
-    )
+    is_read = request.method in SAFE_METHODS
+    return path in (LOGIN, SESSIONS) or path.startswith("/static/") or (path in PUBLIC_PATHS and is_read)
 
 
 def _redirect_to_login(request: Request) -> RedirectResponse | None:

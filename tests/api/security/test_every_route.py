@@ -16,12 +16,8 @@ from tests.api.security.conftest import LOCAL, Client, MakeToken, Revoke
 SAFE = {"GET", "HEAD", "OPTIONS"}
 #: The addresses that need no authentication.
 PUBLIC_PATHS = {
-    ("GET", "/login"),
-    ("POST", "/login"),
-    ("POST", "/sessions"),
-    ("GET", "/health"),
-    ("GET", "/healthz"),
-    ("GET", "/readyz"),
+    *(("GET", path) for path in ("/login", "/health", "/healthz", "/readyz")),
+    *(("POST", path) for path in ("/login", "/sessions")),
 }
 #: Those that a read-only token may use to end its session.
 ENDS_SESSION = {("POST", "/logout"), ("DELETE", "/sessions/current")}

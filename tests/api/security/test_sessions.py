@@ -8,7 +8,7 @@ import pytest
 from api.app import make_app
 from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
-from store.access.api_tokens import Scope
+from store.access.api_tokens import Scope, hashed
 from tests.api.security.conftest import Client, MakeToken, Revoke
 
 NOTES = "https://notes.example"
@@ -42,9 +42,7 @@ async def test_a_session_ends_by_request_by_time_and_with_its_token(
         assert (await client.delete("/sessions/current")).status_code == 204
         assert (await client.get("/guarded")).status_code == 401
     async with ctx.database.connection() as connection:
-        await connection.execute(
-            "UPDATE api_session SET expires_at = now() WHERE id = (SELECT min(id) FROM api_session)"
-        )
+        await connection.execute("UPDATE api_session SET expires_at = now() WHERE session_hash = $1", hashed(late))
     async with visit(late) as client:
         assert (await client.get("/guarded")).status_code == 401
     async with visit(kept) as client:
