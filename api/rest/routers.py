@@ -5,12 +5,13 @@ from typing import Final
 from fastapi import APIRouter
 
 from api.rest import corpora, events, health, jobs, metrics, participants, presets, runs, templates
-from api.rest.rag import answers, expansion, queries, results, steps
+from api.rest.rag import answers, expansion, queries, results, steps, stream
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     queries.router,
     steps.router,
     answers.router,
+    stream.router,
     results.router,
     expansion.router,
     participants.router,
