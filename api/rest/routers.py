@@ -20,12 +20,13 @@ from api.rest import (
     templates,
     works,
 )
-from api.rest.rag import answers, expansion, queries, results, steps
+from api.rest.rag import answers, expansion, queries, results, steps, stream
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     queries.router,
     steps.router,
     answers.router,
+    stream.router,
     results.router,
     expansion.router,
     participants.router,
