@@ -15,6 +15,7 @@ from api.pages import (
     question,
     question_actions,
     questions,
+    reference,
     report_files,
     results,
     run,
@@ -48,4 +49,5 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     corpora.router,
     import_works.router,
     work.router,
+    reference.router,
 )

@@ -31,6 +31,7 @@ PAGES: Final = {
     "work-text": "/works/{work}?show=text",
     "new-corpus": "/works/new",
     "import-works": "/works/new?corpus=default",
+    "reference": "/docs",
     "missing": "/rag/99999",
 }
 
