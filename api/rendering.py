@@ -9,8 +9,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.templating import Jinja2Templates
 
+from api.navigation import navigation
 from api.security.csrf import csrf_field
 from schemas.settings.words import value_in_words
+from stages.reports import numbers_in_words
 
 
 def took(seconds: float | None) -> str:
@@ -37,8 +39,14 @@ _templates = Jinja2Templates(
         lstrip_blocks=True,
     )
 )
-_templates.env.filters |= {"took": took, "words": value_in_words, "indented": indented}
-_templates.env.globals["csrf_field"] = csrf_field
+_templates.env.filters |= {
+    "took": took,
+    "words": value_in_words,
+    "indented": indented,
+    "number": numbers_in_words.number,
+    "bounds": numbers_in_words.bounds,
+}
+_templates.env.globals |= {"csrf_field": csrf_field, "navigation": navigation}
 
 
 def page(

@@ -69,6 +69,8 @@ class ProcessSettings(SettingsGroup):
     """Seconds after which the message of a due stage is first sent again."""
     ragq_max_interruptions: int = Field(default=3, ge=1)
     """Interrupted attempts of a stage after which its job is poisoned."""
+    ragq_stop_seconds: float = Field(default=8.0, ge=0, le=86400)
+    """Seconds in which a worker that is stopped may finish its stages; then it gives them back, to be started again."""
     ragq_batch_window_ms: float = Field(default=3.0, ge=0)
     """Milliseconds that the batcher waits for the texts of other tasks."""
     ragq_batch_tokens: int = Field(default=4096, ge=1)
@@ -80,11 +82,15 @@ class ProcessSettings(SettingsGroup):
     ragq_api_host: str = "127.0.0.1"
     """Address that `ragq api` listens on; other than loopback, it needs an API token."""
     ragq_api_port: int = Field(default=8420, ge=1, le=65535)
-    """Port that `ragq api` listens on."""
+    """Port that `ragq api` listens on; `ragq up` chooses a free one unless it is set."""
+    ragq_flower_port: int = Field(default=5555, ge=1, le=65535)
+    """Port that `ragq flower` listens on; `ragq up` chooses a free one unless it is set."""
     ragq_api_wait_seconds: float = Field(default=25.0, ge=1, le=55)
-    """Maximum seconds that a request waits for its job; a client may request less."""
+    """Maximum seconds that a client may ask a request to wait for its job, with the header `Prefer: wait=N`."""
     ragq_api_max_body_kb: int = Field(default=2048, ge=1)
     """Maximum kilobytes of a request's body."""
+    ragq_api_max_upload_kb: int = Field(default=20_480, ge=1)
+    """Maximum kilobytes of the files of one upload."""
     ragq_api_cors_origins: str = ""
     """Origins such as `https://notes.example.org`, separated by commas, whose pages may call the API."""
     ragq_api_allowed_hosts: str = ""

@@ -199,9 +199,10 @@ async def lines(
     query_id: int | None = None,
     before: int | None = None,
     statuses: Collection[QueryStatus] | None = None,
-    limit: int = 50,
+    limit: int | None = 50,
 ) -> list[QueryLine]:
-    """The newest questions, newest first; or one of them. `before` takes those that come after it in that order."""
+    """The newest questions, newest first, all of them without a limit; or one of them. `before` takes those that come
+    after it in that order."""
     wanted = None if statuses is None else list(statuses)
     return [_line(row) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
 

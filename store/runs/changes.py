@@ -14,9 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 import structlog
-from sqlalchemy.engine import make_url
 
-from store.database import DATABASE_ERRORS
+from store.database import DATABASE_ERRORS, asyncpg_url
 from store.runs import answer_pieces
 
 log = structlog.get_logger(__name__)
@@ -94,7 +93,7 @@ class Changes:
     def __init__(self, database_url: str) -> None:
         self._connect = partial(
             asyncpg.connect,
-            make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False),
+            asyncpg_url(database_url),
             timeout=_STATEMENT_SECONDS,
             command_timeout=_STATEMENT_SECONDS,
             server_settings={"application_name": "ragq changes"},
