@@ -11,6 +11,7 @@ from api.pages import (
     inspect,
     job,
     plots,
+    presets,
     question,
     question_actions,
     questions,
@@ -19,6 +20,7 @@ from api.pages import (
     run_changes,
     runs,
     submit_participants,
+    templates,
     work,
 )
 
@@ -39,4 +41,6 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     corpora.router,
     import_works.router,
     work.router,
+    presets.router,
+    templates.router,
 )
