@@ -178,7 +178,14 @@ class PresetExistsError(Refused):
 
 
 class PresetValueError(Refused):
-    """The values or the name of a preset are invalid; the message lists every problem."""
+    """The values or the name of a preset are invalid; the message lists every problem.
+
+    `problems` has a line for each value; most begin with its name.
+    """
+
+    def __init__(self, message: str, *, problems: Sequence[str] = ()) -> None:
+        self.problems = tuple(problems)
+        super().__init__(message)
 
 
 class DefaultPresetError(Refused):
