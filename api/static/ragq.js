@@ -106,3 +106,6 @@ function prepare(root) {
   for (const field of root.querySelectorAll("[data-counter]")) count(field);
 }
 prepare(document);
+
+// On narrow screens the sections are one row that scrolls.
+document.querySelector(".top nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest", behavior: "instant" });
