@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cli.choices import Choice
 from cli.ids import RUN
 from cli.output import console, figure_table, print_json, spaced
 from cli.paper.differences import (
@@ -30,7 +31,7 @@ from stages.reports.origin_words import origin_words
 from store.database import Connection
 from store.views.reported_runs import reported_run
 
-_MODES = click.Choice([mode.value for mode in AssessmentMode])
+_MODES = Choice([mode.value for mode in AssessmentMode])
 
 
 @click.command()

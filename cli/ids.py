@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from cli.session import with_database
+from schemas.suggestions import did_you_mean
 from schemas.values.run_names import run_number
 from store.runs import run_names
 from store.runs.job_control import Target
@@ -18,16 +19,23 @@ def _run_of_name(words: str) -> int | None:
     return with_database(lambda connection: run_names.find(connection, words))
 
 
+def _suggested(words: str) -> str:
+    return did_you_mean(words, with_database(run_names.all_names))
+
+
 class _Run(click.ParamType[int]):
     name = "RUN"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
+        if _JOB.fullmatch(value) and not value.isdigit():
+            self.fail(f"'{value}' is a job; `ragq inspect {value}` shows it.", param, ctx)
         number = run_number(value)
         found = _run_of_name(value) if number is None else number
         if found is None:
-            self.fail(f"'{value}' is neither the number of a run, like r12, nor a run's name.", param, ctx)
+            problem = f"'{value}' is neither the number of a run, like r12, nor a run's name."
+            self.fail(problem + _suggested(value), param, ctx)
         return found
 
 
@@ -39,7 +47,9 @@ class _Job(click.ParamType[int]):
             return value
         match = _JOB.fullmatch(value)
         if match is None:
-            self.fail(f"'{value}' is not a job; write it like j12.", param, ctx)
+            is_run = _TARGET.fullmatch(value) is not None
+            problem = f"a run; `ragq show {value}` lists its jobs." if is_run else "not a job; write it like j12."
+            self.fail(f"'{value}' is {problem}", param, ctx)
         return int(match[1])
 
 
@@ -56,9 +66,8 @@ class _Target(click.ParamType[Target]):
         # A number alone may be either.
         found = None if value.isdigit() else _run_of_name(value)
         if found is None:
-            self.fail(
-                f"'{value}' is neither a run nor a job; write r12 or its name for a run, j345 for a job.", param, ctx
-            )
+            problem = f"'{value}' is neither a run nor a job; write r12 or its name for a run, j345 for a job."
+            self.fail(problem + _suggested(value), param, ctx)
         return Target(found, None)
 
 

@@ -23,7 +23,7 @@ _SHOWN = 20
 
 def retrieval_table(report: RetrievalReport) -> RenderableType:
     """Head, one line per ranking, the validator, what it took, and what went wrong."""
-    parts = [_head(report), _stages(report), Text("\n".join(remarks(report.counts)))]
+    parts: list[RenderableType] = [_head(report), _stages(report), Text("\n".join(remarks(report.counts)))]
     if report.validator is not None:
         parts.append(Text(validator_in_words(report.validator)))
     parts.append(_times(report))
@@ -31,6 +31,7 @@ def retrieval_table(report: RetrievalReport) -> RenderableType:
         parts.append(telemetry_table({"answer": report.telemetry}))
     if report.failures:
         parts.append(failure_table(report.failures, counted="jobs"))
+    parts.append(Group(*origin_lines(report.run_metadata.origin)))
     return spaced(parts)
 
 
@@ -65,7 +66,6 @@ def _head(report: RetrievalReport) -> RenderableType:
             f"(seed {measures.bootstrap_seed})",
             style="dim",
         ),
-        *origin_lines(run.origin),
     )
 
 

@@ -53,7 +53,7 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
             asked_for(run.request),
             str(run.jobs),
             ", ".join(f"{count} {status}" for status, count in run.states.items()),
-            f"{run.created_at:%Y-%m-%d %H:%M:%S}",
+            f"{run.created_at:%Y-%m-%d %H:%M}",
         )
     none = "No run is stored yet. `ragq submit --split paper-test` makes one."
     print_list(found, table, none=none, as_json=False)
@@ -81,4 +81,4 @@ def show(run_id: int, as_json: bool) -> None:
         view = await with_origin(connection, await read(connection, run_id))
         return view, await run_scores(connection, run_id)
 
-    print_run(*with_database(shown), as_json=as_json)
+    print_run(*with_database(shown), as_json=as_json, details=True)

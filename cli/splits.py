@@ -10,6 +10,7 @@ from cli.data_directory import data_directory
 from cli.output import plain_table, print_json, print_list
 from cli.session import with_database
 from schemas.errors import Refused
+from schemas.suggestions import did_you_mean
 from schemas.values.interviews import Split, SplitMethod, SplitProblem, StoredSplit
 from services.splits import MadeSplits, drawn_splits, make_splits, published_splits
 from stages.files.problems import Parsed, ProblemsFound
@@ -152,7 +153,8 @@ def show(name: str, as_json: bool) -> None:
     """
     found = with_database(stored_splits)
     if name not in found:
-        raise Refused(f"Split '{name}' is not stored. Stored splits: {', '.join(found) or 'none yet'}.")
+        suggestion = did_you_mean(name, found)
+        raise Refused(f"Split '{name}' is not stored.{suggestion} Stored splits: {', '.join(found) or 'none yet'}.")
     if as_json:
         print_json(found[name])
     else:

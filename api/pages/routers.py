@@ -7,6 +7,8 @@ from fastapi import APIRouter
 from api.pages import (
     ask,
     compare,
+    corpora,
+    import_works,
     inspect,
     job,
     plots,
@@ -21,6 +23,7 @@ from api.pages import (
     runs,
     scores,
     submit_participants,
+    work,
 )
 
 PAGES: Final[tuple[APIRouter, ...]] = (
@@ -42,4 +45,7 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     run_changes.router,
     run.router,
     job.router,
+    corpora.router,
+    import_works.router,
+    work.router,
 )

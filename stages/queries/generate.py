@@ -3,7 +3,7 @@
 from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Answer, AugmentedPrompt, Origin
-from stages.ports import ChatModel
+from stages.ports import ChatModel, OnText
 from stages.queries.citations import citations
 from stages.replies.whole_reply import whole_reply
 from stages.texts.fence import DATA_RULE
@@ -22,8 +22,11 @@ async def generate_answer(
     temperature: float,
     max_tokens: int | None,
     sample: int = 0,
+    on_text: OnText | None = None,
 ) -> Answer:
     """Ask the model once; `sample` distinguishes several answers to the same prompt.
+
+    `on_text` is given the pieces of the answer while the model writes it.
 
     Raises LLMResponseParseError for an answer that is blank or cut off, and the errors of the client unchanged.
     """
@@ -31,7 +34,7 @@ async def generate_answer(
         augmented, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens, sample=sample
     )
     return _answer(
-        whole_reply(await chat.chat(call), token_setting="RAGQ_QUERY_MAX_TOKENS" if max_tokens else None),
+        whole_reply(await chat.chat(call, on_text), token_setting="RAGQ_QUERY_MAX_TOKENS" if max_tokens else None),
         augmented,
         origin=Origin.MODEL,
         model=model,

@@ -8,6 +8,8 @@ from store.database import Connection
 
 BY_NAME = "SELECT id FROM run WHERE lower(name) = lower($1)"
 
+NAMES = "SELECT name FROM run WHERE name IS NOT NULL ORDER BY id DESC"
+
 RENAME = "UPDATE run SET name = $2 WHERE id = $1 RETURNING id"
 
 ANNOTATE = "UPDATE run SET note = $2 WHERE id = $1 RETURNING id"
@@ -29,6 +31,11 @@ async def by_name(connection: Connection, name: str) -> int | None:
     """The run of a name, compared without case; None when there is none."""
     found: int | None = await connection.fetchval(BY_NAME, name)
     return found
+
+
+async def all_names(connection: Connection) -> list[str]:
+    """The names of all runs, those of newer runs first."""
+    return [row["name"] for row in await connection.fetch(NAMES)]
 
 
 async def rename(connection: Connection, run_id: int, name: str | None) -> None:

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,7 +10,19 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 _BLOCK: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NEEDS: Final = "# needs "
+_UNTIL_CTRL_C: Final = "# until Ctrl-C"
+_NONE_FAILED: Final = "exit code 1 if none failed"
 _OPERATORS: Final = frozenset({"|", "||", "&&", ";", "&"})
+
+_TIMED: Final = """
+printf '\\n$ %s\\n' {shown}
+began=${{EPOCHREALTIME/./}}
+{command}
+code=$?
+tenths=$(( (${{EPOCHREALTIME/./}} - began) / 100000 ))
+printf '# exit code %s after %d.%d s\\n' $code $((tenths / 10)) $((tenths % 10))
+[ $code = 0 ] || exit $code
+"""
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,17 @@ class Block:
                 if program in call:
                     yield _without_redirections(call[call.index(program) + 1 :])
                 call = []
+
+
+def script(lines: Iterable[str]) -> str:
+    """A bash script that prints and runs commands, each with its exit code and time, and stops when one fails."""
+    return "".join(_TIMED.format(shown=shlex.quote(line), command=_accepted(line)) for line in lines)
+
+
+def _accepted(line: str) -> str:
+    if line.endswith(_NONE_FAILED):
+        return f"! {line}"
+    return f"timeout --signal=INT 5 {line} || true" if line.endswith(_UNTIL_CTRL_C) else line
 
 
 def _without_redirections(words: list[str]) -> list[str]:
