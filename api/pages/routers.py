@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from api.pages import (
     ask,
+    compare,
     corpora,
     import_works,
     inspect,
@@ -14,10 +15,13 @@ from api.pages import (
     question,
     question_actions,
     questions,
+    report_files,
     results,
     run,
     run_changes,
+    run_settings,
     runs,
+    scores,
     submit_participants,
     work,
 )
@@ -30,6 +34,11 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     inspect.router,
     results.router,
     runs.router,
+    compare.router,
+    run_settings.router,
+    scores.pages,
+    scores.files,
+    report_files.router,
     submit_participants.router,
     plots.pages,
     plots.images,
