@@ -11,6 +11,7 @@ from starlette.templating import Jinja2Templates
 
 from api.security.csrf import csrf_field
 from schemas.settings.words import value_in_words
+from stages.queries.basis_words import FILTERS
 
 
 def took(seconds: float | None) -> str:
@@ -28,6 +29,11 @@ def indented(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
+def _filter_name(name: str) -> str:
+    """The value of a preset behind a filter of stage `rerank`."""
+    return FILTERS.get(name, name)
+
+
 _templates = Jinja2Templates(
     env=Environment(
         loader=FileSystemLoader(str(files("api") / "html")),
@@ -37,7 +43,12 @@ _templates = Jinja2Templates(
         lstrip_blocks=True,
     )
 )
-_templates.env.filters |= {"took": took, "words": value_in_words, "indented": indented}
+_templates.env.filters |= {
+    "took": took,
+    "words": value_in_words,
+    "indented": indented,
+    "filter_name": _filter_name,
+}
 _templates.env.globals["csrf_field"] = csrf_field
 
 

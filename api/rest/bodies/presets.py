@@ -12,7 +12,7 @@ from schemas.settings.preset import Preset
 
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9 _-]{1,100}$")]
 PathName = Annotated[
-    str, Path(pattern="^[A-Za-z0-9 _-]{1,100}$", description="In any case of letters", examples=["Default"])
+    str, Path(pattern="^[A-Za-z0-9 _-]{1,100}$", description="In any case of letters", examples=["Balanced"])
 ]
 Description = Annotated[Text, StringConstraints(max_length=1000)]
 
@@ -50,7 +50,7 @@ class NewPresetBody(Body):
     preset_name: Name = Field(examples=["Small"])
     """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; surrounding spaces are removed."""
     description: Description | None = Field(default=None, examples=["Few sources"])
-    copy_of: Name | None = Field(default=None, examples=["Wide"])
+    copy_of: Name | None = Field(default=None, examples=["Original"])
     """The preset to copy; by default the default preset."""
     config: PresetConfig = Field(default_factory=PresetConfig)
 
@@ -66,7 +66,7 @@ class PresetBody(Body):
 class PresetReply(Reply):
     """A preset with every value."""
 
-    preset_name: str = Field(examples=["Default"])
+    preset_name: str = Field(examples=["Balanced"])
     is_default: bool
     description: str | None = Field(examples=["Few chunks, read closely"])
     config: Preset

@@ -25,7 +25,7 @@ _RESULT: Final[dict[str, Any]] = {
     "updated_at": "2026-01-01T12:00:00Z",
     "origin": "model",
     "model": "llama3.1:8b",
-    "preset": "Default",
+    "preset": "Balanced",
     "prompt_hash": "5d8a995a6fa7cf7c",
     "sources": [SOURCE_EXAMPLE],
     "unknown_citations": [],
