@@ -9,7 +9,7 @@ import click
 from celery import Celery
 
 from cli.choices import Choice
-from cli.numbers_in_words import counted
+from stages.reports.numbers_in_words import counted
 from cli.output import coloured, console, plain_table, print_json, print_result
 from cli.session import with_database, with_servers
 from cli.submit_queries import LIGHT, model_option, read_reply
