@@ -7,11 +7,13 @@ context is an error, for servers that ignore these fields.
 """
 
 import time
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, cast
 
 import httpx
 from ollama import ChatResponse
+from ollama._types import Logprob
 
 from adapters.ollama_server import OllamaServer
 from adapters.token_logprobs import signals_of
@@ -80,8 +82,10 @@ class OllamaChat:
 
     async def _streamed(self, request: dict[str, Any], on_text: OnText) -> ChatResponse:
         """The reply in pieces, as the server would have sent it whole."""
-        text, logprobs = "", []
-        async with aclosing(await self._server.client.chat(**request, stream=True)) as pieces:
+        text = ""
+        logprobs: list[Logprob] = []
+        pieces = await self._server.client.chat(**request, stream=True)
+        async with aclosing(cast("AsyncGenerator[ChatResponse]", pieces)):
             async for piece in pieces:
                 content = piece.message.content or ""
                 text += content

@@ -41,7 +41,7 @@ def make_app(ctx: ApiContext) -> FastAPI:
     app.add_middleware(RequestLog, metrics=ctx.metrics)
     openapi.complete(app)
     # Pages first: a browser gets the page of an address, other clients get its resource.
-    for router in (login.make_router(login.LoginLimit()), *PAGES):
+    for router in (login.router, *PAGES):
         app.include_router(router)
     for router in ROUTERS:
         app.include_router(router, dependencies=[Depends(refuse_unknown_names)])

@@ -12,6 +12,7 @@ from starlette.templating import Jinja2Templates
 from api.navigation import navigation
 from api.security.csrf import csrf_field
 from schemas.settings.words import value_in_words
+from stages.reports import numbers_in_words
 
 
 def took(seconds: float | None) -> str:
@@ -38,7 +39,13 @@ _templates = Jinja2Templates(
         lstrip_blocks=True,
     )
 )
-_templates.env.filters |= {"took": took, "words": value_in_words, "indented": indented}
+_templates.env.filters |= {
+    "took": took,
+    "words": value_in_words,
+    "indented": indented,
+    "number": numbers_in_words.number,
+    "bounds": numbers_in_words.bounds,
+}
 _templates.env.globals |= {"csrf_field": csrf_field, "navigation": navigation}
 
 

@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 import click
 
-from cli.output import console, plain_table, print_json, print_list
+from cli.numbers_in_words import counted
+from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus
 from store.corpora import corpora, works
@@ -81,7 +82,8 @@ def show_command(name: str, as_json: bool) -> None:
 @corpus_group.command("delete")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def delete_command(name: str, yes: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def delete_command(name: str, yes: bool, as_json: bool) -> None:
     """Delete a corpus: its works, chunks and vectors, and the queries that were asked of it with their answers.
 
     \b
@@ -90,9 +92,10 @@ def delete_command(name: str, yes: bool) -> None:
     """
     corpus, content, loss = with_database(lambda connection: _to_delete(connection, name))
     if not yes:
-        click.confirm(f"Delete corpus '{name}' with {loss}?", abort=True)
+        click.confirm(f"Delete corpus '{name}' with {loss}?", abort=True, err=True)
     with_database(lambda connection: delete_corpus(connection, corpus.id))
-    click.echo(f"Deleted corpus '{name}' and its {content.works} works.")
+    words = f"Deleted corpus '{name}' and its {counted(content.works, 'work')}."
+    print_result({"deleted": corpus.name, "works": content.works}, words, as_json=as_json)
 
 
 async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusContent]]:

@@ -9,12 +9,13 @@ from rich.text import Text
 from cli.changed_settings import changed_line
 from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
-from cli.prediction_table import definitions, prediction_tables
+from cli.prediction_table import prediction_tables
 from schemas.settings.changes import changed_settings, of_kind
 from schemas.values.figures import ModeDraws
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import CalibratedConfidence, Experiment, Report, StageTelemetry
+from stages.reports.definitions import definitions
 from stages.reports.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
 from stages.reports.reference_counts import over_all_items
 

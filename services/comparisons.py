@@ -51,7 +51,7 @@ def _pairs(
     if not common:
         raise Refused(
             f"r{left.run_id} has {_words(left)} and r{right.run_id} has {_words(right)}; "
-            "name two modes with --mode and --other-mode."
+            "choose a mode of each: --mode and --other-mode, or in the form."
         )
     return [(RunInMode(left, mode), RunInMode(right, mode)) for mode in common]
 

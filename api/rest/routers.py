@@ -15,16 +15,18 @@ from api.rest import (
     participants,
     presets,
     runs,
+    sessions,
     settings,
     templates,
     works,
 )
-from api.rest.rag import answers, expansion, queries, results, steps
+from api.rest.rag import answers, expansion, queries, results, steps, stream
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     queries.router,
     steps.router,
     answers.router,
+    stream.router,
     results.router,
     expansion.router,
     participants.router,
@@ -37,6 +39,7 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     works.router,
     corpus.router,
     settings.router,
+    sessions.router,
     health.router,
     original_health.router,
     metrics.router,
@@ -52,6 +55,7 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "presets", "description": "Named values for questions, one of them the default"},
     {"name": "templates", "description": "Versions of prompts, one of each active"},
     {"name": "settings", "description": "What new runs are submitted with"},
+    {"name": "sessions", "description": "Access for pages of other origins, by a token"},
     {"name": "corpora", "description": "Works that are searched together: their headings and chunks, imports"},
     {"name": "operations", "description": "Health and metrics"},
 ]

@@ -33,7 +33,9 @@ def install(app: FastAPI, settings: ProcessSettings, database: Database) -> None
             allow_origins=settings.cors_origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Prefer", HEADER],
-            expose_headers=["Location", "Retry-After"],
+            expose_headers=[
+                *("Location", "Retry-After", "Preference-Applied", "Idempotency-Replayed", "WWW-Authenticate"),
+            ],
         )
     app.add_middleware(ResponseHeaders, change=set_browser_cookie)
     app.add_middleware(ResponseHeaders, change=add_security_headers)

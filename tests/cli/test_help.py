@@ -1,6 +1,7 @@
 """Rules for the help of every command."""
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from cli import ids
 from cli.main import COMMANDS as ENTRIES
 from cli.main import cli
 
@@ -42,6 +44,59 @@ def test_every_command_has_help_with_an_example(typed: str) -> None:
 
     assert first.endswith(".")
     assert examples[0].partition("ragq ")[1], f"{typed} shows no example that can be pasted"
+
+
+EXAMPLES = [
+    line.strip()
+    for typed, command in COMMANDS.items()
+    for line in (command.help or "").partition("Example:\n")[2].splitlines()
+    if "ragq " in line
+]
+
+
+@pytest.mark.parametrize("line", dict.fromkeys(EXAMPLES))
+def test_every_example_is_a_command_with_its_arguments(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options, choices, numbers and the count of arguments are checked; names and files need not exist."""
+    monkeypatch.setattr(click.Path, "convert", lambda _type, value, *_: Path(value))
+    monkeypatch.setattr(click.File, "convert", lambda _type, value, *_: value)
+    monkeypatch.setattr(ids, "_run_of_name", lambda _words: 12)
+
+    for words in _commands_in(line):
+        parse(cli, words)
+
+
+def _commands_in(line: str) -> Iterator[list[str]]:
+    """The arguments of each `ragq` in a line of a shell, which may redirect it, assign it, or combine several."""
+    lexer = shlex.shlex(line.replace("$(", " ").replace(")", " "), posix=True, punctuation_chars="|&><;")
+    lexer.whitespace_split = True
+    command: list[str] | None = None
+    for word in [*lexer, ";"]:
+        if set(word) <= set("|&><;"):
+            if command is not None:
+                yield command
+            command = None
+        elif command is not None:
+            command.append(word)
+        elif word == "ragq" or word.endswith("=ragq"):
+            command = []
+
+
+def parse(command: click.Command, words: list[str]) -> None:
+    """Parse the words as ragq would, without carrying the command out. Raises click's UsageError."""
+    while isinstance(command, click.Group):
+        _, child, words = command.resolve_command(click.Context(command), words)
+        assert child is not None
+        command = child
+    command.make_context("ragq", words)
+
+
+@pytest.mark.parametrize(
+    "line", ["ragq show", "ragq query lits", "ragq show r1 --jsn", "x | ragq query edit 7 --intent A"]
+)
+def test_an_example_that_cannot_be_typed_would_be_found(line: str) -> None:
+    with pytest.raises(click.UsageError):
+        for words in _commands_in(line):
+            parse(cli, words)
 
 
 @pytest.mark.parametrize("typed", COMMANDS)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from stack.ports import free_port
 from tests.docs.blocks import ROOT, blocks_of, script
 
 HOW_TO: Final = sorted((ROOT / "docs" / "how-to").glob("*.md"))
@@ -18,13 +19,16 @@ PAGES: Final = (ROOT / "README.md", ROOT / "docs" / "tutorial.md", *HOW_TO)
 
 #: Commands that have runs of their own.
 LEFT_OUT: Final = ("make demo", "make test")
+EXAMPLE_PORT: Final = "8420"
 _OUTSIDE: Final = ("HOME", "LANG", "PATH", "TMPDIR")
 
 
-def script_of(page: Path) -> str:
+def script_of(page: Path, port: str) -> str:
     """A bash script that runs the commands of a page and stops at the first that fails; empty without commands."""
     blocks = [block for block in blocks_of(page) if block.needs is None]
-    lines = [line for block in blocks for line in block.commands if not line.startswith(LEFT_OUT)]
+    lines = [
+        line.replace(EXAMPLE_PORT, port) for block in blocks for line in block.commands if not line.startswith(LEFT_OUT)
+    ]
     if not lines:
         return ""
     if not any(line.startswith("ragq up") for line in lines):
@@ -34,8 +38,9 @@ def script_of(page: Path) -> str:
 
 def run(page: Path) -> int:
     """Run a page in a folder of its own on a stack of its own. The exit code of its last command."""
-    script = script_of(page)
-    if not script:
+    port = str(free_port())
+    commands = script_of(page, port)
+    if not commands:
         return 0
     with tempfile.TemporaryDirectory(prefix="ragq-first-hour-") as name:
         folder = Path(name) / "clone"
@@ -43,9 +48,13 @@ def run(page: Path) -> int:
         for entry in _entries():
             (folder / entry.name).symlink_to(entry)
         environment = {name: os.environ[name] for name in _OUTSIDE if name in os.environ}
-        environment |= {"PATH": f"{ROOT / '.venv' / 'bin'}:{environment['PATH']}", "RAGQ_HOME": f"{folder}/.ragq"}
+        environment |= {
+            "PATH": f"{ROOT / '.venv' / 'bin'}:{environment['PATH']}",
+            "RAGQ_HOME": f"{folder}/.ragq",
+            "RAGQ_API_PORT": port,
+        }
         try:
-            return subprocess.run(["bash", "-c", script], cwd=folder, env=environment, check=False).returncode
+            return subprocess.run(["bash", "-c", commands], cwd=folder, env=environment, check=False).returncode
         finally:
             subprocess.run(["ragq", "down"], cwd=folder, env=environment, check=False, capture_output=True)
 

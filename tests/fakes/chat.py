@@ -36,8 +36,9 @@ class ScriptedChat:
             raise LLMTimeoutError(call.timeout_s)
         await asyncio.sleep(self.delay_s)
         text = self.answer(call)
-        for piece in re.findall(r"\s*\S+|\s+$", text) if on_text is not None else ():
-            on_text(piece)
+        if on_text is not None:
+            for piece in re.findall(r"\s*\S+|\s+$", text):
+                on_text(piece)
         return ChatReply(
             text=text,
             model=call.model,
