@@ -233,4 +233,5 @@ def _refused(problems: list[str]) -> PresetValueError:
         else (f"{len(problems)} values of the preset cannot be used:")
     )
     advice = "`ragq preset show` lists every value and what it accepts."
-    return PresetValueError("\n".join([heading, *(f"- {problem}" for problem in problems), advice]))
+    message = "\n".join([heading, *(f"- {problem}" for problem in problems), advice])
+    return PresetValueError(message, problems=problems)

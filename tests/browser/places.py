@@ -36,6 +36,13 @@ PAGES: Final = {
     "work-text": "/works/{work}?show=text",
     "new-corpus": "/works/new",
     "import-works": "/works/new?corpus=default",
+    "presets": "/presets",
+    "preset": "/presets/{preset}",
+    "templates": "/templates",
+    "template": "/templates/rag_augmentation",
+    "template-version": "/templates/rag_augmentation/2",
+    "template-changes": "/templates/rag_augmentation/diff?old=1&new=2",
+    "new-template-version": "/templates/rag_augmentation/new?of=2",
     "missing": "/rag/99999",
 }
 
@@ -59,7 +66,8 @@ SELECT (SELECT id FROM of_query WHERE answer IS NOT NULL) AS answered,
        (SELECT min(id) FROM job WHERE mode = 'references') AS indexed_job,
        (SELECT min(corpus_id) FROM queries) AS corpus,
        (SELECT min(work_id) FROM chunks WHERE level = 'H2') AS work,
-       (SELECT min(id) FROM chunks WHERE level = 'H2') AS section
+       (SELECT min(id) FROM chunks WHERE level = 'H2') AS section,
+       (SELECT max(id) FROM rag_config) AS preset
 """
 
 
