@@ -9,7 +9,7 @@ DEMO_HOME ?= $(CURDIR)/.ragq/demo
 TEST_PROCESSES ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast lint format bench clean
+.PHONY: help install demo test test-fast lint format docs pictures bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -45,9 +45,17 @@ format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(INSTALLED) ## Build the documentation site in site/; a dead link is an error
+	$(BIN)/python -m tests.docs.reference
+	$(BIN)/zensical build --strict --clean
+
+pictures: $(INSTALLED) ## Take the pictures of the docs anew, with headless Chromium
+	$(BIN)/python -m pytest -q tests/browser/test_every_page.py --basetemp=.ragq/pages
+	$(BIN)/python -m tests.browser.pictures .ragq/pages/pictures
+
 bench: $(INSTALLED) ## Measure stage latency against bare Celery and DBOS
 	$(BIN)/python -m benchmarks hop
 
 clean: ## Remove the virtual environment and the demo's data (stops a running demo stack first)
 	-@[ ! -x $(BIN)/ragq ] || RAGQ_HOME="$(DEMO_HOME)" $(BIN)/ragq down
-	rm -rf $(VENV) .ragq .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .ragq site docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,12 +7,19 @@ context is an error, for servers that ignore these fields.
 """
 
 import time
-from typing import Any
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, cast
+
+import httpx
+from ollama import ChatResponse
+from ollama._types import Logprob
 
 from adapters.ollama_server import OllamaServer
 from adapters.token_logprobs import signals_of
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from stages.ports import OnText
 
 BYTES_PER_TOKEN = 2
 """A lower bound for usual tokenizers: English has about 4, other scripts 2 to 3."""
@@ -33,20 +40,24 @@ class OllamaChat:
         """See ChatModel. Requested once a minute."""
         return (await self._server.model(model)).identity
 
-    async def chat(self, call: ChatCall) -> ChatReply:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """See ChatModel. `seconds` is the total waiting time; the call has the seed."""
         began = time.perf_counter()
         async with self._server.asking(call.model, timeout_s=call.timeout_s):
             model = await self._server.model(call.model)
             num_ctx = self._context(call, model.context_length)
-            answer = await self._server.client.chat(
-                model=call.model,
-                messages=[message.model_dump() for message in call.messages],
-                format=call.json_schema if call.json_schema is not None else "json" if call.json_mode else None,
-                options=_options(call, num_ctx),
-                logprobs=True if call.top_logprobs else None,
-                top_logprobs=call.top_logprobs or None,
-            )
+            request: dict[str, Any] = {
+                "model": call.model,
+                "messages": [message.model_dump() for message in call.messages],
+                "format": call.json_schema if call.json_schema is not None else "json" if call.json_mode else None,
+                "options": _options(call, num_ctx),
+                "logprobs": True if call.top_logprobs else None,
+                "top_logprobs": call.top_logprobs or None,
+            }
+            if on_text is None:
+                answer = await self._server.client.chat(**request)
+            else:
+                answer = await self._streamed(request, on_text)
         if answer.message.content is None:
             raise LLMError(f"Model '{call.model}' at {self._server.url} answered without text.")
         if answer.prompt_eval_count is not None and answer.prompt_eval_count >= num_ctx:
@@ -68,6 +79,24 @@ class OllamaChat:
     async def close(self) -> None:
         """Close the connections."""
         await self._server.close()
+
+    async def _streamed(self, request: dict[str, Any], on_text: OnText) -> ChatResponse:
+        """The reply in pieces, as the server would have sent it whole."""
+        text = ""
+        logprobs: list[Logprob] = []
+        pieces = await self._server.client.chat(**request, stream=True)
+        async with aclosing(cast("AsyncGenerator[ChatResponse]", pieces)):
+            async for piece in pieces:
+                content = piece.message.content or ""
+                text += content
+                logprobs += piece.logprobs or []
+                if content:
+                    on_text(content)
+                if piece.done:
+                    piece.message.content = text
+                    piece.logprobs = logprobs or None
+                    return piece
+        raise httpx.RemoteProtocolError("The stream ended before the reply did.")
 
     def _context(self, call: ChatCall, longest: int | None) -> int:
         """The context of a model, which never shrinks: the server reloads a model for every other size."""

@@ -10,7 +10,8 @@ import numpy as np
 import ollama
 
 from adapters.ollama_server import OllamaServer, is_too_long
-from schemas.errors import EmbeddingValidationError, TextTooLongError
+from adapters.vector_rows import matrix_of
+from schemas.errors import TextTooLongError
 from stages.ports import TextVectors
 
 
@@ -54,11 +55,7 @@ class OllamaEmbedder:
                         cut.append(position)
                         whole = await self._rows([text], truncate=True)
                     rows += whole
-        if len(rows) != len(texts):
-            raise EmbeddingValidationError(f"{self._name} returned {len(rows)} vectors for {len(texts)} texts.")
-        if len({len(row) for row in rows}) != 1:
-            raise EmbeddingValidationError(f"{self._name} returned vectors of different dimensions.")
-        return TextVectors(np.asarray(rows, dtype=np.float32), tuple(cut))
+        return TextVectors(matrix_of(rows, model=self._name, texts=len(texts)), tuple(cut))
 
     async def close(self) -> None:
         """Close the connections."""

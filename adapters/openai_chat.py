@@ -5,69 +5,45 @@ import time
 from typing import Any
 
 import httpx
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList, server_name
+from adapters.openai_server import OpenAIServer
 from adapters.token_logprobs import ReportedToken, signals_of
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from stages.ports import OnText
+
+_REFUSALS = frozenset({400, 422})
+_EXPECTED = "a chat completion"
 
 
 class OpenAIChat:
     """The port ChatModel over a base URL that ends in the version, such as `http://127.0.0.1:8000/v1`."""
 
     def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
-        self._url = f"{base_url.rstrip('/')}/chat/completions"
-        self._shown_url = f"{server_name(base_url)}/chat/completions"
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = httpx.AsyncClient(headers=headers, timeout=None)
-        self._models = OpenAIModelList(self._client, base_url)
-        self._identities: dict[str, tuple[float, ModelIdentity]] = {}
+        self._server = OpenAIServer(base_url, "chat/completions", api_key=api_key)
+        self._refuses_streams = False
 
     async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel. Requested once a minute; a key that may not read the list has no entry."""
-        asked_at, found = self._identities.get(model, (0.0, None))
-        if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
-            try:
-                async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                    found = await self._models.identity(model)
-            except TimeoutError:
-                raise LLMTimeoutError(LOOKUP_TIMEOUT_S) from None
-            except LLMError as error:
-                if error.status not in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-                    raise
-                found = self._models.unlisted(model)
-            self._identities[model] = time.monotonic(), found
-        return found
+        return await self._server.identity(model)
 
-    async def chat(self, call: ChatCall) -> ChatReply:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """See ChatModel. `seconds` is the total waiting time; the call has the seed.
 
-        LLMError has the HTTP status: 429 and 5xx are faults that may be temporary.
+        LLMError has the HTTP status: 429 and 5xx are faults that may be temporary. A server that refuses streams is
+        asked for the whole reply from then on.
         """
         began = time.perf_counter()
         try:
             async with asyncio.timeout(call.timeout_s):
-                response = await self._client.post(self._url, json=_request(call))
+                completion = await self._completion(call, on_text)
         except TimeoutError:
             raise LLMTimeoutError(call.timeout_s) from None
-        if response.is_error:
-            raise LLMError(
-                f"{self._shown_url} answered a request for model '{call.model}' with status {response.status_code}.",
-                status=response.status_code,
-                detail=response.text,
-            )
-        try:
-            completion = _Completion.model_validate_json(response.content)
-        except ValidationError as error:
-            raise LLMError(
-                f"{self._shown_url} answered a request for model '{call.model}' with something other than a chat "
-                f"completion: {_where(error)}. Does the base URL name an OpenAI-compatible API?"
-            ) from None
         choice = completion.choices[0]
         if choice.message.content is None:
             raise LLMError(
-                f"Model '{call.model}' at {self._shown_url} answered without text "
+                f"Model '{call.model}' at {self._server.url} answered without text "
                 f"(finish_reason '{choice.finish_reason}')."
             )
         return ChatReply(
@@ -83,7 +59,43 @@ class OpenAIChat:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self._server.close()
+
+    async def _completion(self, call: ChatCall, on_text: OnText | None) -> "_Completion":
+        if on_text is None or self._refuses_streams:
+            return await self._whole(call)
+        try:
+            return await self._streamed(call, on_text)
+        except LLMError as error:
+            if error.status not in _REFUSALS or "stream" not in error.detail.lower():
+                raise
+        completion = await self._whole(call)
+        self._refuses_streams = True
+        return completion
+
+    async def _whole(self, call: ChatCall) -> "_Completion":
+        async with self._server.asking(call.model, _request(call) | {"stream": False}) as response:
+            content = await response.aread()
+        return self._server.parsed(_Completion, call.model, content, expected=_EXPECTED)
+
+    async def _streamed(self, call: ChatCall, on_text: OnText) -> "_Completion":
+        request = _request(call) | {"stream": True, "stream_options": {"include_usage": True}}
+        async with self._server.asking(call.model, request) as response:
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                return self._server.parsed(_Completion, call.model, await response.aread(), expected=_EXPECTED)
+            reply = _Pieces(on_text)
+            async for line in response.aiter_lines():
+                data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
+                if data == "[DONE]":
+                    break
+                if data:
+                    chunk = self._server.parsed(_Chunk, call.model, data, expected=_EXPECTED)
+                    if chunk.error is not None:
+                        raise self._server.failure(call.model, None, data)
+                    reply.add(chunk)
+        if reply.finish_reason is None:
+            raise httpx.RemoteProtocolError("The stream ended before the reply did.")
+        return reply.completion()
 
 
 class _Message(BaseModel):
@@ -110,13 +122,54 @@ class _Completion(BaseModel):
     usage: _Usage = _Usage()
 
 
+class _Delta(BaseModel):
+    delta: _Message = _Message()
+    logprobs: _Logprobs | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(BaseModel):
+    choices: list[_Delta] = []
+    usage: _Usage | None = None
+    error: Any = None
+
+
+class _Pieces:
+    """A reply that arrives in chunks, as the completion that the server would have sent without a stream."""
+
+    def __init__(self, on_text: OnText) -> None:
+        self._on_text = on_text
+        self._texts: list[str] = []
+        self._tokens: list[ReportedToken] = []
+        self._usage = _Usage()
+        self.finish_reason: str | None = None
+
+    def add(self, chunk: _Chunk) -> None:
+        """The next chunk; the one with the usage has no choice."""
+        self._usage = chunk.usage or self._usage
+        for choice in chunk.choices[:1]:
+            self.finish_reason = choice.finish_reason or self.finish_reason
+            if choice.logprobs is not None:
+                self._tokens += choice.logprobs.content or []
+            if choice.delta.content is not None:
+                self._texts.append(choice.delta.content)
+            if choice.delta.content:
+                self._on_text(choice.delta.content)
+
+    def completion(self) -> _Completion:
+        """The whole reply; without any text its content is None."""
+        message = _Message(content="".join(self._texts) if self._texts else None)
+        logprobs = _Logprobs(content=self._tokens) if self._tokens else None
+        choice = _Choice(message=message, logprobs=logprobs, finish_reason=self.finish_reason)
+        return _Completion(choices=[choice], usage=self._usage)
+
+
 def _request(call: ChatCall) -> dict[str, Any]:
     request: dict[str, Any] = {
         "model": call.model,
         "messages": [message.model_dump() for message in call.messages],
         "temperature": call.temperature,
         "seed": call.seed,
-        "stream": False,
     }
     if call.max_tokens is not None:
         request["max_tokens"] = call.max_tokens
@@ -128,9 +181,3 @@ def _request(call: ChatCall) -> dict[str, Any]:
     elif call.json_mode:
         request["response_format"] = {"type": "json_object"}
     return request
-
-
-def _where(error: ValidationError) -> str:
-    """The invalid fields, without their values, which may be a reply."""
-    found = error.errors(include_input=False, include_url=False, include_context=False)
-    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'body'} is wrong ({item['type']})" for item in found)

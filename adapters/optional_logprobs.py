@@ -4,7 +4,7 @@ import structlog
 
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
-from stages.ports import ChatModel
+from stages.ports import ChatModel, OnText
 
 log = structlog.get_logger("ragq.chat")
 
@@ -22,19 +22,19 @@ class OptionalLogprobs:
         """See ChatModel."""
         return await self._chat.identity(model)
 
-    async def chat(self, call: ChatCall) -> ChatReply:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """See ChatModel. A reply without log-probabilities has no token signals."""
         if not call.top_logprobs or call.model in self._refused:
-            return await self._plain(call)
+            return await self._plain(call, on_text)
         try:
-            return await self._chat.chat(call)
+            return await self._chat.chat(call, on_text)
         except LLMError as error:
             if error.status not in _REFUSALS or "logprob" not in error.detail.lower():
                 raise
-            reply = await self._plain(call)
+            reply = await self._plain(call, on_text)
         self._refused.add(call.model)
         log.warning("log_probabilities_refused", model=call.model)
         return reply
 
-    async def _plain(self, call: ChatCall) -> ChatReply:
-        return await self._chat.chat(call.model_copy(update={"top_logprobs": 0}))
+    async def _plain(self, call: ChatCall, on_text: OnText | None) -> ChatReply:
+        return await self._chat.chat(call.model_copy(update={"top_logprobs": 0}), on_text)

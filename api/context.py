@@ -10,6 +10,7 @@ from celery import Celery
 from fastapi import Depends, Request
 
 from api.metrics import Metrics
+from api.security.login_limit import LoginLimit
 from api.streams import Streams
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
@@ -46,6 +47,11 @@ class ApiContext:
     def streams(self) -> Streams:
         """The open event streams."""
         return Streams(self.database)
+
+    @cached_property
+    def login_limit(self) -> LoginLimit:
+        """The limit of login attempts of this server."""
+        return LoginLimit()
 
     @cached_property
     def metrics(self) -> Metrics:

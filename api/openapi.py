@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 
 from api.problems import Problem, problem_responses
-from api.security.authentication import PUBLIC_PATHS, SAFE_METHODS
+from api.security.authentication import PUBLIC_PATHS, SAFE_METHODS, SESSIONS
 
 SCHEME: Final = "token"
 _BEARER: Final = {
@@ -29,11 +29,11 @@ def complete(app: FastAPI) -> None:
         schema["security"] = [{SCHEME: []}, {}]
         for path, item in schema["paths"].items():
             for method, operation in item.items():
-                if path in PUBLIC_PATHS:
+                if path in {*PUBLIC_PATHS, SESSIONS}:
                     operation["security"] = []
                     continue
                 changes = method.upper() not in SAFE_METHODS
-                refusals = [401, *([403] if changes else []), *([413] if "requestBody" in operation else [])]
+                refusals = [401, 422, *([403] if changes else []), *([413] if "requestBody" in operation else [])]
                 for status, reply in problem_responses(*refusals).items():
                     operation["responses"].setdefault(str(status), reply)
         return schema

@@ -1,9 +1,10 @@
 """The header Prefer (RFC 7240): how long a request waits for its job."""
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Final, NamedTuple
 
-from fastapi import Depends, Header
+from fastapi import Depends, Header, Request
 from pydantic import WithJsonSchema
 
 from api.context import Context
@@ -11,12 +12,19 @@ from api.context import Context
 _WAIT: Final = re.compile(r"[0-9]{1,6}")
 
 
+async def _stays() -> bool:
+    return False
+
+
 class WaitPreference(NamedTuple):
     """How long a request waits."""
 
-    seconds: float
+    seconds: float | None
+    """None waits until the job is done."""
     applied: str | None
-    """The preference that was applied, for Preference-Applied; None for the server's default."""
+    """The preference that was applied, for Preference-Applied; None without one."""
+    has_left: Callable[[], Awaitable[bool]] = _stays
+    """Whether the client has closed its connection."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -25,11 +33,13 @@ class WaitPreference(NamedTuple):
 
 
 def wait_preference_of(prefer: list[str] | None, *, longest_s: float) -> WaitPreference:
-    """The wait that Prefer asks for, at most `longest_s` seconds.
+    """The wait that Prefer asks for: without a preference until the job is done, otherwise at most `longest_s` seconds.
 
     `respond-async` does not wait, `wait=N` waits N seconds, both together are `wait=N`. Other preferences and invalid
     ones are ignored, as RFC 7240 requires.
 
+    >>> wait_preference_of(None, longest_s=25)
+    WaitPreference(seconds=None, applied=None)
     >>> wait_preference_of(["respond-async"], longest_s=25)
     WaitPreference(seconds=0.0, applied='respond-async')
     >>> wait_preference_of(["return=minimal, wait=3"], longest_s=25)
@@ -40,24 +50,28 @@ def wait_preference_of(prefer: list[str] | None, *, longest_s: float) -> WaitPre
         name, _, value = preference.partition(";")[0].partition("=")
         asked.setdefault(name.strip().lower(), value.strip().strip('"'))
     wait = asked.get("wait", "")
-    if _WAIT.fullmatch(wait) and float(wait) <= longest_s:
-        return WaitPreference(float(wait), f"wait={int(wait)}")
-    if "respond-async" in asked and not _WAIT.fullmatch(wait):
-        return WaitPreference(0.0, "respond-async")
-    return WaitPreference(longest_s, None)
+    if _WAIT.fullmatch(wait):
+        is_longer = float(wait) > longest_s
+        return WaitPreference(longest_s, None) if is_longer else WaitPreference(float(wait), f"wait={int(wait)}")
+    return WaitPreference(0.0, "respond-async") if "respond-async" in asked else WaitPreference(None, None)
 
 
 async def wait(
+    request: Request,
     ctx: Context,
     prefer: Annotated[
         list[str] | None,
         # OpenAPI describes a header as one string, however often it may be sent.
         WithJsonSchema({"type": "string", "examples": ["respond-async", "wait=5"]}),
-        Header(description="`respond-async` answers 202 at once; `wait=N` waits at most N seconds (RFC 7240)."),
+        Header(
+            description="`respond-async` answers 202 at once; `wait=N` waits at most N seconds (RFC 7240). Without it "
+            "the reply comes when the step is done."
+        ),
     ] = None,
 ) -> WaitPreference:
-    """How long a request waits for its job: as it prefers, up to the limit of the settings."""
-    return wait_preference_of(prefer, longest_s=ctx.settings.ragq_api_wait_seconds)
+    """How long a request waits for its job: as it prefers up to the limit of the settings, or until the job is done."""
+    preferred = wait_preference_of(prefer, longest_s=ctx.settings.ragq_api_wait_seconds)
+    return preferred._replace(has_left=request.is_disconnected)
 
 
 Wait = Annotated[WaitPreference, Depends(wait)]

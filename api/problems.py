@@ -1,6 +1,6 @@
 """Errors over HTTP: problem+json (RFC 9457) with what was found and what to do, or a page with the same text.
 
-The status of every error is set here alone. No problem repeats what a client sent.
+The status of every error is set here alone. No problem repeats what a client sent, but for names that are unknown.
 """
 
 import traceback
@@ -45,6 +45,9 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.LLMResponseParseError: ProblemKind(400, "reply-unusable"),
     errors.WorkChangedError: ProblemKind(409, "work-changed"),
     errors.RunMissingError: ProblemKind(404, "run-missing"),
+    errors.RunNameTakenError: ProblemKind(409, "run-name-taken"),
+    errors.RunValueError: ProblemKind(422, "run-value-unusable"),
+    errors.RunActiveError: ProblemKind(409, "run-active"),
     errors.JobMissingError: ProblemKind(404, "job-missing"),
     errors.AttemptMissingError: ProblemKind(404, "attempt-missing"),
     errors.NoJobInStateError: ProblemKind(409, "no-job-in-state"),
@@ -57,8 +60,13 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.QueryValueError: ProblemKind(422, "query-value-unusable"),
     errors.IdempotencyKeyReusedError: ProblemKind(422, "idempotency-key-reused"),
     errors.StepSupersededError: ProblemKind(409, "step-superseded"),
+    errors.StepPausedError: ProblemKind(409, "step-paused"),
     errors.CorpusUnknownError: ProblemKind(404, "corpus-missing"),
+    errors.CorpusMissingError: ProblemKind(404, "corpus-missing"),
+    errors.WorkMissingError: ProblemKind(404, "work-missing"),
+    errors.WorkFilesError: ProblemKind(422, "works-unusable"),
     errors.StepFailedError: ProblemKind(500, "step-failed"),
+    errors.ExpansionFailedError: ProblemKind(500, "expansion-failed"),
     errors.StackError: ProblemKind(503, "server-unavailable"),
     errors.Refused: ProblemKind(409, "refused"),
     errors.DomainError: ProblemKind(500, "stage-failed"),
@@ -66,14 +74,21 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
 }
 
 #: A stage that failed while a request waited for it: by the stage (None for any) and the stored class of its error.
-#: Other errors are those of StepFailedError.
+#: Other errors have the kind of their class.
 STAGE_KINDS: Final[dict[tuple[str | None, str], ProblemKind]] = {
     ("expand", class_name(errors.LLMResponseParseError)): ProblemKind(400, "expansion-unusable"),
     ("expand", class_name(errors.ExpansionReplyError)): ProblemKind(400, "expansion-unusable"),
     (None, class_name(errors.WorkChangedError)): KINDS[errors.WorkChangedError],
 }
 
+StageFailure = errors.StepFailedError | errors.ExpansionFailedError
+"""A stage that failed while a request waited for it."""
+
 UNAVAILABLE: Final = ProblemKind(503, "database-unavailable")
+#: Of the names in a problem, and of the invalid parts in its detail.
+_NAME_CHARS: Final = 80
+_SHOWN_AT_MOST: Final = 5
+
 INVALID: Final = ProblemKind(422, "request-invalid")
 
 #: By the status of an HTTPException. Python's own phrases differ between versions.
@@ -93,7 +108,7 @@ PLAIN: Final[dict[int, str]] = {
 class InvalidField(BaseModel):
     """A part of a request that is invalid."""
 
-    where: str = Field(description="Path of the value, e.g. `body.top_n`")
+    where: str = Field(description="Path of the value, e.g. `body.top_n` or `query.limit`")
     message: str
 
 
@@ -124,9 +139,9 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def kind_of(error: BaseException) -> ProblemKind | None:
     """The kind of an error; None for an unexpected one."""
-    if isinstance(error, errors.StepFailedError):
+    if isinstance(error, StageFailure):
         stored = (error.stage, error.error_type), (None, error.error_type)
-        return next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), KINDS[errors.StepFailedError])
+        return next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), KINDS[type(error)])
     found = next((KINDS[type_] for type_ in type(error).__mro__ if type_ in KINDS), None)
     return UNAVAILABLE if found is None and isinstance(error, CONNECTION_ERRORS) else found
 
@@ -137,7 +152,7 @@ def respond(
     detail: str,
     *,
     invalid: list[InvalidField] | None = None,
-    failure: errors.StepFailedError | None = None,
+    failure: StageFailure | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
     """The reply for a problem: a page where the client accepts HTML."""
@@ -172,15 +187,21 @@ def install(app: FastAPI) -> None:
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     invalid = [_invalid_field(of) for of in error.errors()]
-    return respond(request, INVALID, "Parts of the request are invalid; `errors` lists them.", invalid=invalid)
+    shown = "; ".join(f"{part.where}: {part.message}" for part in invalid[:_SHOWN_AT_MOST])
+    return respond(request, INVALID, f"{shown}. `errors` lists every part that is invalid.", invalid=invalid)
 
 
 def _invalid_field(found: dict[str, Any]) -> InvalidField:
-    # The name of an unknown field is text of the client.
-    *where, last = map(str, found["loc"])
+    where = ".".join(map(_shown_name, found["loc"]))
     if found["type"] == "extra_forbidden":
-        return InvalidField(where=".".join(where), message="Unknown field")
-    return InvalidField(where=".".join([*where, last]), message=found["msg"])
+        kind = {"query": "parameter"}.get(found["loc"][0], "field")
+        return InvalidField(where=where, message=f"Unknown {kind}")
+    return InvalidField(where=where, message=found["msg"])
+
+
+def _shown_name(name: str | int) -> str:
+    """A name as a client sent it, cut to one short line."""
+    return "".join(char if char.isprintable() else "?" for char in str(name)[:_NAME_CHARS])
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -200,7 +221,18 @@ async def _known(request: Request, error: Exception) -> Response:
     assert kind is not None
     if kind is UNAVAILABLE:
         return respond(request, kind, "The database is unavailable; try again.", headers={"Retry-After": "2"})
-    return respond(request, kind, str(error), failure=error if isinstance(error, errors.StepFailedError) else None)
+    if isinstance(error, errors.WorkFilesError):
+        # Their names are text of the client.
+        files = [_invalid_file(place, file) for place, file in error.files.items()]
+        return respond(
+            request, kind, "Nothing was imported; `errors` lists the files that cannot be works.", invalid=files
+        )
+    return respond(request, kind, str(error), failure=error if isinstance(error, StageFailure) else None)
+
+
+def _invalid_file(place: int, error: errors.WorkFileError) -> InvalidField:
+    line = "" if error.line is None else f"Line {error.line}: "
+    return InvalidField(where=f"file {place + 1}", message=f"{line}{error.problem}")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

@@ -9,9 +9,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.templating import Jinja2Templates
 
+from api.navigation import navigation
 from api.security.csrf import csrf_field
 from schemas.settings.words import value_in_words
 from stages.queries.basis_words import FILTERS
+from stages.reports import numbers_in_words
 
 
 def took(seconds: float | None) -> str:
@@ -48,8 +50,10 @@ _templates.env.filters |= {
     "words": value_in_words,
     "indented": indented,
     "filter_name": _filter_name,
+    "number": numbers_in_words.number,
+    "bounds": numbers_in_words.bounds,
 }
-_templates.env.globals["csrf_field"] = csrf_field
+_templates.env.globals |= {"csrf_field": csrf_field, "navigation": navigation}
 
 
 def page(

@@ -1,6 +1,7 @@
 """Waits until a job is idle, without holding a connection meanwhile."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from schemas.statuses import JobStatus
@@ -12,12 +13,20 @@ from store.runs.changes import Changes
 LONGEST_SLEEP_SECONDS: Final = 3.0
 
 
-async def wait_until_idle(database: Database, changes: Changes, job_id: int, *, timeout_s: float) -> JobStatus | None:
-    """The status of a job as soon as it is idle, which includes paused, or else after `timeout_s`.
+async def wait_until_idle(
+    database: Database,
+    changes: Changes,
+    job_id: int,
+    *,
+    timeout_s: float | None,
+    has_left: Callable[[], Awaitable[bool]],
+) -> JobStatus | None:
+    """The status of a job as soon as it is idle, which includes paused; or else after `timeout_s`, without a limit if
+    that is None, or when the client has left.
 
     None when the job is no longer stored.
     """
-    deadline = asyncio.get_running_loop().time() + timeout_s
+    deadline = float("inf") if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
     async with changes.subscribe(job_id=job_id) as subscription:
         while True:
             async with database.connection() as connection:
@@ -25,6 +34,6 @@ async def wait_until_idle(database: Database, changes: Changes, job_id: int, *, 
             if job is None:
                 return None
             left_s = deadline - asyncio.get_running_loop().time()
-            if not job.status.is_open or left_s <= 0:
+            if not job.status.is_open or left_s <= 0 or await has_left():
                 return job.status
             await subscription.next(min(left_s, LONGEST_SLEEP_SECONDS))

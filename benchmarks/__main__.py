@@ -12,6 +12,7 @@ from benchmarks.paper_test import paper_test
 from benchmarks.recovery import recovery
 from benchmarks.retrieval import retrieval
 from benchmarks.search import search
+from benchmarks.startup import startup
 from benchmarks.tag_queue import tags_queue
 from benchmarks.tags import tags
 from benchmarks.validator import validator
@@ -25,6 +26,7 @@ BENCHMARKS: Final[dict[str, click.Command]] = {
     "recovery": recovery,
     "retrieval": retrieval,
     "search": search,
+    "startup": startup,
     "tags": tags,
     "tags-queue": tags_queue,
     "validator": validator,

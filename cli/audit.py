@@ -3,10 +3,10 @@
 import click
 
 from cli.ids import RUN
-from cli.numbers_in_words import counted
 from cli.output import print_json
 from cli.session import with_database
 from schemas.errors import RunMissingError
+from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.runs import attempts, runs
 from store.runs.attempts import Audit

@@ -1,4 +1,4 @@
-"""The table of the settings that differ from the profile."""
+"""The settings that differ from the profile, in a line or as a table."""
 
 from collections.abc import Mapping
 
@@ -8,6 +8,17 @@ from rich.text import Text
 from cli.output import plain_table
 from schemas.settings.changes import ChangedSetting
 from schemas.settings.words import value_in_words
+
+#: Changes that a line names; it counts the others.
+_NAMED = 3
+
+
+def changed_line(changed: Mapping[str, ChangedSetting], *, profile: str, run: str) -> Text:
+    """How many settings differ, the first of them, and where the others are listed."""
+    named = [f"{name}={value_in_words(change.value)}" for name, change in list(changed.items())[:_NAMED]]
+    more = f" and {len(changed) - _NAMED} more; `ragq show {run}` lists them" if len(changed) > _NAMED else ""
+    differ = "1 setting differs" if len(changed) == 1 else f"{len(changed)} settings differ"
+    return Text(f"{differ} from profile {profile}: {', '.join(named)}{more}", style="dim")
 
 
 def changed_table(changed: Mapping[str, ChangedSetting], *, profile: str) -> Table:

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
+from cli.fitting import folded
 from cli.output import console, notices, plain_table, print_json
 from cli.settings_options import effective_settings, settings_options
 from cli.settings_reference import settings_reference
@@ -71,7 +72,7 @@ def check(context: click.Context, file: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"names": [one._asdict() for one in report.names], "problems": report.problems})
     else:
-        table = plain_table(Column("name", no_wrap=True), "in ragq", "from", "what it does, or what to use instead")
+        table = plain_table("name", "in ragq", "from", "what it does, or what to use instead")
         for one in report.names:
             table.add_row(one.name, one.treatment, Text(one.origin), Text(one.note))
         console().print(table)
@@ -108,7 +109,7 @@ def profiles(as_json: bool) -> None:
 
 
 def _differences(name: str, profile: Profile) -> Table:
-    table = plain_table(*(Column(title, no_wrap=True) for title in ("setting", "paper", name)), "why")
+    table = plain_table("setting", "paper", name, "why")
     for setting, difference in profile.differences.items():
         instead = value_in_words(RUN_SETTINGS[setting].default)
         table.add_row(setting, Text(instead), Text(difference.value), Text(difference.reason))
@@ -174,7 +175,8 @@ def _print_tables(run: EffectiveSettings, process: EffectiveProcess) -> None:
 
 
 def _table(title: str, rows: list[Row]) -> Table:
-    table = Table("", "setting", "value", "from", title=title, title_justify="left", box=None)
+    table = plain_table("", "setting", folded("value", 11), "from")
+    table.title, table.title_justify = Text(title, style="bold"), "left"
     for row in rows:
         mark, style = ("*", "bold") if row.is_changed else ("", "")
         table.add_row(mark, row.name, Text(value_in_words(row.value)), row.source, style=style)

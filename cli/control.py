@@ -3,10 +3,10 @@
 import click
 
 from cli.ids import TARGET
-from cli.numbers_in_words import counted
 from cli.output import print_result
 from cli.session import with_servers
 from services.control import Action, control
+from stages.reports.numbers_in_words import counted
 from store.runs.job_control import Target
 
 _TARGET = click.argument("target", metavar="RUN|JOB", type=TARGET)

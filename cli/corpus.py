@@ -4,10 +4,11 @@ from dataclasses import asdict
 
 import click
 
-from cli.output import console, plain_table, print_json, print_list
+from cli.numbers_in_words import counted
+from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
-from services.corpora import corpus_of_name
-from store.corpora import corpora, vector_index, works
+from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus
+from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.corpora.works import ListedWork
 from store.database import Connection
@@ -81,23 +82,20 @@ def show_command(name: str, as_json: bool) -> None:
 @corpus_group.command("delete")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def delete_command(name: str, yes: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def delete_command(name: str, yes: bool, as_json: bool) -> None:
     """Delete a corpus: its works, chunks and vectors, and the queries that were asked of it with their answers.
 
     \b
     Example:
         ragq corpus delete library
     """
-    corpus, content, _ = with_database(lambda connection: _shown(connection, name))
+    corpus, content, loss = with_database(lambda connection: _to_delete(connection, name))
     if not yes:
-        click.confirm(f"Delete corpus '{name}' with {content.works} works, and every query asked of it?", abort=True)
-
-    async def delete(connection: Connection) -> None:
-        await vector_index.drop_index(connection, corpus.id)
-        await corpora.delete(connection, corpus.id)
-
-    with_database(delete)
-    click.echo(f"Deleted corpus '{name}' and its {content.works} works.")
+        click.confirm(f"Delete corpus '{name}' with {loss}?", abort=True, err=True)
+    with_database(lambda connection: delete_corpus(connection, corpus.id))
+    words = f"Deleted corpus '{name}' and its {counted(content.works, 'work')}."
+    print_result({"deleted": corpus.name, "works": content.works}, words, as_json=as_json)
 
 
 async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusContent]]:
@@ -107,3 +105,9 @@ async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusCont
 async def _shown(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, list[ListedWork]]:
     corpus = await corpus_of_name(connection, name)
     return corpus, await corpora.content(connection, corpus.id), await works.listed(connection, corpus.id)
+
+
+async def _to_delete(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, CorpusLoss]:
+    corpus = await corpus_of_name(connection, name)
+    content = await corpora.content(connection, corpus.id)
+    return corpus, content, await corpus_loss(connection, corpus, content)

@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cli.choices import Choice
 from cli.ids import RUN
-from cli.numbers_in_words import NOT_AVAILABLE, bounds, number
 from cli.output import console, figure_table, print_json, spaced
 from cli.paper.differences import (
     difference_numbers,
@@ -21,20 +21,17 @@ from cli.paper.options import paper_format, paper_options, write
 from cli.report_options import chosen_measures, measure_options, retrieval_measures
 from cli.retrieval_table import retrieval_difference_table
 from cli.session import with_database
-from schemas.errors import Refused
 from schemas.values.differences import Difference
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.query_runs import QueryRun
 from schemas.values.scored_runs import ScoredRun
-from stages.reports.cohorts import modes_of
-from stages.reports.differences import RunInMode, difference
-from stages.reports.measures import common_measures
+from services.comparisons import compare_queries, compare_scores
+from stages.reports.numbers_in_words import NOT_AVAILABLE, bounds, number
 from stages.reports.origin_words import origin_words
-from stages.reports.retrieval_differences import retrieval_difference
 from store.database import Connection
 from store.views.reported_runs import reported_run
 
-_MODES = click.Choice([mode.value for mode in AssessmentMode])
+_MODES = Choice([mode.value for mode in AssessmentMode])
 
 
 @click.command()
@@ -82,7 +79,7 @@ def diff(
     if isinstance(before, QueryRun) and isinstance(after, QueryRun):
         if mode is not None:
             raise click.UsageError("--mode: only for scored runs.")
-        change = retrieval_difference(before, after, measures=retrieval_measures(**options))
+        change = compare_queries(before, after, retrieval_measures(**options))
         if wanted is not None:
             tables, numbers = retrieval_difference_tables(change), retrieval_difference_numbers(change)
             write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
@@ -91,11 +88,7 @@ def diff(
         else:
             console().print(retrieval_difference_table(change))
         return
-    if isinstance(before, QueryRun) or isinstance(after, QueryRun):
-        raise Refused(f"r{left} and r{right} are of two kinds: a run of queries compares with a run of queries.")
-    pairs = _pairs(before, after, mode, other_mode)
-    measures = common_measures(before, after, chosen_measures(**options))
-    found = [difference(*pair, measures=measures) for pair in pairs]
+    found = compare_scores(before, after, mode=mode, other_mode=other_mode, measures=chosen_measures(**options))
     if wanted is not None:
         tables, numbers = difference_tables(found), difference_numbers(found)
         write(wanted, tables=tables, numbers=numbers, confidence=found[0].confidence, output=output)
@@ -103,30 +96,6 @@ def diff(
         print_json([one.model_dump(mode="json") for one in found])
     else:
         console().print(Group(*(_difference(one) for one in found)))
-
-
-def _pairs(
-    left: ScoredRun, right: ScoredRun, mode: str | None, other_mode: str | None
-) -> list[tuple[RunInMode, RunInMode]]:
-    if mode is not None:
-        return [(_in_mode(left, mode), _in_mode(right, other_mode or mode))]
-    common = [mode for mode in modes_of(left) if mode in modes_of(right)]
-    if not common:
-        raise Refused(
-            f"r{left.run_id} has {_words(left)} and r{right.run_id} has {_words(right)}; "
-            "name two modes with --mode and --other-mode."
-        )
-    return [(RunInMode(left, mode), RunInMode(right, mode)) for mode in common]
-
-
-def _in_mode(run: ScoredRun, mode: str) -> RunInMode:
-    if mode not in modes_of(run):
-        raise Refused(f"Run r{run.run_id} has no jobs in mode {mode}; it has {_words(run)}.")
-    return RunInMode(run, AssessmentMode(mode))
-
-
-def _words(run: ScoredRun) -> str:
-    return " and ".join(modes_of(run))
 
 
 def _difference(found: Difference) -> RenderableType:

@@ -9,6 +9,7 @@ from cli.session import with_database
 from schemas.errors import RunMissingError
 from schemas.values.failures import FailureList, ReportedFailure
 from stages.reports.failures import failure_list
+from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.runs import scored_runs
 from store.runs.failures import run_failures
@@ -59,9 +60,8 @@ def _print(found: FailureList) -> None:
         )
     console().print(table)
     counts = ", ".join(f"{count} {category}" for category, count in found.summary.by_category.items())
-    console().print(
-        f"{found.summary.total_failures} failures, {found.summary.unresolved} unresolved: {counts}", highlight=False
-    )
+    failures = counted(found.summary.total_failures, "failure")
+    console().print(f"{failures}, {found.summary.unresolved} unresolved: {counts}", highlight=False)
 
 
 def _message(failure: ReportedFailure) -> str:

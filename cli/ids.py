@@ -1,24 +1,55 @@
-"""The names of runs and jobs on the command line: r12 is a run, j345 is a job."""
+"""Runs and jobs on the command line: r12 or a name is a run, j345 is a job."""
 
 import re
 from typing import Any
 
 import click
 
+from cli.session import with_database
+from schemas.suggestions import did_you_mean
+from schemas.values.run_names import run_number
+from store.runs import run_names
 from store.runs.job_control import Target
 
+_JOB = re.compile(r"j?([1-9][0-9]{0,17})", re.IGNORECASE)
+_TARGET = re.compile(r"([rj])([1-9][0-9]{0,17})", re.IGNORECASE)
 
-class _Number(click.ParamType[int]):
-    def __init__(self, letter: str, name: str) -> None:
-        self.letter = letter
-        self.name = name
+
+def _run_of_name(words: str) -> int | None:
+    return with_database(lambda connection: run_names.find(connection, words))
+
+
+def _suggested(words: str) -> str:
+    return did_you_mean(words, with_database(run_names.all_names))
+
+
+class _Run(click.ParamType[int]):
+    name = "RUN"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        match = re.fullmatch(rf"{self.letter}?([1-9][0-9]{{0,17}})", value, re.IGNORECASE)
+        if _JOB.fullmatch(value) and not value.isdigit():
+            self.fail(f"'{value}' is a job; `ragq inspect {value}` shows it.", param, ctx)
+        number = run_number(value)
+        found = _run_of_name(value) if number is None else number
+        if found is None:
+            problem = f"'{value}' is neither the number of a run, like r12, nor a run's name."
+            self.fail(problem + _suggested(value), param, ctx)
+        return found
+
+
+class _Job(click.ParamType[int]):
+    name = "JOB"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = _JOB.fullmatch(value)
         if match is None:
-            self.fail(f"'{value}' is not a {self.name.lower()}; write it like {self.letter}12.", param, ctx)
+            is_run = _TARGET.fullmatch(value) is not None
+            problem = f"a run; `ragq show {value}` lists its jobs." if is_run else "not a job; write it like j12."
+            self.fail(f"'{value}' is {problem}", param, ctx)
         return int(match[1])
 
 
@@ -28,13 +59,18 @@ class _Target(click.ParamType[Target]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Target:
         if isinstance(value, Target):
             return value
-        match = re.fullmatch(r"([rj])([1-9][0-9]{0,17})", value, re.IGNORECASE)
-        if match is None:
-            self.fail(f"'{value}' is neither a run nor a job; write r12 for a run, j345 for a job.", param, ctx)
-        number = int(match[2])
-        return Target(number, None) if match[1].lower() == "r" else Target(None, number)
+        match = _TARGET.fullmatch(value)
+        if match is not None:
+            number = int(match[2])
+            return Target(number, None) if match[1].lower() == "r" else Target(None, number)
+        # A number alone may be either.
+        found = None if value.isdigit() else _run_of_name(value)
+        if found is None:
+            problem = f"'{value}' is neither a run nor a job; write r12 or its name for a run, j345 for a job."
+            self.fail(problem + _suggested(value), param, ctx)
+        return Target(found, None)
 
 
-RUN = _Number("r", "RUN")
-JOB = _Number("j", "JOB")
+RUN = _Run()
+JOB = _Job()
 TARGET = _Target()

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
-from cli.numbers_in_words import counted
 from cli.output import notices, print_json
 from cli.session import with_database
 from schemas.errors import Refused
 from services.imported_results import ImportedResults, ResultsFile, import_results
 from stages.participants.artifacts.findings import first_lines
 from stages.participants.original_results import parse_original_run
+from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import notices_of_import
 from store.database import Connection
 

@@ -1,11 +1,8 @@
 """`ragq import works`: markdown into a corpus."""
 
-from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
 
 import click
-from celery import Celery
 
 from cli.output import print_json
 from cli.session import with_servers
@@ -13,30 +10,13 @@ from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
 from cli.watch import follow
 from cli.work_files import find_files, read_works
-from schemas.errors import DuplicateWorkError
-from schemas.settings.resolve import EffectiveSettings
-from services.corpora import corpus_for_import, plan_corpus
-from services.new_runs import PlannedRun, Submitted, submit_run
-from store.corpora import corpora, works
-from store.corpora.works import ImportOutcome, NewWork
-from store.database import Database
+from services.work_imports import ImportedWorks, import_works
+from store.corpora.works import ImportOutcome
 
 DEFAULT_CORPUS = "default"
 
 #: Some works were refused; the others are imported.
 SOME_REFUSED = 1
-
-
-class ImportedWorks(NamedTuple):
-    """What became of the works."""
-
-    outcomes: Counter[ImportOutcome]
-    refused: list[str]
-    """Each file that repeats another work, and which."""
-    waiting: int
-    """Chunks of the corpus that wait for a vector."""
-    submitted: Submitted | None
-    """None when nothing was to be embedded, or nothing should be."""
 
 
 @click.command("works")
@@ -96,7 +76,7 @@ def works_command(
     new = read_works(files, given={name: value for name, value in given.items() if value is not None})
     settings = effective_settings(profile, assignments)
     imported = with_servers(
-        lambda app, database: _import(
+        lambda app, database: import_works(
             app,
             database,
             corpus,
@@ -109,7 +89,7 @@ def works_command(
     )
     _tell(imported, corpus)
     if imported.submitted is not None:
-        report_submitted([imported.submitted], settings)
+        report_submitted([imported.submitted], settings, kind="index", briefly=wait and not as_json)
     if wait and imported.submitted is not None:
         follow(imported.submitted.run_id, as_json=as_json)
     elif as_json:
@@ -118,35 +98,6 @@ def works_command(
         click.echo(f"r{imported.submitted.run_id}")
     if imported.refused:
         raise SystemExit(SOME_REFUSED)
-
-
-async def _import(
-    app: Celery,
-    database: Database,
-    name: str,
-    new: list[NewWork],
-    settings: EffectiveSettings,
-    *,
-    embeds_headings: bool | None,
-    keeps_token_vectors: bool | None,
-    embeds: bool,
-) -> ImportedWorks:
-    outcomes: Counter[ImportOutcome] = Counter()
-    refused = []
-    async with database.connection() as connection:
-        corpus = await corpus_for_import(
-            connection, name, settings, embeds_headings=embeds_headings, keeps_token_vectors=keeps_token_vectors
-        )
-        for work in new:
-            try:
-                outcomes[(await works.keep(connection, corpus.id, work)).outcome] += 1
-            except DuplicateWorkError as error:
-                refused.append(f"{work.source_path}: the same text is work {error.work_id} already, '{error.title}'")
-        run = await plan_corpus(connection, corpus, settings) if embeds else None
-        waiting = (await corpora.content(connection, corpus.id)).waiting
-    # Chunks that no run embeds are never the work of an older run, even when the request is equal.
-    submitted = None if run is None else await submit_run(app, database, PlannedRun(run), always_new=True)
-    return ImportedWorks(outcomes, refused, waiting, submitted)
 
 
 def _tell(imported: ImportedWorks, corpus: str) -> None:

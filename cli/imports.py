@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from cli.choices import Choice
 from cli.daic_woz_files import read_directory
 from cli.data_set_folders import announce_folders, default_directory, default_transcripts
 from cli.import_tags import tags_command
@@ -50,12 +51,12 @@ import_group.add_command(tags_command)
 )
 @click.option(
     "--variant",
-    type=click.Choice([variant.value for variant in CLEANED]),
+    type=Choice([variant.value for variant in CLEANED]),
     help="Clean the transcripts and keep these speakers; without it they are kept as they are.",
 )
 @click.option(
     "--transcripts-variant",
-    type=click.Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
+    type=Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
     help="Variant of the files; without it that of their preprocess_manifest.json or of their folder: `transcripts` is "
     "raw, `transcripts_participant_only` is that variant, any other is unknown.",
 )

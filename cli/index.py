@@ -1,8 +1,8 @@
 """`ragq index`: the reference indexes, and the models of vocabularies."""
 
 import click
-from rich.table import Column
 
+from cli.choices import Choice
 from cli.index_tags import tags_command
 from cli.output import plain_table, print_list, print_result
 from cli.session import with_database, with_servers
@@ -36,7 +36,7 @@ index.add_command(tags_command)
 
 @index.command("references")
 @click.option(
-    "--split", type=click.Choice(list(TRAINING_SPLITS)), default="paper-train", show_default=True, help="Whose chunks."
+    "--split", type=Choice(list(TRAINING_SPLITS)), default="paper-train", show_default=True, help="Whose chunks."
 )
 @settings_options
 @click.option(
@@ -95,7 +95,7 @@ def references_command(
         click.echo(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
         _print([published], as_json)
         return
-    report_submitted([submitted], settings)
+    report_submitted([submitted], settings, kind="index", briefly=not no_wait and not as_json)
     if not no_wait:
         follow_to_rest(submitted.run_id, as_json=as_json)
         _exit_by_what_was_published(submitted.run_id)
@@ -157,7 +157,7 @@ def chunk_scores_command(
         )
     )
     submitted = scoring.submitted
-    report_submitted([submitted], settings)
+    report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)
     if scoring.is_trial:
         click.echo(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
     if wait:
@@ -198,13 +198,10 @@ def _exit_by_what_was_published(run_id: int) -> None:
 
 
 def _print(indexes: list[StoredIndex], as_json: bool) -> None:
-    # Commands take the name: it is broken rather than cut. Who scored is a warning at times, and is not torn apart.
-    name, scorer = Column("name", overflow="fold"), Column("chunk scores", no_wrap=True)
-    columns = (
-        *(name, "split", "transcripts", "identity", "participants", "chunks"),
-        *("model", "dimension", "chunking", scorer, "published"),
+    table = plain_table(
+        *("name", "split", "transcripts", "identity", "participants", "chunks"),
+        *("model", "dimension", "chunking", "chunk scores", "published"),
     )
-    table = plain_table(*columns)
     for one in indexes:
         table.add_row(
             one.name,

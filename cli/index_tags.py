@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from cli.choices import Choice
 from cli.output import print_json
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
@@ -26,7 +27,7 @@ SEED = 7
     type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
     help="Place tokens by the vectors in this file, which workers must find under the same path; train none.",
 )
-@click.option("--layout", type=click.Choice([one.value for one in VectorLayout]), help="How --vectors is written.")
+@click.option("--layout", type=Choice([one.value for one in VectorLayout]), help="How --vectors is written.")
 @settings_options
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -62,7 +63,7 @@ def tags_command(
         if as_json:
             print_json({"run": f"r{run_id}", "jobs": 0})
         return
-    report_submitted([submitted], settings)
+    report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
     if not no_wait:
         follow(submitted.run_id, as_json=as_json)
     else:

@@ -13,6 +13,7 @@ from cli.ids import JOB
 from cli.output import coloured, console, plain_table, print_json
 from cli.session import with_database
 from schemas.errors import JobMissingError, Refused
+from schemas.suggestions import did_you_mean
 from store.database import Connection
 from store.runs import jobs, stage_runs
 from store.runs.jobs import Job
@@ -59,7 +60,8 @@ async def _read(connection: Connection, job_id: int, stage: str | None) -> Inspe
     stages = [run.stage for run in (await stage_runs.of_jobs(connection, [job_id]))[job_id]]
     tried = await attempt_traces(connection, job_id, stage)
     if stage is not None and stage not in stages and not tried:
-        raise Refused(f"Job j{job_id} has no stage '{stage}'. Its stages: {', '.join(stages)}.")
+        suggestion = did_you_mean(stage, stages)
+        raise Refused(f"Job j{job_id} has no stage '{stage}'.{suggestion} Its stages: {', '.join(stages)}.")
     return Inspected(job=job, stages=stages, stage=stage, attempts=tried)
 
 

@@ -2,47 +2,62 @@
 
 import sys
 from importlib import import_module
+from typing import NamedTuple
 
 import click
+from click.exceptions import NoSuchCommand
+from click.shell_completion import CompletionItem
 
 from schemas.errors import RagqError
 
-#: Command name -> the module and the click command in it, in the order of the help.
+
+class Entry(NamedTuple):
+    """Where a command is defined, and its line in the help of `ragq`, which is written here so that help is quick."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+#: Command name -> its entry, in the order of the help.
 COMMANDS = {
-    "up": ("cli.stack", "up"),
-    "down": ("cli.stack", "down"),
-    "ps": ("cli.stack", "ps"),
-    "migrate": ("cli.migrate", "migrate"),
-    "demo-data": ("cli.demo_data", "demo_data"),
-    "import": ("cli.imports", "import_group"),
-    "splits": ("cli.splits", "splits_group"),
-    "import-results": ("cli.import_results", "import_results_command"),
-    "index": ("cli.index", "index"),
-    "references": ("cli.references", "references_group"),
-    "corpus": ("cli.corpus", "corpus_group"),
-    "preset": ("cli.preset", "preset"),
-    "template": ("cli.template", "template"),
-    "vocabulary": ("cli.vocabulary", "vocabulary"),
-    "submit": ("cli.submit", "submit"),
-    "query": ("cli.query", "query"),
-    "tags": ("cli.tags", "tags"),
-    "runs": ("cli.runs", "runs"),
-    "show": ("cli.runs", "show"),
-    "watch": ("cli.watch", "watch"),
-    "inspect": ("cli.inspect", "inspect"),
-    "report": ("cli.report", "report"),
-    "diff": ("cli.diff", "diff"),
-    "failures": ("cli.failures", "failures"),
-    "retry": ("cli.control", "retry"),
-    "pause": ("cli.control", "pause"),
-    "resume": ("cli.control", "resume"),
-    "cancel": ("cli.control", "cancel"),
-    "audit": ("cli.audit", "audit"),
-    "config": ("cli.config", "config"),
-    "worker": ("cli.stack", "worker"),
-    "api": ("cli.stack", "api"),
-    "flower": ("cli.stack", "flower"),
-    "token": ("cli.token", "token"),
+    "up": Entry("cli.stack", "up", "Start the stack and wait until every part is healthy."),
+    "down": Entry("cli.stack", "down", "Stop what `ragq up` started."),
+    "ps": Entry("cli.stack", "ps", "Show the parts of the stack and their states."),
+    "migrate": Entry("cli.migrate", "migrate", "Make or bring up to date every table in the database."),
+    "demo-data": Entry("cli.demo_data", "demo_data", "Write synthetic interviews, works or a vocabulary."),
+    "import": Entry("cli.imports", "import_group", "Import data sets; bad files are refused."),
+    "splits": Entry("cli.splits", "splits_group", "Make, list and check the splits of participants."),
+    "import-results": Entry(
+        "cli.import_results", "import_results_command", "Store results of ai-psychiatrist as runs."
+    ),
+    "index": Entry("cli.index", "index", "Build, score and list indexes."),
+    "references": Entry("cli.references", "references_group", "Read and write reference indexes as files."),
+    "corpus": Entry("cli.corpus", "corpus_group", "List, show and delete corpora."),
+    "preset": Entry("cli.preset", "preset", "Manage presets: named values for query runs."),
+    "template": Entry("cli.template", "template", "Manage the prompt templates of query runs."),
+    "vocabulary": Entry("cli.vocabulary", "vocabulary", "List and show vocabularies: closed sets of tags."),
+    "submit": Entry("cli.submit", "submit", "Submit participants, questions or phrases as a run."),
+    "query": Entry("cli.query", "query", "Show questions, edit them and run their stages."),
+    "tags": Entry("cli.tags", "tags", "Show the candidate tags of phrases."),
+    "runs": Entry("cli.runs", "runs", "List the newest runs with the states of their jobs."),
+    "show": Entry("cli.runs", "show", "Show the jobs of a run and the states of their stages."),
+    "watch": Entry("cli.watch", "watch", "Follow a run until it finishes."),
+    "inspect": Entry("cli.inspect", "inspect", "Show the attempts of a job, or one of its stages."),
+    "report": Entry("cli.report", "report", "Show the results of a run, with 95 % intervals."),
+    "diff": Entry("cli.diff", "diff", "Compare the results of two runs."),
+    "failures": Entry("cli.failures", "failures", "List every failure of a run."),
+    "retry": Entry("cli.control", "retry", "Continue failed jobs with the stage that failed."),
+    "pause": Entry("cli.control", "pause", "Pause unfinished jobs."),
+    "resume": Entry("cli.control", "resume", "Continue paused jobs."),
+    "cancel": Entry("cli.control", "cancel", "End unfinished and paused jobs; stored work is kept."),
+    "run": Entry("cli.run", "run_group", "Name, annotate and delete runs."),
+    "audit": Entry("cli.audit", "audit", "Recompute every hash of a run."),
+    "config": Entry("cli.config", "config", "Show the settings and where each value comes from."),
+    "worker": Entry("cli.stack", "worker", "Run a worker in the foreground."),
+    "api": Entry("cli.stack", "api", "Run the API and its pages in the foreground."),
+    "flower": Entry("cli.stack", "flower", "Run Flower, the monitor, in the foreground."),
+    "token": Entry("cli.token", "token", "Create, list and revoke access tokens of the API."),
 }
 
 REFUSED = 1
@@ -59,10 +74,31 @@ class LazyGroup(click.Group):
         """The command of a name; None when there is none."""
         if cmd_name not in COMMANDS:
             return None
-        module, attribute = COMMANDS[cmd_name]
-        command = getattr(import_module(module), attribute)
+        entry = COMMANDS[cmd_name]
+        command = getattr(import_module(entry.module), entry.attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names. An unknown one is refused with the names that are near it."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            raise NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the names of commands without importing them."""
+        names = [
+            CompletionItem(name, help=entry.help) for name, entry in COMMANDS.items() if name.startswith(incomplete)
+        ]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -70,7 +106,7 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """A job queue for RAG pipelines that records every step.
 
-    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed.
+    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed, 130 Ctrl-C.
 
     \b
     Example:
@@ -82,7 +118,7 @@ def cli() -> None:
 def main() -> None:
     """The entry of the `ragq` script."""
     try:
-        cli.main(standalone_mode=True)
+        cli.main(prog_name="ragq")
     except RagqError as error:
         click.echo(f"ragq: {error}", err=True)
         sys.exit(REFUSED)

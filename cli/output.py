@@ -11,6 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from cli.fitting import FittingTable
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 
@@ -52,17 +53,18 @@ def coloured(status: JobStatus | StageStatus | str) -> Text:
     return Text(str(status), style=_COLOURS.get(str(status), ""))
 
 
-def plain_table(*columns: str | Column) -> Table:
-    """A table without lines, its columns aligned to the left."""
-    return Table(*columns, box=None, pad_edge=False, header_style="bold")
+def plain_table(*columns: str | Column) -> FittingTable:
+    """A table without lines, its columns aligned to the left; a list of its rows where the terminal is too narrow."""
+    return FittingTable(*columns)
 
 
-def figure_table(first: str, *columns: str, texts: Collection[str] = ()) -> Table:
-    """A table without lines: `first` and `texts` are aligned to the left, columns of figures to the right."""
-    table = plain_table(first)
-    for column in columns:
-        table.add_column(column, justify="left" if column in texts else "right")
-    return table
+def figure_table(first: str, *columns: str, texts: Collection[str] = ()) -> FittingTable:
+    """A table without lines: `first` and `texts` are aligned to the left, columns of figures to the right.
+
+    Where the terminal is too narrow, it becomes several tables of fewer columns, each with `first`.
+    """
+    aligned = (Column(column, justify="left" if column in texts else "right") for column in columns)
+    return FittingTable(first, *aligned, splits=True)
 
 
 def spaced(parts: Iterable[RenderableType]) -> Group:

@@ -2,9 +2,9 @@
 
 from rich.table import Table
 
-from cli.numbers_in_words import bounds, number, percent
 from cli.output import figure_table
 from schemas.values.reports import Measures, Report
+from stages.reports.numbers_in_words import bounds, number
 
 _TOTAL = {"MAE": "total_mae", "RMSE": "total_rmse", "r": "total_pearson_r", "severity band": "severity_accuracy"}
 _BINARY = {
@@ -40,16 +40,3 @@ def _table(report: Report, what: str, metrics: dict[str, str]) -> Table:
         cells = [cell for interval in intervals for cell in (number(interval.value), bounds(interval))]
         table.add_row(results.mode, f"{found.predicted} of {found.subjects}", *cells)
     return table
-
-
-def definitions(measures: Measures) -> str:
-    """What a total and depression are, and which predictions come first, with the source of what is no default."""
-    words = {
-        "prediction_mode": f"prediction mode {measures.prediction_mode}",
-        "total_min_coverage": f"a total from {percent(measures.total_min_coverage)} % of the items",
-        "binary_threshold": f"depressed from a total of {measures.binary_threshold}",
-    }
-    sources = {field: measures.sources.get(field, "default") for field in words}
-    return ", ".join(
-        text + (f" ({sources[field]})" if sources[field] != "default" else "") for field, text in words.items()
-    )

@@ -46,7 +46,7 @@ def list_command(as_json: bool) -> None:
             Text(stored.name),
             str(len(_differing(stored))),
             Text(stored.description or ""),
-            f"{stored.updated_at:%Y-%m-%d %H:%M:%S}",
+            f"{stored.updated_at:%Y-%m-%d %H:%M}",
         )
     none = "No preset is stored. `ragq preset create NAME` makes one."
     print_list([_as_json(stored) for stored in found], table, none=none, as_json=as_json)

@@ -7,15 +7,15 @@ from typing import TypeVar
 
 import click
 from celery import Celery
-from rich.table import Table
 
-from cli.output import coloured, console, print_json
+from cli.numbers_in_words import counted
+from cli.output import coloured, console, plain_table, print_json, print_result
 from cli.session import with_database, with_servers
 from cli.settings_options import Assignment
-from cli.submit_queries import read_reply
+from cli.submit_queries import LIGHT, model_option, read_reply
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
-from schemas.values.queries import Intent
+from schemas.values.queries import AugmentedPrompt, Intent
 from services.dispatch import enqueue
 from services.questions import edits
 from services.questions.answers import answer, stored_prompt
@@ -23,7 +23,7 @@ from services.questions.edits import UNCHANGED, QueryEdit, Unchanged
 from services.questions.lookup import QueryDetails, get_query, query_details
 from services.questions.steps import run_stages
 from store.database import Connection, Database
-from store.questions import queries
+from store.questions import deletions, queries
 from store.questions.queries import QueryLine, StoredQuery
 
 Given = TypeVar("Given")
@@ -61,7 +61,7 @@ def list_command(limit: int, as_json: bool) -> None:
     if as_json:
         print_json([asdict(line) for line in lines])
         return
-    table = Table("query", "run", "job", "state", "needs", "intent", "answers", "question", box=None)
+    table = plain_table("query", "run", "job", "state", "needs", "intent", "answers", "question")
     for line in lines:
         state = coloured(line.job_status)
         needs = "" if line.status is QueryStatus.READY else line.status
@@ -93,7 +93,8 @@ def show_command(query_id: int, as_json: bool) -> None:
 
 @query.command("prompt")
 @_QUERY
-def prompt_command(query_id: int) -> None:
+@_JSON
+def prompt_command(query_id: int, as_json: bool) -> None:
     """Print the prompt with its sources, to be pasted into an external model.
 
     \b
@@ -102,13 +103,14 @@ def prompt_command(query_id: int) -> None:
         ragq query answer 7 reply.txt
     """
 
-    async def read(connection: Connection) -> str:
+    async def read(connection: Connection) -> AugmentedPrompt:
         stored = await stored_prompt(connection, await get_query(connection, query_id))
         if stored is None:
             raise Refused(f"Query {query_id} has no prompt yet; `ragq query show {query_id}` shows its progress.")
-        return stored.prompt
+        return stored
 
-    click.echo(with_database(read))
+    stored = with_database(read)
+    print_result({"query": query_id, **stored.model_dump(mode="json")}, stored.prompt, as_json=as_json)
 
 
 @query.command("edit")
@@ -126,6 +128,7 @@ def prompt_command(query_id: int) -> None:
     show_default=True,
     help="Run the stages that the change made stale; otherwise the chain ends with what was changed.",
 )
+@_JSON
 def edit_command(
     query_id: int,
     text: str | None,
@@ -136,6 +139,7 @@ def edit_command(
     expansion: Path | None,
     passages: str | None,
     run: bool,
+    as_json: bool,
 ) -> None:
     """Change a question, its expansion or its context: everything that is given, or nothing.
 
@@ -164,7 +168,7 @@ def edit_command(
     async def change(connection: Connection, query: StoredQuery) -> bool:
         return await edits.edit(connection, query, changes, run=run)
 
-    _change(query_id, change)
+    _change(query_id, change, as_json=as_json)
 
 
 @query.command("run")
@@ -173,14 +177,16 @@ def edit_command(
 @click.option("--until", metavar="STAGE", help="End the chain with this stage; without it with the answer.")
 @click.option("--preset", metavar="NAME", help="Continue with the values of this preset.")
 @click.option("--set", "values", type=_VALUE, multiple=True, help="Continue with this value of the preset; repeatable.")
-@click.option("--light", is_flag=True, help="Use the run's RAGQ_QUERY_LIGHT_MODEL to expand and answer.")
+@model_option
+@_JSON
 def run_command(
     query_id: int,
     start: str | None,
     until: str | None,
     preset: str | None,
     values: tuple[tuple[str, str], ...],
-    light: bool,
+    model: str,
+    as_json: bool,
 ) -> None:
     """Run the stages of a question that are not done, or stages of it again.
 
@@ -191,23 +197,30 @@ def run_command(
     Example:
         ragq query run 7
         ragq query run 7 --from retrieve
-        ragq query run 7 --from generate --light
+        ragq query run 7 --from generate --model light
         ragq query run 7 --preset Original --set retrieval.min_word_count=0
     """
 
     async def change(connection: Connection, query: StoredQuery) -> bool:
         await run_stages(
-            connection, query, first=start, last=until, preset=preset, values=dict(values), use_light_model=light
+            connection,
+            query,
+            first=start,
+            last=until,
+            preset=preset,
+            values=dict(values),
+            use_light_model=model == LIGHT,
         )
         return True
 
-    _change(query_id, change)
+    _change(query_id, change, as_json=as_json)
 
 
 @query.command("answer")
 @_QUERY
 @click.argument("file", type=_FILE)
-def answer_command(query_id: int, file: Path) -> None:
+@_JSON
+def answer_command(query_id: int, file: Path, as_json: bool) -> None:
     """Store the answer of an external model to the question's prompt, beside the answers there are.
 
     A prompt that is not stored yet is made from the passages, and stored.
@@ -221,10 +234,45 @@ def answer_command(query_id: int, file: Path) -> None:
     async def paste(connection: Connection) -> int:
         return (await answer(connection, await get_query(connection, query_id), text, key=None)).result_id
 
-    click.echo(with_database(paste))
+    result_id = with_database(paste)
+    print_result({"query": query_id, "answer": result_id}, str(result_id), as_json=as_json)
 
 
-def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[bool]]) -> None:
+@query.command("delete")
+@_QUERY
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_JSON
+def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
+    """Delete a question: its answers, its job with everything that was computed, and every text of them.
+
+    A run without other questions is deleted with it. Refused while a stage of the question is running. This cannot be
+    undone.
+
+    \b
+    Example:
+        ragq query delete 7
+        ragq query delete 7 --yes
+    """
+    line = with_database(lambda connection: _line(connection, query_id))
+    if not yes:
+        answers = counted(line.results, "answer")
+        click.confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?", abort=True, err=True)
+
+    async def delete(connection: Connection) -> None:
+        await deletions.delete_query(connection, await get_query(connection, query_id))
+
+    with_database(delete)
+    words = f"Deleted question {query_id} and {counted(line.results, 'answer')}."
+    print_result({"deleted": query_id, "answers": line.results}, words, as_json=as_json)
+
+
+async def _line(connection: Connection, query_id: int) -> QueryLine:
+    await get_query(connection, query_id)
+    (line,) = await queries.lines(connection, query_id=query_id)
+    return line
+
+
+def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[bool]], *, as_json: bool) -> None:
     """Change a query, send its job when stages are due, and print the status of the job."""
 
     async def change_and_send(app: Celery, database: Database) -> QueryLine:
@@ -237,7 +285,14 @@ def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable
         return line
 
     line = with_servers(change_and_send)
-    click.echo(f"j{line.job_id} {line.job_status}")
+    shown = {
+        "query": query_id,
+        "run": f"r{line.run_id}",
+        "job": f"j{line.job_id}",
+        "job_status": line.job_status,
+        "status": line.status,
+    }
+    print_result(shown, f"j{line.job_id} {line.job_status}", as_json=as_json)
     if line.job_status == JobStatus.SUCCEEDED and line.status != QueryStatus.READY:
         click.echo(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
 
@@ -274,7 +329,8 @@ def _print_query(shown: QueryDetails) -> None:
     for result in shown.answers:
         unknown = result.unknown_citations
         note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
-        out.print(f"\nanswer {result.id} ({result.model or result.origin}){note}", style="bold")
+        by = f"{result.model or result.origin}{', the light model' if result.is_light else ''}"
+        out.print(f"\nanswer {result.id} ({by}){note}", style="bold")
         out.print(result.response_text, markup=False, highlight=False)
     if line.status == QueryStatus.VEC_ERR:
         why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from cli.artifact_files import read_artifact_files, write_artifact_files
+from cli.choices import Choice
 from cli.data_directory import data_directory, environment
 from cli.output import print_result
 from cli.session import with_database
@@ -35,12 +36,12 @@ def references_group() -> None:
 )
 @click.option(
     "--split",
-    type=click.Choice(list(TRAINING_SPLITS)),
+    type=Choice(list(TRAINING_SPLITS)),
     help="Split of files that do not name theirs; without it the one in the name, else paper-train.",
 )
 @click.option(
     "--variant",
-    type=click.Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
+    type=Choice([variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]),
     help="Transcript variant of files that do not name theirs; without it the one in the name, else unknown.",
 )
 @click.option(

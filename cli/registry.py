@@ -13,8 +13,10 @@ from store.runs.registry import RegisteredRun
 COLUMNS: Final = (
     *("run_id", "timestamp", "finished_at", "kind", "profile", "version", "git_commit", "git_dirty", "identity"),
     *("draw", "mode", "split", "limit", "status", "participants", "evaluated", "mae_weighted", "coverage_pct"),
-    *("output", "notices"),
+    *("output", "notices", "name", "note"),
 )
+
+_OF_RUN: Final = ("kind", "profile", "version", "git_commit", "identity", "name", "note")
 
 
 def registry_json(runs: Sequence[RegisteredRun]) -> list[dict[str, Any]]:
@@ -33,7 +35,10 @@ def registry_csv(runs: Sequence[RegisteredRun]) -> str:
     for run in runs:
         of_run = {
             "finished_at": None if run.finished_at is None else run.finished_at.isoformat(),
-            **{name: getattr(run, name) for name in ("kind", "profile", "version", "git_commit", "identity")},
+            **{
+                name: getattr(run, name)
+                for name in ("name", "note", "kind", "profile", "version", "git_commit", "identity")
+            },
             "git_dirty": None if run.git_dirty is None else str(run.git_dirty).lower(),
             **_of_run(run),
         }

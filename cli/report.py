@@ -10,8 +10,8 @@ from rich.console import RenderableType
 from cli.ids import RUN
 from cli.output import console, notices, print_json
 from cli.paper.options import paper_format, paper_options, write
-from cli.paper.retrieval import retrieval_numbers, retrieval_tables
-from cli.paper.scored import report_numbers, report_tables
+from cli.paper.retrieval import retrieval_tables
+from cli.paper.scored import report_tables
 from cli.report_options import chosen_measures, measure_options, retrieval_measures
 from cli.report_table import report_table
 from cli.retrieval_table import retrieval_table
@@ -25,6 +25,7 @@ from stages.reports import calibrated
 from stages.reports.calibrated import is_calibrated
 from stages.reports.measures import measures_of
 from stages.reports.report import build_report
+from stages.reports.report_numbers import report_numbers, retrieval_numbers
 from stages.reports.retrieval import build_retrieval_report
 from store.database import Connection
 from store.views.reported_runs import reported_run
@@ -130,12 +131,12 @@ def _show(
 
 # Drawing takes a second to load.
 def _draw_report(found: Report) -> str:
-    from cli.report_page import report_page
+    from services.report_pages.pages import report_page
 
     return report_page(found)
 
 
 def _draw_retrieval(found: RetrievalReport) -> str:
-    from cli.retrieval_page import retrieval_page
+    from services.report_pages.pages import retrieval_page
 
     return retrieval_page(found)

@@ -6,6 +6,7 @@ from typing import Any, TypeVar, get_args
 import click
 from click.core import ParameterSource
 
+from cli.choices import Choice
 from schemas.values.coverage_grid import ALLOWED, coverage_grid
 from schemas.values.reports import Measures, PredictionMode
 from schemas.values.retrieval_reports import RetrievalMeasures
@@ -44,7 +45,7 @@ _OPTIONS = (
     ),
     click.option(
         "--loss",
-        type=click.Choice(["abs_norm", "abs"]),
+        type=Choice(["abs_norm", "abs"]),
         default=_DEFAULTS.loss,
         show_default=True,
         help="The loss of an item's error: |error| / 3, or |error|.",
@@ -79,7 +80,7 @@ _OPTIONS = (
     ),
     click.option(
         "--prediction-mode",
-        type=click.Choice(get_args(PredictionMode)),
+        type=Choice(get_args(PredictionMode)),
         help="Show scores of items, totals, or depressed or not first.  [default: PREDICTION_MODE of the run]",
     ),
     click.option(

@@ -6,16 +6,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.changed_settings import changed_table
-from cli.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
+from cli.changed_settings import changed_line
 from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
-from cli.prediction_table import definitions, prediction_tables
-from schemas.settings.changes import changed_settings
+from cli.prediction_table import prediction_tables
+from schemas.settings.changes import changed_settings, of_kind
 from schemas.values.figures import ModeDraws
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import CalibratedConfidence, Experiment, Report, StageTelemetry
+from stages.reports.definitions import definitions
+from stages.reports.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
 from stages.reports.reference_counts import over_all_items
 
 
@@ -38,6 +39,7 @@ def report_table(report: Report) -> RenderableType:
         parts.append(telemetry_table({one.results.mode: one.telemetry for one in report.experiments}))
     if report.failures.total:
         parts.append(failure_table(report.failures.by_category, counted="count"))
+    parts.append(Group(*origin_lines(report.run_metadata.origin)))
     return spaced(parts)
 
 
@@ -62,10 +64,11 @@ def _head(report: Report) -> RenderableType:
             style="dim",
         )
     )
-    lines += origin_lines(run.origin)
     lines.append(Text(definitions(measures), style="dim"))
-    changed = changed_settings(run.profile, {name: one.model_dump() for name, one in report.settings.items()})
-    return Group(*lines, *([changed_table(changed, profile=run.profile)] if changed else []))
+    settings = {name: one.model_dump() for name, one in report.settings.items()}
+    if changed := of_kind("participant", changed_settings(run.profile, settings)):
+        lines.append(changed_line(changed, profile=run.profile, run=run.run_id))
+    return Group(*lines)
 
 
 def models(report: Report) -> str:

@@ -6,18 +6,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.numbers_in_words import bounds, number
 from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
 from cli.report_table import failure_table, telemetry_table
 from schemas.values.metrics import Interval
 from schemas.values.retrieval_reports import (
-    QueryCounts,
     RetrievalDifference,
-    RetrievalProvenance,
     RetrievalReport,
-    ValidatorQuality,
 )
+from stages.reports.numbers_in_words import bounds, number
+from stages.reports.retrieval_words import made_with, remarks, validator_in_words
 
 #: Rows of a table of queries; JSON has them all.
 _SHOWN = 20
@@ -25,7 +23,7 @@ _SHOWN = 20
 
 def retrieval_table(report: RetrievalReport) -> RenderableType:
     """Head, one line per ranking, the validator, what it took, and what went wrong."""
-    parts = [_head(report), _stages(report), Text("\n".join(remarks(report.counts)))]
+    parts: list[RenderableType] = [_head(report), _stages(report), Text("\n".join(remarks(report.counts)))]
     if report.validator is not None:
         parts.append(Text(validator_in_words(report.validator)))
     parts.append(_times(report))
@@ -33,6 +31,7 @@ def retrieval_table(report: RetrievalReport) -> RenderableType:
         parts.append(telemetry_table({"answer": report.telemetry}))
     if report.failures:
         parts.append(failure_table(report.failures, counted="jobs"))
+    parts.append(Group(*origin_lines(report.run_metadata.origin)))
     return spaced(parts)
 
 
@@ -56,48 +55,6 @@ def retrieval_difference_table(found: RetrievalDifference) -> RenderableType:
     return spaced(parts)
 
 
-def made_with(provenance: RetrievalProvenance) -> dict[str, str]:
-    """What ran, in words; only what there is."""
-    named = {
-        "corpus": provenance.corpora,
-        "embedded by": provenance.embedding_models,
-        "lexical": provenance.lexical,
-        "fusion": provenance.fusions,
-        "ranker": provenance.rankers,
-        "validator": provenance.validators,
-    }
-    return {what: ", ".join(names) for what, names in named.items() if names}
-
-
-def remarks(counts: QueryCounts) -> list[str]:
-    """Which queries count, and which do not."""
-    judged = f"{counts.judged} of {counts.submitted} queries are judged"
-    lines = [f"{judged}: {counts.failed} of these failed, {counts.unfinished} are unfinished."]
-    left_out = {
-        "without a judgement": counts.without_judgement,
-        "without a relevant document": counts.without_relevant,
-        "with chunks that are stored no more": counts.chunks_gone,
-    }
-    if any(left_out.values()):
-        reasons = ", ".join(f"{count} {what}" for what, count in left_out.items() if count)
-        lines.append(f"In no mean: {reasons}.")
-    if counts.unknown_documents:
-        lines.append(
-            f"Relevant documents that the corpus does not have, missed in every recall: {counts.unknown_documents}."
-        )
-    return lines
-
-
-def validator_in_words(found: ValidatorQuality) -> str:
-    """Precision and recall of accept, and over what."""
-    return (
-        f"Validator against the judgements: precision of accept {_inline(found.precision)}, recall "
-        f"{_inline(found.recall)}; {found.accepted} accepted, {found.rejected} rejected, {found.unsure} unsure of "
-        f"{found.asked} chunks of {found.queries} queries, {found.relevant} of them relevant. "
-        "What is not judged counts as not relevant."
-    )
-
-
 def _head(report: RetrievalReport) -> RenderableType:
     run, measures = report.run_metadata, report.measures
     names = "  ".join(f"{what} {name}" for what, name in made_with(report.provenance).items())
@@ -109,7 +66,6 @@ def _head(report: RetrievalReport) -> RenderableType:
             f"(seed {measures.bootstrap_seed})",
             style="dim",
         ),
-        *origin_lines(run.origin),
     )
 
 

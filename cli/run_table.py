@@ -1,15 +1,17 @@
 """A run as a table in the terminal."""
 
 from rich.console import Group, RenderableType
-from rich.table import Column, Table
+from rich.table import Column
 from rich.text import Text
 
-from cli.changed_settings import changed_table
+from cli.changed_settings import changed_line, changed_table
+from cli.fitting import FirstThatFits
 from cli.origin_lines import origin_lines
 from cli.output import coloured, plain_table
 from schemas.chains import in_order
-from schemas.settings.changes import changed_settings
+from schemas.settings.changes import ChangedSetting, changed_settings, of_kind
 from schemas.statuses import JobStatus, StageStatus
+from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import notices, variants_in_words
 from store.runs.run_view import JobView, RunView
 from store.runs.stage_runs import StageRun
@@ -29,74 +31,111 @@ LISTED_JOBS = 20
 def run_table(view: RunView) -> RenderableType:
     """Head, one line per job, and the errors of jobs that failed.
 
-    Of an index run, whose jobs are all alike, only some are shown that did not succeed or are still unfinished.
+    Of an index run, whose jobs are all alike, only some are listed: those that failed first, then unfinished ones.
     """
     if view.overview.kind != "index":
         return Group(_head(view), *_listed(view, view.jobs))
-    unfinished = [job for job in view.jobs if job.status is not JobStatus.SUCCEEDED]
-    unfinished.sort(key=lambda job: (job.error is None, job.status is JobStatus.WAITING))
-    more = len(unfinished) - LISTED_JOBS
+    jobs = sorted(view.jobs, key=_urgency)
+    more = len(jobs) - LISTED_JOBS
     rest = [Text(f"and {more} more; --json has all of them", style="dim")] if more > 0 else []
-    return Group(_head(view), *_listed(view, unfinished[:LISTED_JOBS]), *rest)
+    return Group(_head(view), *_listed(view, jobs[:LISTED_JOBS]), *rest)
+
+
+def run_details(view: RunView) -> RenderableType:
+    """What a run was made from, which only `ragq show` prints: its profile, settings and origin."""
+    overview = view.overview
+    lines: list[RenderableType] = [Text()]
+    if why := overview.request.get("profile_source"):
+        lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
+    lines += origin_lines(view.origin)
+    if changed := _changed(view):
+        lines += [Text(), changed_table(changed, profile=overview.profile)]
+    return Group(*lines)
+
+
+def _urgency(job: JobView) -> tuple[bool, bool, bool]:
+    return job.error is None, job.status is JobStatus.SUCCEEDED, job.status is JobStatus.WAITING
+
+
+def _changed(view: RunView) -> dict[str, ChangedSetting]:
+    overview = view.overview
+    kind = "tags" if overview.request.get("vocabulary") else overview.kind
+    return of_kind(kind, changed_settings(overview.profile, view.settings))
 
 
 def _head(view: RunView) -> RenderableType:
-    overview = view.overview
+    overview, request = view.overview, view.overview.request
     states = ", ".join(f"{count} {status}" for status, count in overview.states.items())
+    jobs = f"{counted(overview.jobs, 'job')}: {states}"
     lines = [
-        Text.assemble(
-            (f"r{overview.id}", "bold"),
-            f"  {overview.kind}  profile {overview.profile}  {overview.jobs} jobs: {states}",
-        )
+        Text.assemble((overview.title, "bold"), f"  {overview.kind}  profile {overview.profile}  {jobs}"),
     ]
-    if why := overview.request.get("profile_source"):
-        lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
-    if variants := variants_in_words(overview.request):
+    if overview.note:
+        lines.append(Text(overview.note))
+    if variants := variants_in_words(request):
         lines.append(Text(variants, style="dim"))
-    vocabulary = overview.request.get("vocabulary")
-    lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, overview.request)]
+    lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, request)]
     if view.cut_texts:
         lines.append(Text(f"cut at the length that the embedder reads: {view.cut_texts} texts", style="yellow"))
-    if preset := overview.request.get("preset"):
-        lines.append(Text(f"corpus {overview.request['corpus']}  preset {preset}", style="dim"))
-    changed = changed_settings(overview.profile, view.settings)
-    if vocabulary:
-        seed = overview.request.get("seed")
+    if preset := request.get("preset"):
+        lines.append(Text(f"corpus {request['corpus']}  preset {preset}", style="dim"))
+    if vocabulary := request.get("vocabulary"):
+        seed = request.get("seed")
         lines.append(Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim"))
-        changed = {name: one for name, one in changed.items() if name.startswith("PSQ_") and overview.kind == "tags"}
-    lines += origin_lines(view.origin)
-    return Group(*lines, *([changed_table(changed, profile=overview.profile)] if changed else []))
+    if changed := _changed(view):
+        lines.append(changed_line(changed, profile=overview.profile, run=f"r{overview.id}"))
+    return Group(*lines)
 
 
 def _listed(view: RunView, jobs: list[JobView]) -> list[RenderableType]:
     return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), _legend()] if jobs else []
 
 
-def _jobs(kind: str, jobs: list[JobView]) -> Table:
+def _jobs(kind: str, jobs: list[JobView]) -> RenderableType:
+    """A column per stage; in a narrow terminal one for all of them, with a mark per stage."""
     stages = in_order(kind, {stage.stage for job in jobs for stage in job.stages})
-    table = plain_table("job", Column("subject", justify="right"), "mode", "status")
+    wide = plain_table("job", Column("subject", justify="right"), "mode", "status")
     for stage in stages:
-        table.add_column(stage, justify="center")
+        wide.add_column(stage, justify="center")
+    narrow = plain_table("job", Column("subject", justify="right"), "mode", "status", "stages")
     has_references = "validate" in stages
     if has_references:
-        table.add_column("kept/rejected")
+        wide.add_column("kept/rejected")
+        narrow.add_column("kept", justify="right")
     has_calls = has_references or any(job.llm_paid or job.llm_reused for job in jobs)
     if has_calls:
-        table.add_column("LLM calls", justify="right")
-    table.add_column("seconds", justify="right")
+        wide.add_column("LLM calls", justify="right")
+        narrow.add_column("calls", justify="right")
+    wide.add_column("seconds", justify="right")
+    narrow.add_column("seconds", justify="right")
     for job in jobs:
         by_stage = {stage.stage: stage for stage in job.stages}
-        table.add_row(
-            f"j{job.job_id}",
-            job.subject,
-            job.mode,
-            coloured(job.status),
+        identity = f"j{job.job_id}", job.subject, job.mode, coloured(job.status)
+        seconds = f"{job.seconds:.1f}"
+        wide.add_row(
+            *identity,
             *(_mark(by_stage.get(stage)) for stage in stages),
             *((references(job),) if has_references else ()),
             *((calls(job),) if has_calls else ()),
-            f"{job.seconds:.1f}",
+            seconds,
         )
-    return table
+        kept = f"{sum(job.kept.values())}/{sum(job.kept.values()) + sum(job.rejected.values())}" if job.judged else ""
+        narrow.add_row(
+            *identity,
+            _marks([by_stage[stage] for stage in stages if stage in by_stage]),
+            *((kept,) if has_references else ()),
+            *((str(job.llm_paid + job.llm_reused),) if has_calls else ()),
+            seconds,
+        )
+    order = Text(f"stages: {', '.join(stages)}", style="dim")
+    return FirstThatFits(wide, Group(narrow, order))
+
+
+def _marks(stages: list[StageRun]) -> Text:
+    """A mark per stage, and the name of the one that runs or failed."""
+    marks = Text.assemble(*(_MARKS[stage.status] for stage in stages))
+    named = [stage.stage for stage in stages if stage.status in (StageStatus.RUNNING, StageStatus.FAILED)]
+    return Text.assemble(marks, " ", named[0]) if named else marks
 
 
 def _mark(stage: StageRun | None) -> Text:

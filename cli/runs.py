@@ -1,18 +1,20 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
+from typing import TYPE_CHECKING
+
 import click
+from rich.text import Text
 
 from cli.ids import RUN
-from cli.output import console, plain_table, print_json, print_list
-from cli.registry import registry_csv, registry_json
-from cli.run_table import run_table
+from cli.output import plain_table, print_json, print_list
 from cli.session import with_database
-from cli.watch import read
 from stages.reports.run_words import asked_for
 from store.database import Connection
 from store.runs import overviews
-from store.runs.registry import registered
-from store.runs.run_view import RunView, with_origin
+
+if TYPE_CHECKING:
+    from schemas.values.score_tables import ScoreTable
+    from store.runs.run_view import RunView
 
 
 @click.command()
@@ -30,6 +32,10 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
     if as_json and as_csv:
         raise click.UsageError("--json and --csv: choose one.")
     if as_json or as_csv:
+        # The figures of scored runs take numpy's statistics, which a list does without.
+        from cli.registry import registry_csv, registry_json
+        from store.runs.registry import registered
+
         registry = with_database(lambda connection: registered(connection, limit=limit))
         if as_json:
             print_json(registry_json(registry))
@@ -37,16 +43,17 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
             click.echo(registry_csv(registry), nl=False)
         return
     found = with_database(lambda connection: overviews.overviews(connection, limit=limit))
-    table = plain_table("run", "kind", "profile", "asked for", "jobs", "states", "submitted")
+    table = plain_table("run", "name", "kind", "profile", "asked for", "jobs", "states", "submitted")
     for run in found:
         table.add_row(
             f"r{run.id}",
+            Text(run.name or ""),
             run.kind,
             run.profile,
             asked_for(run.request),
             str(run.jobs),
             ", ".join(f"{count} {status}" for status, count in run.states.items()),
-            f"{run.created_at:%Y-%m-%d %H:%M:%S}",
+            f"{run.created_at:%Y-%m-%d %H:%M}",
         )
     none = "No run is stored yet. `ragq submit --split paper-test` makes one."
     print_list(found, table, none=none, as_json=False)
@@ -58,16 +65,20 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
 def show(run_id: int, as_json: bool) -> None:
     """Show a run: the stages of every job, references kept and rejected, calls, seconds and errors.
 
+    A run of participants ends with their scores: the eight items in both modes beside the ground truth.
+
     \b
     Example:
         ragq show r12
     """
 
-    async def shown(connection: Connection) -> RunView:
-        return await with_origin(connection, await read(connection, run_id))
+    from cli.shown_run import print_run
+    from cli.watch import read
+    from services.score_tables import run_scores
+    from store.runs.run_view import with_origin
 
-    view = with_database(shown)
-    if as_json:
-        print_json(view)
-    else:
-        console().print(run_table(view))
+    async def shown(connection: Connection) -> "tuple[RunView, ScoreTable | None]":
+        view = await with_origin(connection, await read(connection, run_id))
+        return view, await run_scores(connection, run_id)
+
+    print_run(*with_database(shown), as_json=as_json, details=True)

@@ -3,16 +3,17 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import asyncpg
-from celery import Celery
 
 from schemas.errors import StackError
 from schemas.settings.layers import ENV_FILE, merged
 from stack.connections import Connections, connections
 from store.database import CONNECTION_ERRORS, Connection, Database
-from workers.app import make_app
+
+if TYPE_CHECKING:
+    from celery import Celery
 
 Result = TypeVar("Result")
 
@@ -32,11 +33,13 @@ def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
     return _run(connected)
 
 
-def with_servers(work: Callable[[Celery, Database], Awaitable[Result]]) -> Result:
+def with_servers(work: "Callable[[Celery, Database], Awaitable[Result]]") -> Result:
     """Run a coroutine on the Celery application for sending and the database, which has one connection.
 
     Raises StackError when the database is unavailable.
     """
+    from workers.app import make_app
+
     app = make_app(servers().redis_url)
     return _run(lambda database: work(app, database))
 

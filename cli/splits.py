@@ -7,10 +7,10 @@ import click
 from rich.table import Column
 
 from cli.data_directory import data_directory
-from cli.numbers_in_words import counted
 from cli.output import plain_table, print_json, print_list
 from cli.session import with_database
 from schemas.errors import Refused
+from schemas.suggestions import did_you_mean
 from schemas.values.interviews import Split, SplitMethod, SplitProblem, StoredSplit
 from services.splits import MadeSplits, drawn_splits, make_splits, published_splits
 from stages.files.problems import Parsed, ProblemsFound
@@ -18,6 +18,7 @@ from stages.participants.daic_woz import ITEM_LABEL_FILES
 from stages.participants.split_checks import origin_words, split_problems
 from stages.participants.split_files import parse_listed_splits
 from stages.participants.splits import TRAIN_AND_DEV, joined_split, parse_split
+from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.references.splits import stored_labels, stored_splits
 
@@ -152,7 +153,8 @@ def show(name: str, as_json: bool) -> None:
     """
     found = with_database(stored_splits)
     if name not in found:
-        raise Refused(f"Split '{name}' is not stored. Stored splits: {', '.join(found) or 'none yet'}.")
+        suggestion = did_you_mean(name, found)
+        raise Refused(f"Split '{name}' is not stored.{suggestion} Stored splits: {', '.join(found) or 'none yet'}.")
     if as_json:
         print_json(found[name])
     else:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from stack.connections import Connections
     from stack.status import PartStatus
 
-DEFAULT_FLOWER_PORT = 5555
-
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the parts as JSON.")
@@ -28,7 +26,8 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
 
     Servers named by DATABASE_URL, REDIS_URL and OLLAMA_HOST are used as they are; the others are started on this
     machine, on loopback, with their data under RAGQ_HOME. What runs already is left alone. Settings are read when a
-    worker starts: after a change, run `ragq down` and `ragq up`.
+    worker starts: after a change, run `ragq down` and `ragq up`. RAGQ_API_PORT and RAGQ_FLOWER_PORT choose the ports of
+    pages and monitor.
 
     \b
     Example:
@@ -36,12 +35,17 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
       ragq up --no-workers --json
     """
     from cli.settings_options import warn_of_names
+    from schemas.settings.layers import ENV_FILE, SettingSource
+    from schemas.settings.process import effective_process
     from stack.home import find_home
+    from stack.parts import PORT_SETTINGS
     from stack.up import up as bring_up
     from store.migrate import upgrade
 
     warn_of_names()
     environment = _environment()
+    settings, sources = effective_process(os.environ, ENV_FILE)
+    ports = {"api": settings.ragq_api_port, "flower": settings.ragq_flower_port}
     home = find_home(environment)
     parts = bring_up(
         home,
@@ -50,6 +54,8 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
         api=not no_api,
         flower=not no_flower,
         timeout_s=timeout_s,
+        ports={part: port for part, port in ports.items() if sources[PORT_SETTINGS[part]] is not SettingSource.DEFAULT},
+        worker_stop_s=settings.ragq_stop_seconds,
         migrate=upgrade,
         ping=ping_workers,
         report=_report,
@@ -66,8 +72,8 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
 def down() -> None:
     """Stop what `ragq up` started.
 
-    Workers finish the stages they hold, for a minute at most; a stage that is cut off is due again when workers are
-    back. Data is kept.
+    Workers finish the stages they hold, for RAGQ_STOP_SECONDS at most; a stage that is cut off starts again when
+    workers are back. Data is kept.
 
     \b
     Example:
@@ -114,7 +120,8 @@ def ps(context: click.Context, as_json: bool) -> None:
 def worker(stages: str | None, concurrency: int) -> NoReturn:
     """Run a worker in the foreground, on this machine or another.
 
-    It uses DATABASE_URL, REDIS_URL and OLLAMA_HOST, or else the running stack. Ctrl-C lets it finish what it holds.
+    It uses DATABASE_URL, REDIS_URL and OLLAMA_HOST, or else the running stack. Ctrl-C lets it finish the stages
+    it holds, for RAGQ_STOP_SECONDS at most; others start again elsewhere.
 
     \b
     Example:
@@ -176,9 +183,9 @@ def api(host: str | None, port: int | None) -> NoReturn:
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(1, 65535), default=DEFAULT_FLOWER_PORT, show_default=True, help="Port to listen on."
+    "--port", type=click.IntRange(1, 65535), help="Port to listen on.  [default: RAGQ_FLOWER_PORT, else 5555]"
 )
-def flower(host: str, port: int) -> NoReturn:
+def flower(host: str, port: int | None) -> NoReturn:
     """Run Flower, the monitor, in the foreground.
 
     It uses REDIS_URL, or else the running stack. User and password are printed at the start. Anyone who has
@@ -189,6 +196,7 @@ def flower(host: str, port: int) -> NoReturn:
       ragq flower --port 8080
     """
     from schemas.errors import StackError
+    from schemas.settings.process import ProcessSettings
     from stack.connections import connections
     from stack.home import find_home
     from stack.ports import holder, is_free
@@ -196,6 +204,7 @@ def flower(host: str, port: int) -> NoReturn:
     from stack.processes import FLOWER_USER, flower_command
 
     servers = connections(_environment())
+    port = port or ProcessSettings.from_environment(_environment()).ragq_flower_port
     if not is_free(port):
         raise StackError(f"Flower cannot listen on port {port}: {holder(port)} holds it. Choose another with --port.")
     home = find_home(_environment())

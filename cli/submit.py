@@ -7,20 +7,21 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from cli.changed_settings import changed_table
-from cli.numbers_in_words import counted
+from cli.changed_settings import changed_line
 from cli.output import notices, print_result
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
 from cli.submit_participants import ParticipantIds, participants_request
-from cli.submit_queries import queries_request, split_assignments
+from cli.submit_queries import model_option, queries_request, split_assignments
 from cli.submit_tags import tags_request
 from cli.tags import follow_tags, shape_options
 from cli.watch import follow, follow_all
+from schemas.settings.changes import of_kind
 from schemas.settings.resolve import EffectiveSettings
 from services.draws import MAX_SAMPLES, draws
 from services.new_runs import Submitted
 from services.submit import Request, submit_draws
+from stages.reports.numbers_in_words import counted
 
 
 class Kind(NamedTuple):
@@ -31,6 +32,8 @@ class Kind(NamedTuple):
     request: Callable[..., Request]
     follow: Callable[..., None] = follow
     """Waits for the run, prints its results, and exits with its code."""
+    prints_run: bool = True
+    """`follow` prints the table of the run."""
     shown: tuple[str, ...] = ()
     """Options of what is printed then."""
 
@@ -46,7 +49,7 @@ KINDS: dict[str, Kind] = {
     ),
     "query": Kind(
         ("query", "queries"),
-        ("corpus", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "until"),
+        ("corpus", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "model", "until"),
         queries_request,
     ),
     "tags": Kind(
@@ -54,6 +57,7 @@ KINDS: dict[str, Kind] = {
         ("vocabulary", "allow_nsfw", "context_tags", "until"),
         tags_request,
         follow_tags,
+        False,
         ("verbose", "phrase_ranks"),
     ),
 }
@@ -90,6 +94,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--no-expand", is_flag=True, help="Queries: search for the questions as they are asked.")
 @click.option("--expansion", type=_FILE, help="Queries: an expansion reply of an external model, for --query.")
 @click.option("--response", type=_FILE, help="Queries: an answer of an external model, for --query.")
+@model_option
 @click.option(
     "--phrases",
     type=click.File("rb"),
@@ -134,7 +139,7 @@ def submit(
     submission again finds its run: its failed jobs continue, and nothing that is stored is computed twice; --new
     forces another run.
 
-    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed (with --wait).
+    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed (with --wait), 130 Ctrl-C: the run continues.
 
     \b
     Example:
@@ -160,7 +165,8 @@ def submit(
     submitted, is_deterministic = with_servers(
         lambda app, database: submit_draws(app, database, request, settings, draws=chosen, always_new=always_new)
     )
-    report_submitted(submitted, settings)
+    # The table of a run that is followed shows notices and settings again.
+    report_submitted(submitted, settings, kind=kind, briefly=wait and owner.prints_run and not as_json)
     if fresh or samples > 1:
         _report_draws(kind, submitted, is_deterministic=is_deterministic)
     if wait and samples > 1:
@@ -178,12 +184,19 @@ def print_submitted(submitted: Sequence[Submitted], settings: EffectiveSettings,
     print_result(runs if len(runs) > 1 else runs[0], "\n".join(f"r{one.run_id}" for one in submitted), as_json=as_json)
 
 
-def report_submitted(submitted: Sequence[Submitted], settings: EffectiveSettings) -> None:
-    """Print on stderr what a submission led to, and the settings that differ from the profile."""
+def report_submitted(
+    submitted: Sequence[Submitted], settings: EffectiveSettings, *, kind: str, briefly: bool = False
+) -> None:
+    """Print on stderr what a submission led to, its notices, and the settings that differ from the profile.
+
+    `briefly` leaves out both, where the table of the run follows and has them.
+    """
     for one in submitted:
         _report_run(one, settings)
-    if settings.changed:
-        notices().print(changed_table(settings.changed, profile=settings.profile))
+        for notice in () if briefly else one.notices:
+            click.echo(notice, err=True)
+    if not briefly and (changed := of_kind(kind, settings.changed)):
+        notices().print(changed_line(changed, profile=settings.profile, run=f"r{submitted[0].run_id}"))
 
 
 def _report_draws(kind: str, submitted: Sequence[Submitted], *, is_deterministic: bool) -> None:
@@ -209,8 +222,6 @@ def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:
         click.echo(f"Already submitted as {run}; {continued}.", err=True)
     else:
         click.echo(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
-    for notice in submitted.notices:
-        click.echo(notice, err=True)
     if submitted.sent < submitted.due:
         click.echo(
             f"The broker cannot be reached: {counted(submitted.due - submitted.sent, 'job')} stored, to be sent when "

@@ -1,6 +1,7 @@
 """The options of `ragq submit` for questions."""
 
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -10,6 +11,17 @@ from schemas.values.query_sets import QuerySet
 from services.questions.ask import single_query
 from services.questions.submission import QueryRequest
 from stages.queries.query_set import read_query_set
+
+FULL: Final = "full"
+LIGHT: Final = "light"
+
+model_option = click.option(
+    "--model",
+    type=click.Choice([FULL, LIGHT]),
+    default=FULL,
+    show_default=True,
+    help="Questions: expand and answer with RAGQ_QUERY_MODEL, or with RAGQ_QUERY_LIGHT_MODEL where it is set.",
+)
 
 
 def queries_request(
@@ -23,6 +35,7 @@ def queries_request(
     no_expand: bool,
     expansion: Path | None,
     response: Path | None,
+    model: str,
     until: str | None,
 ) -> QueryRequest:
     """Questions to a corpus. Raises UsageError for options that exclude each other."""
@@ -40,6 +53,7 @@ def queries_request(
         expand=not no_expand,
         expansion_reply=None if expansion is None else read_reply(expansion),
         response=None if response is None else read_reply(response),
+        use_light_model=model == LIGHT,
         until=until,
     )
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from cli.choices import Choice
 from cli.output import console, plain_table, print_json, print_result
 from cli.session import with_database
 from schemas.errors import Refused
@@ -13,7 +14,7 @@ from store.database import Connection
 from store.questions import templates
 from store.questions.templates import StoredTemplate
 
-_TAG = click.Choice([tag.value for tag in TemplateTag])
+_TAG = Choice([tag.value for tag in TemplateTag])
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -49,7 +50,7 @@ def list_command(as_json: bool) -> None:
             str(stored.version),
             Text(stored.title),
             str(len(stored.text)),
-            f"{stored.created_at:%Y-%m-%d %H:%M:%S}",
+            f"{stored.created_at:%Y-%m-%d %H:%M}",
         )
     console().print(table)
 

@@ -1,11 +1,12 @@
 """`ragq token`: who may use the API."""
 
+from dataclasses import asdict
 from datetime import timedelta
 
 import click
 from rich.text import Text
 
-from cli.output import notices, plain_table, print_list
+from cli.output import notices, plain_table, print_list, print_result
 from cli.session import with_database
 from store.access import api_tokens
 from store.access.api_tokens import Scope
@@ -28,7 +29,8 @@ def token() -> None:
 @click.argument("name")
 @click.option("--read-only", is_flag=True, help="A token that permits reading only.")
 @click.option("--days", type=click.IntRange(1, 36500), help="Days until it expires.  [default: never]")
-def create(name: str, read_only: bool, days: int | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the token as `secret`.")
+def create(name: str, read_only: bool, days: int | None, as_json: bool) -> None:
     """Create a token and print it, once: only its hash is stored.
 
     From then on every request needs a token, also on loopback. NAME identifies the owner in lists.
@@ -40,7 +42,7 @@ def create(name: str, read_only: bool, days: int | None) -> None:
     scope = Scope.READ if read_only else Scope.WRITE
     lifetime = None if days is None else timedelta(days=days)
     made = with_database(lambda connection: api_tokens.create(connection, name, scope, lifetime=lifetime))
-    click.echo(made.secret)
+    print_result(asdict(made.stored) | {"secret": made.secret}, made.secret, as_json=as_json)
     until = "" if made.stored.expires_at is None else f", until {made.stored.expires_at:%Y-%m-%d %H:%M} UTC"
     click.echo(
         f"Token {made.stored.id}, {name} ({scope}{until}). It is not shown again. "
@@ -71,7 +73,8 @@ def list_command(as_json: bool) -> None:
 
 @token.command()
 @click.argument("token", metavar="ID|NAME")
-def revoke(token: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def revoke(token: str, as_json: bool) -> None:
     """End a token at once, and every browser session that was opened with it.
 
     \b
@@ -80,6 +83,6 @@ def revoke(token: str) -> None:
     """
     revoked = with_database(lambda connection: api_tokens.revoke(connection, token))
     still_closed = with_database(api_tokens.any_live)
-    click.echo(f"Revoked token {revoked.id}, {revoked.name}.")
+    print_result(asdict(revoked), f"Revoked token {revoked.id}, {revoked.name}.", as_json=as_json)
     if not still_closed:
         notices().print("No live token is left: `ragq api` on loopback lets everybody of this machine in.")

@@ -10,12 +10,15 @@ from rich.live import Live
 from rich.text import Text
 
 from cli.ids import RUN
-from cli.numbers_in_words import duration
-from cli.output import console, notices, print_json
+from cli.output import notices, print_json
 from cli.run_table import run_table
 from cli.session import with_database
+from cli.shown_run import print_run, run_json
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
+from schemas.values.score_tables import ScoreTable
+from services.score_tables import run_scores
+from stages.reports.numbers_in_words import duration
 from store.database import Connection
 from store.references import index_runs
 from store.runs import workers
@@ -30,6 +33,9 @@ _ALONE = Text("No worker was seen in the last 10 seconds; `ragq up` or `ragq wor
 #: Some jobs of the run did not get through.
 SOME_FAILED = 3
 
+#: Ctrl-C ended the watching: what a shell reports for SIGINT, so that `&& next` does not continue.
+INTERRUPTED = 130
+
 
 @click.command()
 @click.argument("run_id", metavar="RUN", type=RUN)
@@ -37,7 +43,7 @@ SOME_FAILED = 3
 def watch(run_id: int, as_json: bool) -> None:
     """Follow a run until it finishes, with the estimated remaining time.
 
-    Ctrl-C stops watching; the run continues. Exit code 3 when some jobs did not succeed.
+    Ctrl-C stops watching, and the run continues. Exit codes: 3 when some jobs did not succeed, 130 after Ctrl-C.
 
     \b
     Example:
@@ -55,11 +61,12 @@ def follow(run_id: int, *, as_json: bool) -> None:
 def follow_all(run_ids: Sequence[int], *, as_json: bool) -> None:
     """Like `follow`, one run after the other; as JSON one array."""
     views = [wait_until_idle(run_id) for run_id in run_ids]
+    scores = [_scores(run_id) for run_id in run_ids]
     if as_json:
-        print_json(views)
+        print_json([run_json(*shown) for shown in zip(views, scores, strict=True)])
     else:
-        for view in views:
-            console().print(run_table(view))
+        for view, of_run in zip(views, scores, strict=True):
+            print_run(view, of_run, as_json=False)
     if any(view.overview.states.get(JobStatus.SUCCEEDED, 0) < view.overview.jobs for view in views):
         raise SystemExit(SOME_FAILED)
 
@@ -67,20 +74,21 @@ def follow_all(run_ids: Sequence[int], *, as_json: bool) -> None:
 def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     """Watch a run to its end and print it. Whether all of its jobs succeeded."""
     view = wait_until_idle(run_id)
-    if as_json:
-        print_json(view)
-    else:
-        console().print(run_table(view))
+    print_run(view, _scores(run_id), as_json=as_json)
     return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
 
 
 def wait_until_idle(run_id: int) -> RunView:
-    """Watch a run to its end, and print nothing of it on stdout."""
+    """Watch a run to its end, and print nothing of it on stdout. Ctrl-C ends ragq with exit code 130."""
     try:
         return with_database(lambda connection: _until_rest(connection, run_id, notices()))
     except KeyboardInterrupt:
-        click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` resumes watching.", err=True)
-        raise SystemExit(0) from None
+        click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _scores(run_id: int) -> ScoreTable | None:
+    return with_database(lambda connection: run_scores(connection, run_id))
 
 
 async def read(connection: Connection, run_id: int) -> RunView:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import Final, Literal, NamedTuple
 
 from schemas.errors import Refused
+from schemas.suggestions import did_you_mean
 from schemas.values import corpora, participants, queries, references, scoring, tags
 from schemas.values.base import Value
 
@@ -83,7 +84,10 @@ def stages_of(kind: str, mode: str, *, until: str | None = None) -> tuple[str, .
     if until is None:
         return stages
     if until not in stages:
-        raise Refused(f"A {kind} job in mode {mode} has no stage '{until}'. Its stages: {', '.join(stages)}.")
+        suggestion = did_you_mean(until, stages)
+        raise Refused(
+            f"A {kind} job in mode {mode} has no stage '{until}'.{suggestion} Its stages: {', '.join(stages)}."
+        )
     return stages[: stages.index(until) + 1]
 
 

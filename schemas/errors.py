@@ -5,6 +5,9 @@ RagqError
         StackError                       a server or a connection is not available
         SettingsError
         DuplicateWorkError
+        WorkFileError                    a file that cannot be a work
+        WorkFilesError
+        WorkMissingError
         CorpusUnknownError
         TemplateFixedError
         PresetMissingError
@@ -25,7 +28,9 @@ RagqError
         QueryValueError
         IdempotencyKeyReusedError
         StepFailedError                  a stage failed while a request waited for it
+        ExpansionFailedError             likewise, of a new question, which is not stored then
         StepSupersededError
+        StepPausedError
     DomainError                          a stage cannot compute a valid output; its job fails
         TranscriptError
             TranscriptNotFoundError
@@ -68,8 +73,10 @@ No message holds text of a transcript, a quote, a prompt or a reply: messages ar
 Such text stays in attributes, which workers store in Postgres alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+
+from schemas.suggestions import did_you_mean
 
 
 class RagqError(Exception):
@@ -103,6 +110,31 @@ class DuplicateWorkError(Refused):
         super().__init__(f"The same text is in the corpus already, as work {work_id}; nothing was imported.")
 
 
+class WorkFileError(Refused):
+    """A file that cannot be a work. `line` is the line of the file that is wrong, where there is one."""
+
+    def __init__(self, name: str, problem: str, *, line: int | None = None) -> None:
+        self.problem = problem
+        self.line = line
+        super().__init__(f"{name}{'' if line is None else f':{line}'}: {problem}")
+
+
+class WorkFilesError(Refused):
+    """Files that cannot be works, by their places among the files of an import, from 0."""
+
+    def __init__(self, files: Mapping[int, WorkFileError]) -> None:
+        self.files = dict(files)
+        super().__init__("\n".join(["Nothing was imported:", *(f"  {error}" for error in files.values())]))
+
+
+class WorkMissingError(Refused):
+    """No work has this number."""
+
+    def __init__(self, work_id: int) -> None:
+        self.work_id = work_id
+        super().__init__(f"There is no work {work_id}; `ragq corpus show NAME` lists the works of a corpus.")
+
+
 class CorpusUnknownError(Refused):
     """No corpus has this name. `known` are the names that exist."""
 
@@ -110,7 +142,8 @@ class CorpusUnknownError(Refused):
         self.name = name
         self.known = tuple(known)
         super().__init__(
-            f"There is no corpus '{name}'. There are: {', '.join(self.known) or 'none yet'}. "
+            f"There is no corpus '{name}'.{did_you_mean(name, self.known)} There are: "
+            f"{', '.join(self.known) or 'none yet'}. "
             f"`ragq import works PATH --corpus {name}` makes one."
         )
 
@@ -127,13 +160,13 @@ class TemplateFixedError(Refused):
 
 
 class PresetMissingError(Refused):
-    """A preset is not stored, or none is the default."""
+    """A preset is not stored, or none is the default. `known` are the names that are stored."""
 
-    def __init__(self, name: str | None) -> None:
+    def __init__(self, name: str | None, known: Sequence[str] = ()) -> None:
         self.name = name
         found = "No preset is the default" if name is None else f"There is no preset {name!r}"
         advice = "`ragq preset default NAME` makes one" if name is None else "`ragq preset list` shows those there are"
-        super().__init__(f"{found}; {advice}.")
+        super().__init__(f"{found}; {advice}." + ("" if name is None else did_you_mean(name, known)))
 
 
 class PresetExistsError(Refused):
@@ -162,6 +195,28 @@ class RunMissingError(Refused):
     def __init__(self, run_id: int) -> None:
         self.run_id = run_id
         super().__init__(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
+
+
+class RunNameTakenError(Refused):
+    """Another run has the name, compared without case."""
+
+    def __init__(self, run_id: int) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"Run r{run_id} has this name already; `ragq run rename r{run_id} --remove` takes it away from that run."
+        )
+
+
+class RunValueError(Refused):
+    """The name or the note of a run is invalid."""
+
+
+class RunActiveError(Refused):
+    """A run cannot be deleted while it works. `why` states what is unfinished, and what to do."""
+
+    def __init__(self, run_id: int, why: str) -> None:
+        self.run_id = run_id
+        super().__init__(f"Run r{run_id} is not deleted: {why}")
 
 
 class JobMissingError(Refused):
@@ -303,10 +358,29 @@ class StepFailedError(Refused):
         self.job_id = job_id
         self.stage = stage
         self.error_type = error_type
+        self.error_message = error_message
         super().__init__(
             f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type.rpartition('.')[2]}: "
             f"{error_message} `ragq inspect j{job_id} {stage}` shows everything; once the cause is removed, run the "
             f"step again, or `ragq retry j{job_id}`."
+        )
+
+
+class ExpansionFailedError(Refused):
+    """The expansion of a new question failed while its request waited for it; the question is not stored.
+
+    `error_type` as for StepFailedError.
+    """
+
+    stage = "expand"
+    query_id = None
+    job_id = None
+
+    def __init__(self, error_type: str, error_message: str) -> None:
+        self.error_type = error_type
+        super().__init__(
+            f"The question cannot be expanded: {error_type.rpartition('.')[2]}: {error_message} Nothing is stored. Ask "
+            "again once the cause is removed, or send an expansion of your own: POST /rag/expansion/manual."
         )
 
 
@@ -318,6 +392,18 @@ class StepSupersededError(Refused):
         super().__init__(
             f"Query {query_id} was changed or cancelled by another request meanwhile; "
             f"`ragq query show {query_id}` shows its present state."
+        )
+
+
+class StepPausedError(Refused):
+    """A question is paused, while a step of it is waited for."""
+
+    def __init__(self, query_id: int, job_id: int) -> None:
+        self.query_id = query_id
+        self.job_id = job_id
+        super().__init__(
+            f"Job j{job_id} of query {query_id} is paused; `ragq resume j{job_id}`, or POST /jobs/{job_id}/resume, "
+            "continues the step."
         )
 
 

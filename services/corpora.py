@@ -1,13 +1,33 @@
 """Corpus runs: chunks that wait for a vector, embedded in batches of one job each."""
 
+import re
+from typing import Final, NamedTuple
+
 from schemas.chains import stages_of
 from schemas.errors import CorpusUnknownError, Refused
 from schemas.settings.resolve import EffectiveSettings
-from store.corpora import corpora
-from store.corpora.corpora import StoredCorpus
+from store.corpora import corpora, vector_index
+from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.database import Connection
+from store.questions import corpus_questions, deletions
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
+
+_NAME: Final = re.compile(r"[^\W_][\w .-]{0,99}")
+
+
+class CorpusLoss(NamedTuple):
+    """What is deleted with a corpus."""
+
+    works: int
+    chunks: int
+    questions: int
+    answers: int
+
+    def __str__(self) -> str:
+        counts = zip(self, ("work", "chunk", "question", "answer"), strict=True)
+        works, chunks, questions, answers = (f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+        return f"{works} with {chunks}, and {questions} with {answers}"
 
 
 async def corpus_for_import(
@@ -24,6 +44,11 @@ async def corpus_for_import(
     are to be kept that a server cannot give.
     """
     run = settings.run
+    if not _NAME.fullmatch(name) and await corpora.find(connection, name) is None:
+        raise Refused(
+            "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
+            "'_', and begins with a letter or a digit."
+        )
     if keeps_token_vectors and run.embedding.backend != "huggingface":
         raise Refused(
             f"EMBEDDING_BACKEND={run.embedding.backend} gives one vector per text and none per token; keep vectors of "
@@ -56,6 +81,31 @@ async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:
     if found is None:
         raise CorpusUnknownError(name, [corpus.name for corpus in await corpora.all_corpora(connection)])
     return found
+
+
+async def values_for_import(connection: Connection, name: str) -> dict[str, str]:
+    """The settings that an import into a corpus needs, by name: those it was made with; none for a new corpus."""
+    found = await corpora.find(connection, name)
+    return {} if found is None else {key: str(value) for key, value in embedder_settings(found).items()}
+
+
+async def corpus_loss(connection: Connection, corpus: StoredCorpus, content: CorpusContent) -> CorpusLoss:
+    """What is deleted with a corpus that has this content."""
+    asked = await corpus_questions.counts(connection, corpus.id)
+    return CorpusLoss(content.works, content.chunks, asked.questions, asked.answers)
+
+
+async def delete_corpus(connection: Connection, corpus_id: int) -> None:
+    """Delete a corpus: its works, chunks and vectors, and every question asked of it with all that was computed.
+
+    Needs a connection outside of a transaction. Raises StageRunningError while a stage of one of its questions runs;
+    nothing is deleted then.
+    """
+    async with connection.transaction():
+        for query in await corpus_questions.hold(connection, corpus_id):
+            await deletions.delete_query(connection, query)
+        await corpora.delete(connection, corpus_id)
+    await vector_index.drop_index(connection, corpus_id)
 
 
 def embedder_settings(corpus: StoredCorpus) -> dict[str, str | int]:

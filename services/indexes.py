@@ -7,6 +7,7 @@ from typing import NamedTuple
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.layers import SettingSource
 from schemas.settings.resolve import EffectiveSettings
+from schemas.suggestions import did_you_mean
 from schemas.values.interviews import TranscriptVariant
 from services.index_sidecars import unfit_sidecars
 from stages.participants.artifacts.names import answers_to, index_name, named_parts
@@ -43,7 +44,8 @@ async def current_index(connection: Connection, name: str) -> StoredIndex:
     stored = await references.current(connection)
     found = [index for index in stored if name in (index.name, f"{index.name}@{index.identity}")]
     if not found:
-        raise Refused(f"There is no reference index '{name}'. There are: {_names(stored)}.")
+        suggestion = did_you_mean(name, [index.name for index in stored])
+        raise Refused(f"There is no reference index '{name}'.{suggestion} There are: {_names(stored)}.")
     if len(found) > 1:
         choices = ", ".join(f"{index.name}@{index.identity}" for index in found)
         raise Refused(

@@ -9,6 +9,7 @@ from schemas.errors import EvidenceSchemaError, Refused
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
+from schemas.suggestions import did_you_mean
 from schemas.values.interviews import TranscriptVariant
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from services.assessed import Assessed
@@ -113,9 +114,10 @@ async def _participants(connection: Connection, request: ParticipantRequest) -> 
     name = SPLIT_ALIASES.get(request.split, request.split)
     everybody = [member.participant_id for member in await interviews.members(connection, name)]
     if not everybody:
-        known = ", ".join(await interviews.split_names(connection)) or "none yet"
+        known = await interviews.split_names(connection)
         raise Refused(
-            f"Split '{request.split}' is not stored. Stored splits: {known}. "
+            f"Split '{request.split}' is not stored.{did_you_mean(request.split, known)} Stored splits: "
+            f"{', '.join(known) or 'none yet'}. "
             "`ragq import participants DIR` imports the splits of a data set, `ragq splits make` makes others."
         )
     return everybody, everybody[: request.limit]
@@ -125,8 +127,10 @@ async def _transcripts(connection: Connection, wanted: Sequence[int]) -> dict[in
     found = await interviews.transcripts(connection, wanted)
     missing = [str(participant_id) for participant_id in wanted if participant_id not in found]
     if missing:
+        known = await interviews.participant_ids(connection)
         raise Refused(
-            f"No transcript is stored for participant {', '.join(missing)}. "
+            f"No transcript is stored for participant {', '.join(missing)}."
+            f"{did_you_mean(missing[0], map(str, known)) if len(missing) == 1 else ''} "
             "`ragq import participants DIR` imports transcripts."
         )
     return {participant_id: found[participant_id] for participant_id in wanted}

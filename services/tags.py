@@ -7,6 +7,7 @@ from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.base import settings_of
 from schemas.settings.resolve import EffectiveSettings
+from schemas.suggestions import did_you_mean
 from schemas.values.tags import PhraseSet
 from store.database import Connection
 from store.runs.chain import content_hash
@@ -72,8 +73,11 @@ async def vocabulary_of_name(connection: Connection, name: str) -> StoredVocabul
     """The current vocabulary of a name. Raises Refused when there is none, with those that there are."""
     found = await vocabularies.by_name(connection, name)
     if found is None:
-        known = ", ".join(vocabulary.name for vocabulary in await vocabularies.current(connection)) or "none yet"
-        raise Refused(f"There is no vocabulary '{name}'. There are: {known}. `ragq import tags DIR` makes one.")
+        known = [vocabulary.name for vocabulary in await vocabularies.current(connection)]
+        raise Refused(
+            f"There is no vocabulary '{name}'.{did_you_mean(name, known)} There are: {', '.join(known) or 'none yet'}. "
+            "`ragq import tags DIR` makes one."
+        )
     return found
 
 

@@ -1,14 +1,16 @@
 """What a stack is made of: its parts, in the order in which they start."""
 
+import math
 import signal
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from schemas.errors import StackError
 from stack.connections import Connections, given_servers, masked
 from stack.health import WORKER
 from stack.home import Home, State
-from stack.ports import LOOPBACK, kept_port
+from stack.ports import LOOPBACK, free_port, holder, is_free, kept_port
 from stack.postgres import PostgresServer
 from stack.private import kept_password
 from stack.processes import (
@@ -26,12 +28,18 @@ from stack.valkey import ValkeyServer
 
 #: The part that replaces a server when its variable is not set.
 EMBEDDED = {"DATABASE_URL": "postgres", "REDIS_URL": "valkey", "OLLAMA_HOST": "llm"}
+#: The setting that chooses the port of a part.
+PORT_SETTINGS = {"api": "RAGQ_API_PORT", "flower": "RAGQ_FLOWER_PORT"}
 WORKERS = tuple(f"{WORKER}{name}" for name in WORKER_STAGES)
-#: What everything else needs, then what answers, then what works and what looks on. Parts stop in the other order.
-ORDER = ("postgres", "valkey", "llm", *WORKERS, "api", "flower")
+SERVERS = ("postgres", "valkey", "llm")
+#: What everything else needs, then what answers, then what works and what looks on.
+ORDER = (*SERVERS, *WORKERS, "api", "flower")
 
-WORKER_STOP_S = 60
+#: Seconds after RAGQ_STOP_SECONDS in which a worker gives its stages back; then it is killed.
+WORKER_GIVES_BACK_S = 4
 SERVER_STOP_S = 30
+#: It stores nothing, and nobody waits for a reply when it is stopped.
+LLM_STOP_S = 2
 API_STOP_S = 15
 FLOWER_STOP_S = 10
 
@@ -78,10 +86,20 @@ def servers_from_outside(environment: Mapping[str, str], running: State | None) 
     return {variable: url for variable, url in running.servers.items() if EMBEDDED[variable] not in running.parts}
 
 
-def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str], running: Collection[str]) -> Plan:
+def make_plan(
+    home: Home,
+    outside: Mapping[str, str],
+    *,
+    wanted: Collection[str],
+    running: Collection[str],
+    ports: Mapping[str, int] = MappingProxyType({}),
+    worker_stop_s: float = 0.0,
+) -> Plan:
     """The parts in starting order, each ready to be started.
 
     Servers that come from outside are not parts. Those that do not run yet are prepared: folders, passwords, ports.
+    `ports` are those that the user chose, by part; StackError when somebody else listens there, or the part runs with
+    another one.
     """
     names = [name for name in ORDER if name in {*wanted, *running}]
     servers = dict(outside)
@@ -89,7 +107,16 @@ def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str]
 
     def port_of(name: str) -> int:
         path = home.folder / f"{name}.port"
-        return int(path.read_text()) if name in running else kept_port(path)
+        if name not in ports:
+            return int(path.read_text()) if name in running else kept_port(path)
+        if name not in running:
+            path.write_text(str(_free(ports[name], name)))
+        elif int(path.read_text()) != ports[name]:
+            raise StackError(
+                f"{PORT_SETTINGS[name]} is {ports[name]}, and the {name} of the running stack listens on port "
+                f"{path.read_text()}. Run `ragq down` first, or unset {PORT_SETTINGS[name]}."
+            )
+        return ports[name]
 
     embedded: dict[str, EmbeddedServer] = {
         "DATABASE_URL": PostgresServer(home.folder / "postgres", durable=True),
@@ -112,7 +139,7 @@ def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str]
     if "OLLAMA_HOST" not in outside:
         port = port_of("llm")
         servers["OLLAMA_HOST"] = f"http://{LOOPBACK}:{port}"
-        parts.append(Part(name="llm", command=llm_command(port), port=port))
+        parts.append(Part(name="llm", command=llm_command(port), port=port, stop_timeout_s=LLM_STOP_S))
 
     uses = Connections(
         database_url=servers["DATABASE_URL"], redis_url=servers["REDIS_URL"], ollama_url=servers["OLLAMA_HOST"]
@@ -121,11 +148,12 @@ def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str]
     inherited = {"OLLAMA_PORT" if "OLLAMA_HOST" in outside else "", *outside}
     own = {variable: value for variable, value in uses.items() if variable not in inherited}
     stages = WORKER_STAGES if "OLLAMA_HOST" in outside else WORKER_STAGES_WITH_EMBEDDED_LLM
+    worker_stops_in = math.ceil(worker_stop_s) + WORKER_GIVES_BACK_S
     for name in WORKERS:
         if name in names:
             worker = name.removeprefix(WORKER)
             command = worker_command(worker, stages[worker], WORKER_CONCURRENCY[worker])
-            parts.append(Part(name=name, command=command, environment=own, stop_timeout_s=WORKER_STOP_S))
+            parts.append(Part(name=name, command=command, environment=own, stop_timeout_s=worker_stops_in))
     api_url = None
     if "api" in names:
         port = port_of("api")
@@ -151,3 +179,13 @@ def make_plan(home: Home, outside: Mapping[str, str], *, wanted: Collection[str]
             )
         )
     return Plan(parts=parts, servers=servers, flower_url=flower_url, api_url=api_url)
+
+
+def _free(port: int, name: str) -> int:
+    """The port. Raises StackError, with its holder, when somebody listens on it."""
+    if not is_free(port):
+        raise StackError(
+            f"The {name} cannot listen on port {port} ({PORT_SETTINGS[name]}): {holder(port)} holds it. Set "
+            f"{PORT_SETTINGS[name]} to another port, such as {free_port()}, or unset it: then `ragq up` chooses one."
+        )
+    return port

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
+from types import MappingProxyType
 
 from schemas.errors import StackError
 from stack.connections import masked
@@ -30,6 +31,8 @@ def up(
     api: bool = True,
     flower: bool = True,
     timeout_s: float = 120.0,
+    ports: Mapping[str, int] = MappingProxyType({}),
+    worker_stop_s: float = 0.0,
     migrate: Callable[[str], None],
     ping: Ping,
     report: Report,
@@ -37,6 +40,7 @@ def up(
     """Start what does not run yet, wait until each part is healthy, and return how all of them are.
 
     The environment's servers are used where it names them, and the processes of a fresh stack inherit all of it.
+    `ports` are chosen ones, by part; a worker that is stopped has `worker_stop_s` to finish its stages.
     `migrate` brings a database URL to the newest schema. `report` receives a line per step. Processes that a killed
     stack left behind are ended first. Raises StackError when a part does not get healthy within `timeout_s`; whatever
     this call started is stopped again then.
@@ -48,7 +52,7 @@ def up(
         wanted = {part for variable, part in EMBEDDED.items() if variable not in outside}
         wanted |= set(WORKERS) if workers else set()
         wanted |= {name for name, is_wanted in (("api", api), ("flower", flower)) if is_wanted}
-        plan = make_plan(home, outside, wanted=wanted, running=running)
+        plan = make_plan(home, outside, wanted=wanted, running=running, ports=ports, worker_stop_s=worker_stop_s)
         home.write_state(_state_of(plan, supervisor, started=state.started if state else time.time()))
         if state is None:
             undo.callback(end_all, home)

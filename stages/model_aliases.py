@@ -34,13 +34,15 @@ def canonical_model(name: str) -> str:
 
 
 def resolved_model(name: str, backend: str) -> str:
-    """The name of a model in a backend, `ollama` or `huggingface`. Raises ModelNotServedError.
+    """The name of a model in a backend. Raises ModelNotServedError.
+
+    Servers with OpenAI's API name their models as they like: backend `openai` has the name as it is.
 
     >>> resolved_model("qwen3-embedding:8b", "huggingface")
     'Qwen/Qwen3-Embedding-8B'
     """
     canonical = canonical_model(name)
-    if canonical not in ALIASES:
+    if backend == "openai" or canonical not in ALIASES:
         return name
     names = ALIASES[canonical]._asdict()
     if names[backend] is None:

@@ -3,7 +3,7 @@
 Every implementation of a port passes the contract suite of that port in tests/contracts.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +19,10 @@ ScoreSource = Literal["participant", "chunk"]
 
 Vectors = NDArray[np.float32]
 """A matrix, one row per text."""
+
+
+OnText = Callable[[str], None]
+"""Is given each piece of a reply while it is written."""
 
 
 class TextVectors(NamedTuple):
@@ -163,8 +167,12 @@ class ChatModel(Protocol):
         """
         ...
 
-    async def chat(self, call: ChatCall) -> ChatReply:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """The complete reply to one call.
+
+        With `on_text` the server is asked to send the reply while it is written: each piece is handed over as it
+        arrives, and together they are the text of the reply, which is the same as without. A server that sends no
+        pieces, and a reply that is stored already, hand over nothing. An error may follow pieces.
 
         With `json_schema` the server enforces the schema if it can; with `json_mode`, JSON of any shape. The text is
         returned as the model wrote it; the caller parses it. The reply has the digest of the model's identity. Raises

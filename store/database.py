@@ -16,7 +16,6 @@ from typing import Final, TypeAlias, TypeVar
 
 import asyncpg
 from pgvector.asyncpg import register_vector
-from sqlalchemy.engine import make_url
 
 from schemas.errors import RagqError
 
@@ -56,9 +55,14 @@ class DatabaseUnreachableError(RagqError, ConnectionError):
         super().__init__(f"The database did not answer for {retry_for_s:g} s ({found}); is it running?")
 
 
-def sqlalchemy_url(database_url: str) -> str:
-    """The URL with the driver that SQLAlchemy needs, whatever spelling of `postgresql://` came in."""
-    return make_url(database_url).set(drivername="postgresql+asyncpg").render_as_string(hide_password=False)
+def asyncpg_url(database_url: str) -> str:
+    """The URL without the name of a driver.
+
+    >>> asyncpg_url("postgresql+psycopg://me:pw@db/ragq")
+    'postgresql://me:pw@db/ragq'
+    """
+    scheme, separator, rest = database_url.partition("://")
+    return f"{scheme.partition('+')[0]}{separator}{rest}"
 
 
 class Database:
@@ -69,7 +73,7 @@ class Database:
         self._unreachable_at: float | None = None
         self._create_pool = partial(
             asyncpg.create_pool,
-            make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False),
+            asyncpg_url(database_url),
             min_size=0,
             max_size=pool_size,
             max_inactive_connection_lifetime=0,

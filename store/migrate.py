@@ -6,11 +6,11 @@ from importlib.resources import files
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection
+from sqlalchemy import Connection, make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from store.database import Database, sqlalchemy_url
+from store.database import Database
 from store.seeds import seed
 
 _NEWEST = "head"
@@ -56,7 +56,7 @@ def _run(database_url: str, action: Callable[[Config], object]) -> None:
         action(config)
 
     async def connected() -> None:
-        engine = create_async_engine(sqlalchemy_url(database_url), poolclass=NullPool)
+        engine = create_async_engine(make_url(database_url).set(drivername="postgresql+asyncpg"), poolclass=NullPool)
         try:
             async with engine.begin() as connection:
                 await connection.run_sync(on_connection)

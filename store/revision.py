@@ -13,11 +13,16 @@ from store.database import Connection
 async def is_newest(connection: Connection) -> bool:
     """Whether every migration that this code has was applied, and no other. The first call loads them all."""
     head = await asyncio.to_thread(_newest)
+    return await stored(connection) == head
+
+
+async def stored(connection: Connection) -> str | None:
+    """The revision of a database; None before the first migration."""
     try:
-        rows = await connection.fetch("SELECT version_num FROM alembic_version")
+        found: str | None = await connection.fetchval("SELECT version_num FROM alembic_version")
     except asyncpg.UndefinedTableError:
-        return False
-    return [row["version_num"] for row in rows] == [head]
+        return None
+    return found
 
 
 @cache

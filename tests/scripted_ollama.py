@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -27,7 +28,10 @@ class ScriptedReply:
     """Other than 200: the text is Ollama's `error`."""
     delay_s: float = 0.0
     hang_up: bool = False
-    """Close the connection without a word."""
+    """Close the connection without a word; a stream, after its first piece."""
+    stop_reason: str = "stop"
+    piece_delay_s: float = 0.0
+    """What a stream waits after each piece, which is a word."""
 
 
 @dataclass
@@ -116,18 +120,33 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path == "/api/embed":
             self._send(200, {"model": model.name, "embeddings": [hash_vector(text) for text in asked["input"]]})
         else:
-            self._chat(model, "\n".join(message["content"] for message in asked["messages"]))
+            self._chat(model, "\n".join(message["content"] for message in asked["messages"]), asked.get("stream", True))
 
-    def _chat(self, model: ScriptedModel, prompt: str) -> None:
+    def _chat(self, model: ScriptedModel, prompt: str, is_stream: bool) -> None:
         model.prompts.append(prompt)
         reply = model.answer(prompt)
         self.server.script.closing.wait(reply.delay_s)
-        if reply.hang_up:
+        if is_stream and reply.status == 200:
+            self._stream(model, reply)
+        elif reply.hang_up:
             self.close_connection = True
         elif reply.status != 200:
             self._send(reply.status, {"error": reply.text})
         else:
-            self._send(200, _reply(model.name, reply.text))
+            self._send(200, _reply(model.name, reply.text, reply.stop_reason))
+
+    def _stream(self, model: ScriptedModel, reply: ScriptedReply) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-ndjson")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        pieces = re.findall(r"\s*\S+", reply.text)[: 1 if reply.hang_up else None]
+        lines = [_reply(model.name, piece) | {"done": False} for piece in pieces]
+        for line in lines if reply.hang_up else [*lines, _reply(model.name, "", reply.stop_reason)]:
+            self.wfile.write(json.dumps(line).encode() + b"\n")
+            self.wfile.flush()
+            self.server.script.closing.wait(reply.piece_delay_s)
 
     def _send(self, status: int, body: dict[str, Any]) -> None:
         encoded = json.dumps(body).encode()
@@ -145,13 +164,13 @@ def _listed(name: str, digest: str | None) -> dict[str, Any]:
     return {"model": name, "name": name, "digest": digest or f"sha256:{name}", "size": 1, "details": {}}
 
 
-def _reply(model: str, text: str) -> dict[str, Any]:
+def _reply(model: str, text: str, stop_reason: str = "stop") -> dict[str, Any]:
     return {
         "model": model,
         "created_at": "2026-01-01T00:00:00Z",
         "message": {"role": "assistant", "content": text},
         "done": True,
-        "done_reason": "stop",
+        "done_reason": stop_reason,
         "prompt_eval_count": 100,
         "eval_count": 5,
     }

@@ -2,19 +2,49 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from typing import Any, Self
 
 from tests.canned import http
+from tests.fakes.embedder import hash_vector
 
 
 class ScriptedOpenAI:
-    """The server, on a free port of loopback from `async with` to the end of the block. It counts its chats."""
+    """The server, on a free port of loopback from `async with` to the end of the block. It counts its chats.
 
-    def __init__(self, *entries: dict[str, Any], text: str = "yes", list_status: int = 200) -> None:
+    It embeds a text by `hash_vector`, and each character of it is a token.
+    """
+
+    def __init__(
+        self,
+        *entries: dict[str, Any],
+        text: str = "yes",
+        list_status: int = 200,
+        pieces: Sequence[str] = (),
+        logprobs: Sequence[dict[str, Any]] = (),
+        ends: bool = True,
+        reads: int = 10**9,
+        cuts: bool = False,
+        reports_usage: bool = True,
+    ) -> None:
         self.entries = list(entries)
         self.text = text
         self.list_status = list_status
+        self.pieces = pieces
+        """Set: what a request for a stream gets; else it gets the whole reply."""
+        self.logprobs = logprobs
+        """One for each piece."""
+        self.ends = ends
+        """Otherwise the connection closes after the last piece."""
+        self.reads = reads
+        """The tokens of a text that the embedder reads."""
+        self.cuts = cuts
+        """Cut longer texts, instead of refusing them."""
+        self.reports_usage = reports_usage
         self.chats = 0
+        self.asked: list[dict[str, Any]] = []
+        """The bodies of all requests."""
         self.ticks: int | None = None
         """Set: the `created` of every entry is this number, which rises with each reading of the list."""
         self.url = ""
@@ -29,17 +59,44 @@ class ScriptedOpenAI:
         self._server.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-        length = head.partition("content-length:")[2].partition("\r\n")[0]
-        await reader.readexactly(int(length or 0))
-        if head.startswith("get"):
-            writer.write(http(self.list_status, json.dumps({"object": "list", "data": self._listed()})))
-        else:
-            self.chats += 1
-            completion = {"choices": [{"message": {"content": self.text}, "finish_reason": "stop"}]}
-            writer.write(http(200, json.dumps(completion)))
-        await writer.drain()
-        writer.close()
+        with closing(writer), suppress(ConnectionError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            length = head.partition("content-length:")[2].partition("\r\n")[0]
+            body = json.loads(await reader.readexactly(int(length or 0)) or "{}")
+            if head.startswith("get"):
+                writer.write(http(self.list_status, json.dumps({"object": "list", "data": self._listed()})))
+            elif "/embeddings " in head:
+                self.asked.append(body)
+                writer.write(self._embeddings(body["input"]))
+            else:
+                self.asked.append(body)
+                self.chats += 1
+                writer.write(self._streamed() if body.get("stream") and self.pieces else self._completion())
+            await writer.drain()
+
+    def _completion(self) -> bytes:
+        return http(200, json.dumps({"choices": [{"message": {"content": self.text}, "finish_reason": "stop"}]}))
+
+    def _streamed(self) -> bytes:
+        first = {"choices": [{"delta": {"role": "assistant", "content": ""}}]}
+        chunks: list[dict[str, Any]] = [first, *({"choices": [{"delta": {"content": one}}]} for one in self.pieces)]
+        for chunk, logprob in zip(chunks[1:], self.logprobs, strict=False):
+            chunk["choices"][0]["logprobs"] = {"content": [logprob]}
+        if self.ends:
+            chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+            chunks.append({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": len(self.pieces)}})
+        lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + (["data: [DONE]\n\n"] if self.ends else [])
+        head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+        return (head + ": a comment\n\n" + "".join(lines)).encode()
+
+    def _embeddings(self, texts: list[str]) -> bytes:
+        if not self.cuts and any(len(text) > self.reads for text in texts):
+            error = {"message": f"This model's maximum context length is {self.reads} tokens: {texts[0]}"}
+            return http(400, json.dumps({"error": error}))
+        rows = [{"index": at, "embedding": hash_vector(text[: self.reads])} for at, text in enumerate(texts)]
+        usage = {"usage": {"prompt_tokens": sum(min(len(text), self.reads) for text in texts)}}
+        # The order of the rows is the server's affair.
+        return http(200, json.dumps({"data": rows[::-1]} | (usage if self.reports_usage else {})))
 
     def _listed(self) -> list[dict[str, Any]]:
         if self.ticks is None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
-from stages.ports import ChatModel
+from stages.ports import ChatModel, OnText
 from stages.texts.storable import storable
 from store.database import RESULT_RETRY_SECONDS, Connection, Database
 from store.runs import ledger
@@ -55,7 +55,7 @@ class LedgerChat:
         """See ChatModel."""
         return await self._chat.identity(model)
 
-    async def chat(self, call: ChatCall) -> ChatReply:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """The kept answer, or the model's, which is kept before it is used.
 
         Raises ModelChangedError when the model is another one than the run began with.
@@ -64,7 +64,7 @@ class LedgerChat:
         served_by = await self._chat.identity(call.model)
         await self._frozen.check(self._attempt.run_id, served_by)
         async with self._in_flight.turn(ledger.call_key(call, served_by)):
-            (call_id, answer), is_reused = await self._kept_or_paid(call, served_by)
+            (call_id, answer), is_reused = await self._kept_or_paid(call, served_by, on_text)
         await self._database.with_retry(
             lambda connection: ledger.use(
                 connection, self._attempt.attempt_id, call_id, call.purpose, is_reused=is_reused
@@ -72,7 +72,9 @@ class LedgerChat:
         )
         return answer
 
-    async def _kept_or_paid(self, call: ChatCall, served_by: ModelIdentity) -> tuple[ledger.KeptCall, bool]:
+    async def _kept_or_paid(
+        self, call: ChatCall, served_by: ModelIdentity, on_text: OnText | None
+    ) -> tuple[ledger.KeptCall, bool]:
         key, old_key = ledger.call_key(call, served_by), ledger.old_key(call, served_by.digest)
 
         async def find(connection: Connection) -> ledger.KeptCall | None:
@@ -82,7 +84,7 @@ class LedgerChat:
         kept = await self._database.with_retry(find)
         if kept is not None:
             return kept, True
-        reply = await self._chat.chat(call)
+        reply = await self._chat.chat(call, on_text)
         reply = reply.model_copy(update={"text": storable(reply.text)})
         paid = await self._database.with_retry(
             lambda connection: ledger.keep(connection, key, call, reply, served_by), retry_for_s=RESULT_RETRY_SECONDS

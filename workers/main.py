@@ -48,6 +48,11 @@ def _start(**_: Any) -> None:
         raise SystemExit(1) from None
 
 
+@signals.worker_shutting_down.connect
+def _stop_soon(**_: Any) -> None:
+    process.give_back_later()
+
+
 @signals.worker_process_shutdown.connect
 @signals.worker_shutdown.connect
 def _stop(**_: Any) -> None:

@@ -36,6 +36,7 @@ class WorkerProcess:
 
     def __init__(self, app: Celery, settings: ProcessSettings, servers: Connections) -> None:
         self.worker_id = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
+        self.stop_s = settings.ragq_stop_seconds
         self.loop = LoopThread("ragq")
         self._leases = Leases(
             servers.database_url,
@@ -49,6 +50,10 @@ class WorkerProcess:
             self._leases.stop()
             self.loop.stop()
             raise
+
+    def give_back(self) -> None:
+        """Give back every stage that is held, and claim no more."""
+        self.loop.loop.call_soon_threadsafe(self.runner.stop)
 
     def stop(self) -> None:
         """Close connections and end the threads. Leases that are still held run out."""
@@ -107,6 +112,21 @@ def current(app: Celery) -> WorkerProcess:
             settings = ProcessSettings.from_environment(os.environ, ENV_FILE)
             _current = (os.getpid(), WorkerProcess(app, settings, connections(merged(os.environ, ENV_FILE))))
         return _current[1]
+
+
+def give_back_later() -> None:
+    """Give back what is held still after RAGQ_STOP_SECONDS. For a handler of a signal: takes no lock."""
+    if _current is not None:
+        timer = threading.Timer(_current[1].stop_s, _give_back)
+        timer.daemon = True
+        timer.start()
+
+
+def _give_back() -> None:
+    with _lock:
+        if _current is not None and _current[0] == os.getpid():
+            log.warning("stages_given_back_at_stop")
+            _current[1].give_back()
 
 
 def stop() -> None:

@@ -1,7 +1,7 @@
 """Replies that earlier attempts of a stage rejected: a retry never repeats the request that led to them."""
 
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
-from stages.ports import ChatModel
+from stages.ports import ChatModel, OnText
 from store.database import Connection, Database
 from store.runs import attempts, ledger
 from store.runs.ledger import CallUse
@@ -59,11 +59,11 @@ class _KnowingChat:
 class CorrectingChat(_KnowingChat):
     """The port ChatModel for stages that ask again: they get a rejected reply, and send it back with what is wrong."""
 
-    async def chat(self, call: ChatCall) -> ChatReply:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """The rejected reply, marked, without a request; else the model's."""
         use = await self._rejected.find(call, (await self.identity(call.model)).digest)
         if use is None:
-            return await self._chat.chat(call)
+            return await self._chat.chat(call, on_text)
         await self._rejected.note(use, call.purpose)
         return ChatReply(
             text=use.reply,
@@ -81,11 +81,11 @@ class CorrectingChat(_KnowingChat):
 class ResamplingChat(_KnowingChat):
     """The port ChatModel for stages that ask once: in place of a rejected reply they get that of another sample."""
 
-    async def chat(self, call: ChatCall) -> ChatReply:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """The model's reply to the next sample number that was not rejected."""
         asked, digest = call, (await self.identity(call.model)).digest
         while await self._rejected.find(asked, digest) is not None:
             sample = asked.sample + 1
             purpose = f"{call.purpose}, sample {sample + 1} because an earlier reply was rejected"
             asked = asked.model_copy(update={"sample": sample, "purpose": purpose})
-        return await self._chat.chat(asked)
+        return await self._chat.chat(asked, on_text)

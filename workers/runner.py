@@ -5,6 +5,7 @@ without a commit runs out with its lease, a commit without its message is sent o
 comes twice finds nothing to claim.
 """
 
+import asyncio
 import random
 from collections.abc import Mapping
 from enum import Enum, auto
@@ -84,6 +85,14 @@ class StageRunner:
         # stage that may not be interrupted once more runs alone: no neighbour of a poisonous job is poisoned with it.
         self._lock = RWLock()
         self._runs: dict[int, FrozenRun] = {}
+        self._running: set[asyncio.Task[Any]] = set()
+        self._is_stopping = False
+
+    def stop(self) -> None:
+        """Claim no more stages, and give back those that are held: each is due again, for any worker."""
+        self._is_stopping = True
+        for task in self._running:
+            task.cancel()
 
     async def run(self, stage: str, job_id: int, *, is_redelivered: bool) -> Outcome:
         """Take one message for a stage through to its end.
@@ -113,13 +122,29 @@ class StageRunner:
     async def _hold(self, claim: Claim) -> Outcome:
         crash_point("after_claim", claim.stage, claim.attempt)
         self._leases.hold(claim)
+        task = asyncio.current_task()
+        assert task is not None
+        self._running.add(task)
         try:
             return await self._carry_out(claim)
+        except asyncio.CancelledError:
+            if not self._is_stopping:
+                raise
+            task.uncancel()
+            return await self._give_back(claim)
         finally:
+            self._running.discard(task)
             self._leases.release(claim)
+
+    async def _give_back(self, claim: Claim) -> Outcome:
+        is_given_back = await self._database.with_retry(lambda connection: stages.give_back(connection, claim))
+        log.info("stage_given_back" if is_given_back else "stage_was_stored", job_id=claim.job_id, stage=claim.stage)
+        return Outcome.NOTHING_TO_DO
 
     async def _claim(self, stage: str, job_id: int, *, interrupted_below: int | None = None) -> Claim | None:
         async def take(connection: Connection) -> Claim | None:
+            if self._is_stopping:
+                return None
             return await stages.claim(
                 connection, job_id, stage, self._worker_id, self._lease_s, interrupted_below=interrupted_below
             )

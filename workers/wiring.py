@@ -40,7 +40,7 @@ class Wiring:
         self.tag_models = TagModels(database)
 
     def embedder(self, settings: RunSettings) -> Embedder:
-        """The embedder of a run: a model in this process for backend huggingface, a server's for ollama."""
+        """The embedder of a run: a model in this process for backend huggingface, else a server's."""
         backend = settings.embedding.backend
         key = (backend, resolved_model(settings.model.embedding_model, backend))
         if key not in self._embedders:
@@ -81,9 +81,21 @@ class Wiring:
         if backend == "ollama":
             from adapters.ollama_embedder import OllamaEmbedder
 
-            embedder = OllamaEmbedder(model, url=self._require_ollama())
-            self._open.push_async_callback(embedder.close)
-            return embedder
+            ollama = OllamaEmbedder(model, url=self._require_ollama())
+            self._open.push_async_callback(ollama.close)
+            return ollama
+        if backend == "openai":
+            from adapters.openai_embedder import OpenAIEmbedder
+
+            address = self._process.openai_embedding_server
+            if address is None:
+                raise Refused(
+                    "EMBEDDING_BACKEND is openai and RAGQ_OPENAI_EMBEDDING_BASE_URL is not set; set it to the server's "
+                    "URL."
+                )
+            openai = OpenAIEmbedder(model, base_url=address.base_url, api_key=address.api_key)
+            self._open.push_async_callback(openai.close)
+            return openai
         from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 
         batcher = Batcher(
@@ -102,12 +114,10 @@ class Wiring:
         if backend == "openai":
             from adapters.openai_chat import OpenAIChat
 
-            if self._process.ragq_openai_base_url is None:
+            address = self._process.openai_server
+            if address is None:
                 raise Refused("LLM_BACKEND is openai and RAGQ_OPENAI_BASE_URL is not set; set it to the server's URL.")
-            key = self._process.ragq_openai_api_key
-            openai = OpenAIChat(
-                base_url=self._process.ragq_openai_base_url, api_key=None if key is None else key.get_secret_value()
-            )
+            openai = OpenAIChat(address.base_url, api_key=address.api_key)
             self._open.push_async_callback(openai.close)
             return openai
         from adapters.ollama_chat import OllamaChat

@@ -43,6 +43,13 @@ class Until(StrEnum):
     EXPANSION = "expansion"
 
 
+class AskedModel(StrEnum):
+    """Which of the two models expands and answers."""
+
+    FULL = "full"
+    LIGHT = "light"
+
+
 class Click(StrEnum):
     """Which button sent the form."""
 
@@ -60,6 +67,7 @@ class AskForm(BaseModel):
     expansion: ExpansionSource = ExpansionSource.MODEL
     reply: Typed = ""
     until: Until = Until.ANSWER
+    model: AskedModel = AskedModel.FULL
     click: Click = Click.ASK
     once: str = ""
     """Generated with the form, so that sending the same form twice asks once."""
@@ -72,6 +80,7 @@ class AskForm(BaseModel):
             preset=self.preset or None,
             expand=self.expansion is not ExpansionSource.NONE,
             expansion_reply=self.reply if self.expansion is ExpansionSource.PASTE else None,
+            use_light_model=self.model is AskedModel.LIGHT,
             until="expand" if self.until is Until.EXPANSION else None,
         )
 
@@ -133,6 +142,18 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
         corpora=found,
         presets=stored,
         prompt=prompt,
+        models=_models(ctx),
         wrong=wrong,
         longest=MAX_CHARS,
     )
+
+
+def _models(ctx: ApiContext) -> dict[AskedModel, str]:
+    """The models that a question may choose from; none where there is no choice, or the settings have a problem."""
+    try:
+        run = ctx.run_settings().run
+    except Refused:
+        return {}
+    if run.query_light_model == run.query_model:
+        return {}
+    return {AskedModel.FULL: run.query_model, AskedModel.LIGHT: run.query_light_model}

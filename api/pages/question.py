@@ -32,7 +32,8 @@ from stages.texts.size import text_size
 from store.questions import queries
 from store.questions.queries import StoredResult
 from store.questions.query_view import QueryView, existing_view
-from store.runs import job_progress, runs
+from store.runs import answer_pieces, job_progress, runs
+from store.runs.answer_pieces import AnswerSoFar
 from store.runs.job_progress import JobProgress
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -59,6 +60,8 @@ class QuestionContent(NamedTuple):
     """None before a search is stored."""
     settings: RunSettings | None
     """The settings of the run; None where the prompt is."""
+    so_far: AnswerSoFar | None
+    """The answer that is awaited, as far as it is written; None where none is."""
 
 
 @router.get("/rag/{query_id:int}")
@@ -144,7 +147,10 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
         if view.retrieved is not None:
             prompt = await preview(connection, await get_query(connection, query_id), top_n=top_n)
             settings = thaw(await runs.settings(connection, view.line.run_id)).run
-    return QuestionContent(view, progress[view.line.job_id], results, prompt, settings)
+        so_far = await answer_pieces.read(connection, query_id)
+        if so_far is not None and (so_far.stage_status is None or not so_far.is_awaited):
+            so_far = None
+    return QuestionContent(view, progress[view.line.job_id], results, prompt, settings, so_far)
 
 
 def _page(

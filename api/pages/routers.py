@@ -6,16 +6,24 @@ from fastapi import APIRouter
 
 from api.pages import (
     ask,
+    compare,
+    corpora,
+    import_works,
     inspect,
     job,
     plots,
     question,
     question_actions,
     questions,
+    report_files,
     results,
     run,
+    run_changes,
+    run_settings,
     runs,
+    scores,
     submit_participants,
+    work,
 )
 
 PAGES: Final[tuple[APIRouter, ...]] = (
@@ -26,9 +34,18 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     inspect.router,
     results.router,
     runs.router,
+    compare.router,
+    run_settings.router,
+    scores.pages,
+    scores.files,
+    report_files.router,
     submit_participants.router,
     plots.pages,
     plots.images,
+    run_changes.router,
     run.router,
     job.router,
+    corpora.router,
+    import_works.router,
+    work.router,
 )

@@ -17,7 +17,9 @@ from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import ReferenceCounts
+from schemas.values.score_tables import ScoreTable
 from services.control import Action
+from services.score_tables import run_scores
 from stages.reports.origin_words import origin_words
 from stages.reports.reference_counts import over_all_items, reference_counts
 from stages.reports.run_words import asked_for, notices, variants_in_words
@@ -30,6 +32,8 @@ from store.runs.stage_times import StageTimes, stage_times
 from store.views.run_state import RunState, run_state
 
 PAGE_JOBS: Final = 50
+#: The participants whose scores are shown here; another page has all.
+SHOWN_PARTICIPANTS: Final = 12
 
 #: Kinds of runs that have a report.
 REPORTED: Final = ("participant", "query")
@@ -43,6 +47,8 @@ class RunPageContent(NamedTuple):
     view: RunView
     state: RunState
     times: list[StageTimes]
+    scores: ScoreTable | None
+    """None where no participant is scored."""
     references: dict[PHQ8Item, ReferenceCounts]
     """Empty until the run has finished, and for a run without references."""
 
@@ -56,10 +62,11 @@ async def run_page(
     state: JobStatus | None = None,
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     existing: bool = False,
+    described: bool = False,
 ) -> Response:
     """A part of the run's jobs, in one state where it is named; failed ones first.
 
-    `existing` follows a submission of work that this run had done before.
+    `described` follows a change of name or note, `existing` a submission of work that this run had done before.
     """
     async with ctx.database.connection() as connection:
         found = await _read(connection, run_id, state, part)
@@ -81,12 +88,16 @@ async def run_page(
         stages=in_order(overview.kind, {stage.stage for job in view.jobs for stage in job.stages}),
         run=found.state,
         times=found.times,
+        scores=found.scores,
+        items=list(PHQ8Item),
+        shown_participants=SHOWN_PARTICIPANTS,
         references=found.references,
         all_references=over_all_items(found.references.values()) if found.references else None,
         slowest=max((times.p95 for times in found.times), default=0.0),
         possible=possible(overview.states),
         last_action=last_action,
         existing=existing,
+        described=described,
         state=state,
         part=part,
         parts_of_list=-(-count // PAGE_JOBS),
@@ -114,7 +125,13 @@ async def _read(connection: Connection, run_id: int, status: JobStatus | None, p
     references = reference_counts(await reference_outputs(connection, run_id) if state.is_idle else ())
     times = {one.stage: one for one in await stage_times(connection, run_id)}
     view = await with_origin(connection, view)
-    return RunPageContent(view, state, [times[stage] for stage in in_order(view.overview.kind, times)], references)
+    return RunPageContent(
+        view=view,
+        state=state,
+        times=[times[stage] for stage in in_order(view.overview.kind, times)],
+        scores=await run_scores(connection, run_id),
+        references=references,
+    )
 
 
 def _address(run_id: int, state: JobStatus | None, part: int) -> str:

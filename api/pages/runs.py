@@ -1,12 +1,14 @@
 """`/runs`: the submitted runs, newest first, with their states."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from api.context import Context
-from api.parameters import MAX_ID
+from api.pages.run_changes import LastDeletion
+from api.parameters import MAX_ID, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
 from stages.reports.run_words import asked_for
@@ -22,20 +24,34 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 async def runs_page(
     request: Request,
     ctx: Context,
+    deletion: LastDeletion,
     kind: Literal["", "participant", "query", "tags", "index"] = "",
+    search: SearchWords = "",
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
 ) -> Response:
-    """The newest runs, of one kind where it is named, or those before a run."""
+    """The newest runs, of one kind and with the words of a search where these are given, or those before a run."""
     async with ctx.database.connection() as connection:
-        found = await overviews.overviews(connection, limit=PAGE_ROWS + 1, before=before, kind=kind or None)
+        found = await overviews.overviews(
+            connection, limit=PAGE_ROWS + 1, before=before, kind=kind or None, search=search
+        )
     shown = found[:PAGE_ROWS]
     return page(
         request,
         "runs.html.j2",
         runs=shown,
         asked={run.id: asked_for(run.request) for run in shown},
-        kinds=KINDS,
         kind=kind,
+        search=search,
         before=before,
-        older=shown[-1].id if len(found) > PAGE_ROWS else None,
+        tabs={one: _address(kind=one, search=search) for one in ("", *KINDS)},
+        here=_address(kind=kind, search=search, before=before),
+        newest=_address(kind=kind, search=search),
+        older=_address(kind=kind, search=search, before=shown[-1].id) if len(found) > PAGE_ROWS else None,
+        deletion=deletion,
     )
+
+
+def _address(**chosen: Any) -> str:
+    """The list with these parameters; those without a value are left out."""
+    query = urlencode({name: value for name, value in chosen.items() if value})
+    return "/runs" + (f"?{query}" if query else "")

@@ -1,36 +1,134 @@
-"""Corpora: the collections of works that questions search."""
+"""Corpora: the collections of works that questions search; their works, and imports of works."""
 
-from fastapi import APIRouter
-from pydantic import Field
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, File, Query, Response
 
 from api.context import Context
-from api.rest.bodies.base import Reply
-from store.corpora import corpora
-from store.corpora.corpora import CorpusSize
+from api.parameters import PathId, Text
+from api.problems import problem_responses
+from api.rest.bodies.corpora import (
+    CorporaReply,
+    CorpusLine,
+    CorpusReply,
+    ImportBody,
+    ImportForm,
+    ImportReply,
+    WorkLine,
+    WorksReply,
+)
+from api.rest.strict import StrictRoute
+from api.work_uploads import import_files_into, uploaded
+from services.corpora import corpus_loss, delete_corpus
+from services.work_imports import ImportedWorks
+from store.corpora import corpora, works
+from store.corpora.vector_index import find_index
 
-router = APIRouter(prefix="/corpora", tags=["corpora"])
+router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
+
+Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
+Offset = Annotated[int, Query(ge=0, le=2**31 - 1, examples=[0])]
+
+_IMPORTED = {200: {"model": ImportReply, "description": "No work was new or changed"}}
 
 
-class CorporaReply(Reply):
-    """Every corpus, by name."""
+@router.get("", summary="List corpora", responses=problem_responses(422))
+async def list_corpora(ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None) -> CorporaReply:
+    """Every corpus, by name; or that of one name."""
+    async with ctx.database.connection() as connection:
+        found = await corpora.sizes(connection)
+    return CorporaReply(corpora=[CorpusLine.model_validate(size) for size in found if name in (None, size.name)])
 
-    corpora: list[CorpusSize] = Field(
-        examples=[
-            [
-                {
-                    "name": "default",
-                    "works": 12,
-                    "searchable_chunks": 940,
-                    "model": "sentence-transformers/all-MiniLM-L6-v2",
-                    "keeps_token_vectors": False,
-                }
-            ]
-        ]
+
+@router.get("/{corpus_id:int}", summary="Show a corpus", responses=problem_responses(404, 422))
+async def show_corpus(corpus_id: PathId, ctx: Context) -> CorpusReply:
+    """A corpus: the model that embeds it, and what is in it."""
+    async with ctx.database.connection() as connection:
+        corpus = await corpora.corpus(connection, corpus_id)
+        content = await corpora.content(connection, corpus_id)
+        loss = await corpus_loss(connection, corpus, content)
+        index = await find_index(connection, corpus_id)
+    return CorpusReply.model_validate(
+        asdict(corpus)
+        | content._asdict()
+        | {"questions": loss.questions, "answers": loss.answers}
+        | {"has_vector_index": index is not None and index.has_index}
     )
 
 
-@router.get("", summary="List corpora")
-async def list_corpora(ctx: Context) -> CorporaReply:
-    """Every corpus, by name."""
+@router.delete(
+    "/{corpus_id:int}", summary="Delete a corpus", status_code=204, responses=problem_responses(404, 409, 422)
+)
+async def remove_corpus(corpus_id: PathId, ctx: Context) -> None:
+    """Delete a corpus: its works, chunks and vectors, and every question asked of it with its answers.
+
+    409 while a stage of one of these questions is running; nothing is deleted then.
+    """
     async with ctx.database.connection() as connection:
-        return CorporaReply(corpora=await corpora.sizes(connection))
+        await corpora.corpus(connection, corpus_id)
+        await delete_corpus(connection, corpus_id)
+
+
+@router.get("/{corpus_id:int}/works", summary="List the works of a corpus", responses=problem_responses(404, 422))
+async def list_works(
+    corpus_id: PathId,
+    ctx: Context,
+    search: Annotated[Text, Query(max_length=200, examples=["tea"])] = "",
+    limit: Limit = 100,
+    offset: Offset = 0,
+) -> WorksReply:
+    """The works by title; with `search`, those with this text in title, authors, year or source."""
+    async with ctx.database.connection() as connection:
+        await corpora.corpus(connection, corpus_id)
+        found = await works.listed(connection, corpus_id, search=search, limit=limit, offset=offset)
+        total = await works.count(connection, corpus_id, search=search)
+    end = offset + len(found)
+    return WorksReply(
+        works=[WorkLine.model_validate(work) for work in found],
+        total=total,
+        next_offset=end if found and end < total else None,
+    )
+
+
+@router.post(
+    "/works",
+    summary="Import works",
+    status_code=201,
+    responses=_IMPORTED | problem_responses(409, 422),
+)
+async def import_texts(body: ImportBody, ctx: Context, response: Response) -> ImportReply:
+    """Store texts of markdown as works of a corpus, and submit the run that embeds their chunks.
+
+    All of them are read before any is stored: 422 `works-unusable` names each that cannot be a work. A text that
+    another work has is refused by itself. `Location` is the corpus; `run_id` is the run to follow.
+    """
+    made = await import_files_into(
+        ctx,
+        body.corpus,
+        body.files,
+        values=body.values,
+        profile=body.profile,
+        embeds_headings=body.embed_headings,
+        keeps_token_vectors=body.keep_token_vectors,
+        embeds=body.embed,
+    )
+    return _replied(made, response)
+
+
+@router.post(
+    "/files",
+    summary="Import files",
+    status_code=201,
+    responses=_IMPORTED | problem_responses(409, 422),
+)
+async def import_files(form: Annotated[ImportForm, File()], ctx: Context, response: Response) -> ImportReply:
+    """The same for files, as a form sends them (`multipart/form-data`)."""
+    made = await import_files_into(ctx, form.corpus, await uploaded(form.files), embeds=form.embed)
+    return _replied(made, response)
+
+
+def _replied(imported: ImportedWorks, response: Response) -> ImportReply:
+    response.status_code = 201 if imported.has_changes else 200
+    response.headers["Location"] = f"{router.prefix}/{imported.corpus.id}"
+    return ImportReply.of(imported)

@@ -5,7 +5,6 @@ connection to the database.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any, Final
@@ -14,8 +13,8 @@ from fastapi import APIRouter
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from api.context import ApiContext, Context
+from api.event_streams import PING_SECONDS, POLL_SECONDS, event, stream_responses
 from api.parameters import PathId
-from api.problems import problem_responses
 from schemas.errors import RunMissingError
 from store.runs import runs
 from store.views.run_state import RunState
@@ -27,37 +26,16 @@ RUN_SECONDS: Final = 0.25
 RUNS_SECONDS: Final = 1.0
 #: Reading the state of a large run takes long: the next read waits this many times as long as the last one took.
 PAUSE_FACTOR: Final = 4.0
-#: A stream reads the state this often even without a notification.
-POLL_SECONDS: Final = 15.0
-PING_SECONDS: Final = 15
 
 CHANGED: Final = "changed"
 IDLE: Final = "idle"
-
-
-def _streams(*events: str, example: str, problems: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
-    event = {
-        "type": "object",
-        "properties": {
-            "event": {"type": "string", "enum": list(events)},
-            "data": {"type": "string", "contentMediaType": "application/json"},
-        },
-        "required": ["event", "data"],
-    }
-    return {
-        200: {
-            "description": f"Events {' and '.join(f'`{name}`' for name in events)}",
-            "content": {"text/event-stream": {"itemSchema": event, "example": example}},
-        },
-        **problem_responses(*problems),
-    }
 
 
 @router.get(
     "/runs/{run_id}/events",
     summary="Watch a run",
     response_class=EventSourceResponse,
-    responses=_streams(
+    responses=stream_responses(
         CHANGED,
         IDLE,
         example='event: changed\r\ndata: {"run": 12, "states": {"running": 1}, "stages_done": 3, "stages": 8, '
@@ -79,7 +57,7 @@ async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
     "/events",
     summary="Watch all runs",
     response_class=EventSourceResponse,
-    responses=_streams(
+    responses=stream_responses(
         CHANGED, example='event: changed\r\ndata: {"runs": [12], "may_be_more": false}\r\n\r\n', problems=(503,)
     ),
 )
@@ -100,9 +78,9 @@ async def _changes_of(ctx: ApiContext, run_id: int) -> AsyncIterator[ServerSentE
             while (state := await ctx.streams.state(run_id)) is not None:
                 took_s = clock() - began
                 if change is not None or not _is_same(sent, state):
-                    yield _event(CHANGED, _summary(state))
+                    yield event(CHANGED, _summary(state))
                     if state.is_idle and (sent is None or not sent.is_idle):
-                        yield _event(IDLE, _summary(state))
+                        yield event(IDLE, _summary(state))
                     sent = state
                     await asyncio.sleep(max(RUN_SECONDS, PAUSE_FACTOR * took_s))
                 change = await subscription.next(POLL_SECONDS)
@@ -112,11 +90,11 @@ async def _changes_of(ctx: ApiContext, run_id: int) -> AsyncIterator[ServerSentE
 async def _changed_runs(ctx: ApiContext) -> AsyncIterator[ServerSentEvent]:
     with ctx.streams.opened():
         async with ctx.changes.subscribe() as subscription:
-            yield _event(CHANGED, {"runs": [], "may_be_more": False})
+            yield event(CHANGED, {"runs": [], "may_be_more": False})
             while True:
                 await asyncio.sleep(RUNS_SECONDS)
                 if (change := await subscription.next(POLL_SECONDS)) is not None:
-                    yield _event(CHANGED, {"runs": sorted(change.runs), "may_be_more": change.may_be_more})
+                    yield event(CHANGED, {"runs": sorted(change.runs), "may_be_more": change.may_be_more})
 
 
 def _is_same(sent: RunState | None, state: RunState) -> bool:
@@ -132,7 +110,3 @@ def _summary(state: RunState) -> dict[str, Any]:
         "seconds_left": state.seconds_left,
         "is_idle": state.is_idle,
     }
-
-
-def _event(name: str, data: dict[str, Any]) -> ServerSentEvent:
-    return ServerSentEvent(event=name, data=json.dumps(data, allow_nan=False))

@@ -55,6 +55,11 @@ class Parts(Reply):
     broker: Check
     workers: Check
 
+    @property
+    def are_ok(self) -> bool:
+        """Every part answers."""
+        return all(check is Check.OK for _, check in self)
+
 
 class Ready(Reply):
     """Whether submitted work can run now."""
@@ -81,16 +86,20 @@ async def live() -> Live:
 async def ready(ctx: Context, principal: OptionalPrincipal) -> Response:
     """Whether the database answers and has the tables of this version, the broker answers, and a worker was seen in the
     last ten seconds. Each check has two seconds."""
-    (database, migrations, seen), broker = await asyncio.gather(_database(ctx), _broker(ctx))
-    parts = Parts(database=database, migrations=migrations, broker=broker, workers=seen)
-    is_ready = {database, migrations, broker, seen} == {Check.OK}
-    if not is_ready:
+    parts = await check_parts(ctx)
+    if not parts.are_ok:
         log.warning("not_ready", **parts.model_dump(mode="json"))
-    reply = Ready(status=Check.OK if is_ready else Check.UNAVAILABLE, parts=None if principal is None else parts)
-    return JSONResponse(reply.model_dump(mode="json", exclude_none=True), 200 if is_ready else 503)
+    reply = Ready(status=Check.OK if parts.are_ok else Check.UNAVAILABLE, parts=None if principal is None else parts)
+    return JSONResponse(reply.model_dump(mode="json", exclude_none=True), 200 if parts.are_ok else 503)
 
 
-async def _database(ctx: ApiContext) -> tuple[Check, Check, Check]:
+async def check_parts(ctx: ApiContext) -> Parts:
+    """Check every part, each for at most two seconds."""
+    (database, migrations, seen), broker = await asyncio.gather(check_database(ctx), check_broker(ctx))
+    return Parts(database=database, migrations=migrations, broker=broker, workers=seen)
+
+
+async def check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
     """The database, its migrations, and the workers in its table."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS), ctx.database.connection() as connection:
@@ -104,5 +113,6 @@ async def _database(ctx: ApiContext) -> tuple[Check, Check, Check]:
     return Check.OK, migrations, seen
 
 
-async def _broker(ctx: ApiContext) -> Check:
+async def check_broker(ctx: ApiContext) -> Check:
+    """The broker."""
     return Check.OK if await is_broker_available(ctx.broker, timeout_s=TIMEOUT_SECONDS) else Check.UNAVAILABLE

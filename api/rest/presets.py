@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from api.context import Context
 from api.idempotency import REPLAYED, Keyed
 from api.problems import problem_responses
-from api.rest.bodies.presets import NewPresetBody, PathName, PresetBody, PresetReply, PresetsReply
+from api.rest.bodies.presets import NewPresetBody, PathName, PresetBody, PresetReply
 from store.access.idempotency import once
 from store.database import Connection
 from store.questions import presets
@@ -20,11 +20,11 @@ _ORIGIN = "request"
 
 
 @router.get("", summary="List presets")
-async def list_presets(ctx: Context) -> PresetsReply:
+async def list_presets(ctx: Context) -> list[PresetReply]:
     """Every preset with its values, the default first, then by name."""
     async with ctx.database.connection() as connection:
         found = await presets.list_all(connection)
-    return PresetsReply(presets=[_reply(stored) for stored in found], total=len(found))
+    return [_reply(stored) for stored in found]
 
 
 @router.get("/default", summary="Show the default preset", responses=problem_responses(404))
@@ -49,6 +49,8 @@ async def create_preset(body: NewPresetBody, ctx: Context, key: Keyed, response:
         copied = await (presets.default(connection) if body.copy_of is None else presets.get(connection, body.copy_of))
         changed = copied.preset.changed(body.config.values(), origin=_ORIGIN)
         created = await presets.create(connection, body.preset_name, changed, description=body.description)
+        if body.is_default:
+            await presets.set_default(connection, created.name)
         return {"preset": created.name}
 
     async with ctx.database.connection() as connection:

@@ -4,13 +4,29 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.rest import corpora, events, health, jobs, metrics, participants, presets, runs, templates
-from api.rest.rag import answers, expansion, queries, results, steps
+from api.rest import (
+    corpora,
+    corpus,
+    events,
+    health,
+    jobs,
+    metrics,
+    original_health,
+    participants,
+    presets,
+    runs,
+    sessions,
+    settings,
+    templates,
+    works,
+)
+from api.rest.rag import answers, expansion, queries, results, steps, stream
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     queries.router,
     steps.router,
     answers.router,
+    stream.router,
     results.router,
     expansion.router,
     participants.router,
@@ -20,7 +36,12 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     presets.router,
     templates.router,
     corpora.router,
+    works.router,
+    corpus.router,
+    settings.router,
+    sessions.router,
     health.router,
+    original_health.router,
     metrics.router,
 )
 
@@ -33,6 +54,8 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "events", "description": "Server-sent events: changes as they happen"},
     {"name": "presets", "description": "Named values for questions, one of them the default"},
     {"name": "templates", "description": "Versions of prompts, one of each active"},
-    {"name": "corpora", "description": "Works that are searched together"},
+    {"name": "settings", "description": "What new runs are submitted with"},
+    {"name": "sessions", "description": "Access for pages of other origins, by a token"},
+    {"name": "corpora", "description": "Works that are searched together: their headings and chunks, imports"},
     {"name": "operations", "description": "Health and metrics"},
 ]

@@ -5,14 +5,16 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from api.context import ApiContext, Context
-from api.parameters import MAX_ID, PathId
+from api.parameters import MAX_ID, PathId, SearchWords
 from api.problems import problem_responses
 from api.rest.bodies.runs import (
     ActionReply,
+    DeletedRunReply,
     JobLine,
     NoteBody,
     ProgressReply,
     RunLine,
+    RunPatch,
     RunReply,
     RunsReply,
     SettingReply,
@@ -20,6 +22,7 @@ from api.rest.bodies.runs import (
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
 from services.control import Action, control
+from services.runs import RunChanges, change_run, delete_run
 from store.runs import jobs, overviews, runs
 from store.runs.job_control import Target
 from store.runs.run_view import run_view, with_origin
@@ -33,10 +36,15 @@ Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
 
 
 @router.get("", summary="List runs", responses=problem_responses(422))
-async def list_runs(ctx: Context, limit: Limit = 20, before: Place = None, kind: Kind | None = None) -> RunsReply:
-    """The newest runs, newest first; with `before`, those older than that run."""
+async def list_runs(
+    ctx: Context, limit: Limit = 20, before: Place = None, kind: Kind | None = None, search: SearchWords = ""
+) -> RunsReply:
+    """The newest runs, newest first; with `before`, those older than that run.
+
+    With `search`, those that match each of its words by number, name, note, kind, profile, request or state.
+    """
     async with ctx.database.connection() as connection:
-        found = await overviews.overviews(connection, limit=limit, before=before, kind=kind)
+        found = await overviews.overviews(connection, limit=limit, before=before, kind=kind, search=search)
     return RunsReply(
         runs=[RunLine.model_validate(overview) for overview in found],
         next_before=found[-1].id if len(found) == limit else None,
@@ -62,6 +70,30 @@ async def show_run(
         origin=view.origin,
         next_after=job_ids[-1] if len(job_ids) == jobs_limit else None,
     )
+
+
+@router.patch("/{run_id}", summary="Name or annotate a run", responses=problem_responses(404, 409, 422))
+async def patch_run(run_id: PathId, ctx: Context, body: RunPatch) -> RunLine:
+    """Change the name or the note of a run, or both."""
+    changes: RunChanges = {}
+    if "name" in body.model_fields_set:
+        changes["name"] = body.name
+    if "note" in body.model_fields_set:
+        changes["note"] = body.note
+    async with ctx.database.connection() as connection:
+        await change_run(connection, run_id, changes)
+        return RunLine.model_validate(await overviews.overview(connection, run_id))
+
+
+@router.delete("/{run_id}", summary="Delete a run", responses=problem_responses(404, 409, 422))
+async def remove_run(run_id: PathId, ctx: Context) -> DeletedRunReply:
+    """Delete a finished run with its jobs and all that they stored, its questions, answers and phrases.
+
+    Model calls that other runs used are kept, and so are reference indexes, vectors and chunk scores that the run
+    published.
+    """
+    async with ctx.database.connection() as connection:
+        return DeletedRunReply.model_validate(await delete_run(connection, run_id))
 
 
 @router.get("/{run_id}/settings", summary="Show the settings of a run", responses=problem_responses(404, 422))

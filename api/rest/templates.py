@@ -15,6 +15,7 @@ from api.rest.bodies.templates import (
     TemplatesReply,
     Variable,
     VersionAndVariablesReply,
+    VersionBody,
     VersionReply,
 )
 from schemas.errors import TemplateFixedError
@@ -38,12 +39,12 @@ async def list_templates(ctx: Context) -> TemplatesReply:
     return TemplatesReply(templates=[_template(tag, versions, variables.get(tag, {})) for tag in TemplateTag])
 
 
-@router.get("/{tag}", summary="Show a template", responses=problem_responses(422))
-async def show_template(tag: TemplateTag, ctx: Context) -> TemplateReply:
-    """All versions of a template, and the placeholders that it may use."""
+@router.get("/{tag}", summary="List the versions of a template", responses=problem_responses(422))
+async def list_versions(tag: TemplateTag, ctx: Context) -> list[VersionReply]:
+    """All versions of a template, the newest first."""
     async with ctx.database.connection() as connection:
         versions = await templates.list_all(connection, tag)
-        return _template(tag, versions, await templates.variables(connection, tag))
+    return [VersionReply(**_fields(version)) for version in reversed(versions)]
 
 
 @router.post("/{tag}", summary="Add a version", status_code=201, responses=problem_responses(422))
@@ -73,14 +74,19 @@ async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> Vers
         return await _version(connection, await templates.get(connection, tag, version))
 
 
-@router.put("/{tag}/{version}", summary="Change a version: refused", responses=problem_responses(404, 409, 422))
+@router.put("/{tag}/{version}", summary="Rename a version", responses=problem_responses(404, 409, 422))
 async def change_version(
-    tag: TemplateTag, version: Version, body: TemplateBody, ctx: Context
+    tag: TemplateTag, version: Version, body: VersionBody, ctx: Context
 ) -> VersionAndVariablesReply:
-    """Always refused: stored prompts refer to the version. Add a version and activate it."""
+    """Change the title of a version. Another text is refused, because stored prompts refer to the version: add a
+    version and activate it."""
     async with ctx.database.connection() as connection:
-        await templates.get(connection, tag, version)
-    raise TemplateFixedError(tag, version)
+        stored = await templates.get(connection, tag, version)
+        if body.template_content not in (None, stored.text):
+            raise TemplateFixedError(tag, version)
+        if body.title is not None:
+            stored = await templates.rename(connection, tag, version, body.title)
+        return await _version(connection, stored)
 
 
 @router.put("/{tag}/{version}/activate", summary="Activate a version", responses=problem_responses(404, 422))

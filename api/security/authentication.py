@@ -29,9 +29,13 @@ Answer = TypeVar("Answer")
 SESSION_COOKIE: Final = "ragq_session"
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
+SESSIONS: Final = "/sessions"
+CURRENT_SESSION: Final = "/sessions/current"
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz"})
+#: A read-only token may end its own session.
+_ENDS_SESSION: Final = frozenset({LOGOUT, CURRENT_SESSION})
+PUBLIC_PATHS: Final = frozenset({"/health", "/healthz", "/readyz"})
 #: Public paths answer without the principal after this long.
 _TIMEOUT_SECONDS: Final = 2.0
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="ragq"'}
@@ -45,7 +49,7 @@ class Principal:
     """`token:7`, for its sessions too; `open` where no authentication is needed."""
     can_write: bool
     token_in_request: bool = False
-    """The request carries the token in a header, which no browser adds by itself."""
+    """The request carries the token, or a session, in a header, which no browser adds by itself."""
     has_session: bool = False
 
 
@@ -58,8 +62,9 @@ class Authenticator(NamedTuple):
 
     async def authenticate(self, connection: HTTPConnection) -> Principal | None:
         """The principal; None without one. At most one SQL statement. Raises StackError where tables are missing."""
-        if (shown := connection.headers.get("authorization")) is not None:
-            return await self._bearer(shown)
+        if "authorization" in connection.headers:
+            bearer = bearer_of(connection)
+            return None if bearer is None else await self._bearer(bearer)
         session = connection.cookies.get(SESSION_COOKIE)
         may_be_open = self.on_loopback and _is_local(connection)
         if session is None and not may_be_open:
@@ -69,11 +74,11 @@ class Authenticator(NamedTuple):
             return _principal(holder, has_session=True)
         return Principal(name="open", can_write=True) if may_be_open and not any_live else None
 
-    async def _bearer(self, authorization: str) -> Principal | None:
-        scheme, _, token = authorization.partition(" ")
-        if scheme.lower() != "bearer":
-            return None
-        holder = await self._query(lambda lent: api_tokens.holder_of_token(lent, token.strip()))
+    async def _bearer(self, bearer: str) -> Principal | None:
+        if bearer.startswith(api_tokens.PREFIX):
+            holder = await self._query(lambda lent: api_tokens.holder_of_token(lent, bearer))
+        else:
+            holder, _ = await self._query(lambda lent: api_sessions.recognise(lent, bearer))
         return None if holder is None else _principal(holder, token_in_request=True)
 
     async def _query(self, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
@@ -102,7 +107,9 @@ class Authentication:
         may_be_forged = changes and "authorization" not in request.headers
         if may_be_forged and is_cross_origin(request.headers, self.allowed_origins):
             raise HTTPException(
-                403, "The request comes from a page of another site. Calls from there need an API token."
+                403,
+                "The request comes from a page of another site. Calls from there need an API token, and its origin has "
+                "to be listed in RAGQ_API_CORS_ORIGINS.",
             )
         if not _is_public(request):
             principal = await self.authenticator.authenticate(request)
@@ -111,10 +118,16 @@ class Authentication:
                     await redirect(scope, receive, send)
                     return
                 raise _unauthenticated(request)
-            if changes and not principal.can_write and request.scope["path"] != LOGOUT:
+            if changes and not principal.can_write and request.scope["path"] not in _ENDS_SESSION:
                 raise HTTPException(403, "The token is read-only. `ragq token create NAME` makes one that can write.")
             request.state.principal = principal
         await self.app(scope, receive, send)
+
+
+def bearer_of(connection: HTTPConnection) -> str | None:
+    """The token or session in the header Authorization; None without one."""
+    scheme, _, bearer = connection.headers.get("authorization", "").partition(" ")
+    return bearer.strip() if scheme.lower() == "bearer" else None
 
 
 async def current_principal(request: Request) -> Principal:
@@ -162,7 +175,8 @@ def _is_loopback_name(name: str) -> bool:
 
 def _is_public(request: Request) -> bool:
     path = request.scope["path"]
-    return path == LOGIN or path.startswith("/static/") or (path in PUBLIC_PATHS and request.method in SAFE_METHODS)
+    is_read = request.method in SAFE_METHODS
+    return path in (LOGIN, SESSIONS) or path.startswith("/static/") or (path in PUBLIC_PATHS and is_read)
 
 
 def _redirect_to_login(request: Request) -> RedirectResponse | None:

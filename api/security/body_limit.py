@@ -1,34 +1,54 @@
 """The size limit of request bodies."""
 
+from typing import NamedTuple
+
 from fastapi import HTTPException
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-class BodyLimit:
-    """Refuses a body that is too large: by its Content-Length, or as soon as the bytes received exceed the limit."""
+class _Limit(NamedTuple):
+    kilobytes: int
+    setting: str
 
-    def __init__(self, app: ASGIApp, *, kilobytes: int) -> None:
+    @property
+    def bytes(self) -> int:
+        return self.kilobytes * 1024
+
+    @property
+    def detail(self) -> str:
+        return f"The body is larger than {self.kilobytes} KB. {self.setting} sets the limit."
+
+
+class BodyLimit:
+    """Refuses a body that is too large: by its Content-Length, or as soon as the bytes received exceed the limit.
+
+    Uploads of files have a limit of their own.
+    """
+
+    def __init__(self, app: ASGIApp, *, kilobytes: int, upload_kilobytes: int) -> None:
         self.app = app
-        self.limit = kilobytes * 1024
-        self.detail = f"The body is larger than {kilobytes} KB. RAGQ_API_MAX_BODY_KB sets the limit."
+        self._body = _Limit(kilobytes, "RAGQ_API_MAX_BODY_KB")
+        self._upload = _Limit(upload_kilobytes, "RAGQ_API_MAX_UPLOAD_KB")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As an ASGI application. Raises HTTPException, from `receive` too."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        declared = Headers(scope=scope).get("content-length", "0")
-        if not declared.isdecimal() or int(declared) > self.limit:
-            raise HTTPException(413, self.detail)
+        headers = Headers(scope=scope)
+        limit = self._upload if headers.get("content-type", "").startswith("multipart/") else self._body
+        declared = headers.get("content-length", "0")
+        if not declared.isdecimal() or int(declared) > limit.bytes:
+            raise HTTPException(413, limit.detail)
         received = 0
 
         async def receive_within_limit() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self.limit:
-                raise HTTPException(413, self.detail)
+            if received > limit.bytes:
+                raise HTTPException(413, limit.detail)
             return message
 
         await self.app(scope, receive_within_limit, send)

@@ -20,7 +20,9 @@ def install(app: FastAPI, settings: ProcessSettings, database: Database) -> None
     app.state.authenticator = authenticator
     # Middleware that is added later runs earlier.
     app.add_middleware(Authentication, authenticator=authenticator, settings=settings)
-    app.add_middleware(BodyLimit, kilobytes=settings.ragq_api_max_body_kb)
+    app.add_middleware(
+        BodyLimit, kilobytes=settings.ragq_api_max_body_kb, upload_kilobytes=settings.ragq_api_max_upload_kb
+    )
     app.add_middleware(HostCheck, settings=settings)
     # The middleware added above raises HTTPException as routes do, and gets the same handlers here. So do unexpected
     # errors: Starlette's own last handler re-raises them to uvicorn, which would log their messages.
@@ -31,7 +33,9 @@ def install(app: FastAPI, settings: ProcessSettings, database: Database) -> None
             allow_origins=settings.cors_origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Prefer", HEADER],
-            expose_headers=["Location", "Retry-After"],
+            expose_headers=[
+                *("Location", "Retry-After", "Preference-Applied", "Idempotency-Replayed", "WWW-Authenticate"),
+            ],
         )
     app.add_middleware(ResponseHeaders, change=set_browser_cookie)
     app.add_middleware(ResponseHeaders, change=add_security_headers)

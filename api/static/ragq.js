@@ -56,6 +56,48 @@ function move(button) {
   button.focus();
 }
 
+// <section data-stream="/rag/queries/7/augment/stream">: the answer while a model writes it. After a lost connection the
+// browser continues with the event after the last one.
+function follow(section) {
+  const text = section.querySelector("pre");
+  const status = section.querySelector("[role=status]");
+  const source = new EventSource(section.dataset.stream);
+  const on = (name, act) => source.addEventListener(name, (event) => act(JSON.parse(event.data)));
+  const begin = (words) => {
+    text.textContent = "";
+    status.textContent = words;
+  };
+  const end = (words) => {
+    source.close();
+    status.textContent = words;
+  };
+  on("waiting", () => begin("The model has not begun to write."));
+  on("started", ({ attempt }) => {
+    const again = attempt > 1 ? ` Attempt ${attempt} writes it from the beginning.` : "";
+    begin(`Not stored yet: the answer counts when it is complete.${again}`);
+  });
+  on("text", (event) => {
+    const atEnd = text.scrollHeight - text.scrollTop - text.clientHeight < 40;
+    text.append(event.text);
+    section.hidden = false;
+    if (atEnd) text.scrollTop = text.scrollHeight;
+  });
+  on("failed", ({ stage, message }) => {
+    text.textContent = "";
+    text.hidden = true;
+    end(`There is no answer: stage ${stage} failed. ${message}`);
+  });
+  on("idle", () => end("No answer is being written."));
+  on("answer", ({ query_id, result_id }) => {
+    end("The answer is stored. ");
+    const link = document.createElement("a");
+    link.href = `/rag/${query_id}/results/${result_id}`;
+    link.textContent = `Answer ${result_id}, with its sources`;
+    status.append(link);
+  });
+}
+for (const section of document.querySelectorAll("[data-stream]")) follow(section);
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from cli.numbers_in_words import number
-from cli.paper.table import PaperNumber, PaperTable, noticed, with_interval
+from cli.paper.table import PaperTable, noticed, with_interval
 from schemas.values.differences import Difference
 from schemas.values.retrieval_reports import RetrievalDifference
+from stages.reports.numbers_in_words import number
 from stages.reports.origin_words import origin_words
+from stages.reports.report_numbers import PaperNumber
 
 
 def difference_tables(found: Iterable[Difference]) -> list[PaperTable]:

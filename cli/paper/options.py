@@ -10,8 +10,8 @@ import click
 from cli.output import notices
 from cli.paper.latex import as_latex
 from cli.paper.markdown import as_markdown
-from cli.paper.numbers import as_csv
-from cli.paper.table import PaperNumber, PaperTable
+from cli.paper.table import PaperTable
+from stages.reports.report_numbers import PaperNumber, as_csv
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -1,12 +1,10 @@
-"""The table and the numbers of a run of queries."""
+"""The table of a run of queries."""
 
-from collections.abc import Iterator
-
-from cli.paper.table import PaperNumber, PaperTable, noticed, with_interval
-from cli.retrieval_table import made_with, remarks
+from cli.paper.table import PaperTable, noticed, with_interval
 from schemas.values.retrieval_reports import RetrievalReport
 from stages.metrics.retrieval import measure_names
 from stages.reports.origin_words import origin_words
+from stages.reports.retrieval_words import made_with, remarks
 
 
 def retrieval_tables(report: RetrievalReport) -> list[PaperTable]:
@@ -24,13 +22,3 @@ def retrieval_tables(report: RetrievalReport) -> list[PaperTable]:
     )
     notes = (note, *remarks(report.counts), *noticed(run.notices), *origin_words(run.origin))
     return [PaperTable(f"Rankings of run {run.run_id}", ("Ranking", "Queries", *names), tuple(rows), notes)]
-
-
-def retrieval_numbers(report: RetrievalReport) -> Iterator[PaperNumber]:
-    """Every number of the table."""
-    run = report.run_metadata
-    origin = tuple(origin_words(run.origin))
-    for found in report.stages:
-        stage, n = found.stage.value, found.queries
-        for name, interval in found.measures.items():
-            yield PaperNumber(run.run_id, stage, name, None, None, interval, n, run.notices, origin)

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
-from cli.paper.table import PaperNumber, PaperTable, noticed, percent_with_interval, with_interval
-from cli.prediction_table import definitions, predicted_metrics
+from cli.paper.table import PaperTable, noticed, percent_with_interval, with_interval
+from cli.prediction_table import predicted_metrics
 from cli.report_table import calibrated_on, exclusions, models
-from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
+from stages.reports.definitions import definitions
 from stages.reports.origin_words import origin_words
 
 _OF_MODES: dict[str, Callable[[Experiment], str]] = {
@@ -48,35 +48,6 @@ def report_tables(report: Report) -> list[PaperTable]:
             ("Risk: mean loss of the most confident items, at the first step that reaches the coverage.", *notes),
         ),
     ]
-
-
-def report_numbers(report: Report) -> Iterator[PaperNumber]:
-    """Every number of the tables, and those of totals and binary predictions."""
-    run = report.run_metadata
-    origin = tuple(origin_words(run.origin))
-    for experiment in report.experiments:
-        for metric, item, coverage, interval, n in _numbers(experiment):
-            yield PaperNumber(
-                run.run_id, experiment.results.mode.value, metric, item, coverage, interval, n, run.notices, origin
-            )
-
-
-def _numbers(experiment: Experiment) -> Iterator[tuple[str, str | None, float | None, Interval, int]]:
-    results, selective = experiment.results, experiment.selective_prediction
-    successful = selective.population // len(PHQ8Item)
-    n_of = {"cmax": successful}
-    n_of |= dict.fromkeys(("total_mae", "total_rmse", "total_pearson_r"), results.total_metrics.predicted)
-    n_of["severity_accuracy"] = results.total_metrics.predicted
-    for name, interval in results.intervals.items():
-        is_binary = name.startswith("binary_")
-        n = results.binary_metrics.predicted if is_binary else n_of.get(name, results.evaluated_subjects)
-        yield name, None, None, interval, n
-    yield "aurc", None, None, selective.chosen.aurc, successful
-    yield "augrc", None, None, selective.chosen.augrc, successful
-    for coverage, found in selective.chosen.risk_at_coverage.items():
-        yield "risk_at_coverage", None, float(coverage), found.risk, successful
-    for item, of_item in results.per_item.items():
-        yield "item_mae", item.value, None, of_item.mae_interval, of_item.count
 
 
 def _predictions(report: Report) -> Iterator[tuple[str, ...]]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from cli.numbers_in_words import bounds, number, percent, percent_bounds
 from schemas.values.metrics import Interval
+from stages.reports.numbers_in_words import bounds, number, percent, percent_bounds
 
 
 class PaperTable(NamedTuple):
@@ -15,23 +15,6 @@ class PaperTable(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
     """Part of the table wherever it goes: what its numbers are made of, and caveats about them."""
-
-
-class PaperNumber(NamedTuple):
-    """A number as one row of CSV; what does not apply is None."""
-
-    run: str
-    mode: str | None
-    """Of a run of queries the ranking."""
-    metric: str
-    item: str | None
-    coverage: float | None
-    interval: Interval
-    n: int
-    """The participants, or queries, that the number is of."""
-    notices: tuple[str, ...]
-    origin: tuple[str, ...] = ()
-    """Where the run was submitted and computed, in words."""
 
 
 def with_interval(interval: Interval, digits: int = 3) -> str:

@@ -1,17 +1,29 @@
 """The settings of a run that its user changed: those that differ from the profile."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from schemas.settings.base import settings_of
 from schemas.settings.layers import SettingSource
+from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import PROFILES
-from schemas.settings.run import RUN_SETTINGS, run_settings
+from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, run_settings
 
 _OF_THE_USER = (SettingSource.FILE, SettingSource.ENVIRONMENT, SettingSource.OPTION)
 
 
 #: JSON in Postgres keeps no order of names.
 _PLACES = {name: place for place, name in enumerate(RUN_SETTINGS)}
+
+
+_SERVERS: Final = ("model", "llm", "ollama", "ragq")
+_GROUPS_OF_KIND: Final[dict[str, tuple[str, ...]]] = {
+    "participant": ("embedding", "quantitative", "consistency", "pydantic_ai", "evaluation", *_SERVERS),
+    "query": ("embedding", *_SERVERS),
+    "index": ("embedding", *_SERVERS),
+    "tags": ("psq",),
+}
+"""The groups of settings that have a part in a kind of job."""
 
 
 class ChangedSetting(NamedTuple):
@@ -31,6 +43,12 @@ def changed_settings(profile: str, snapshot: Mapping[str, Mapping[str, Any]]) ->
         for name, stored in sorted(snapshot.items(), key=lambda entry: _PLACES.get(entry[0], len(_PLACES)))
         if stored["source"] in _OF_THE_USER and stored["value"] != instead.get(name)
     }
+
+
+def of_kind(kind: str, changed: Mapping[str, ChangedSetting]) -> dict[str, ChangedSetting]:
+    """The changes that have a part in a kind of job: those of its groups of settings, and of its preset."""
+    names = {setting.name for group in _GROUPS_OF_KIND[kind] for setting in settings_of(RUN_GROUPS[group])}
+    return {name: change for name, change in changed.items() if name in names or is_preset_name(name)}
 
 
 def _values(profile: str) -> Mapping[str, Any]:

@@ -13,8 +13,9 @@ class EmbeddingSettings(SettingsGroup):
 
     model_config = SettingsConfigDict(env_prefix="EMBEDDING_")
 
-    backend: Literal["huggingface", "ollama"] = "huggingface"
-    """The embedder: a sentence-transformers model in the worker, or an Ollama server."""
+    backend: Literal["huggingface", "ollama", "openai"] = "huggingface"
+    """The embedder: a sentence-transformers model in the worker, an Ollama server, or any server with OpenAI's
+    embeddings API at RAGQ_OPENAI_EMBEDDING_BASE_URL."""
     dimension: int = Field(default=4096, ge=1)
     """Numbers per vector; longer vectors of the model are cut to it and normalised again."""
     allow_insufficient_dimension_embeddings: bool = False

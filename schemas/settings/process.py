@@ -19,6 +19,19 @@ from schemas.settings.run import RUN_SETTINGS
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 
 
+class OpenAIAddress(NamedTuple):
+    """An OpenAI-compatible server."""
+
+    base_url: str
+    api_key: str | None
+
+
+def _address(base_url: str | None, key: SecretStr | None) -> OpenAIAddress | None:
+    if base_url is None:
+        return None
+    return OpenAIAddress(base_url, None if key is None else key.get_secret_value())
+
+
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -38,6 +51,10 @@ class ProcessSettings(SettingsGroup):
     """Address of an OpenAI-compatible server, for LLM_BACKEND=openai."""
     ragq_openai_api_key: SecretStr | None = Field(default=None, repr=False)
     """Key for that server."""
+    ragq_openai_embedding_base_url: str | None = None
+    """Address of an OpenAI-compatible server, for EMBEDDING_BACKEND=openai; unset, RAGQ_OPENAI_BASE_URL."""
+    ragq_openai_embedding_api_key: SecretStr | None = Field(default=None, repr=False)
+    """Key for that server; with neither it nor RAGQ_OPENAI_EMBEDDING_BASE_URL set, RAGQ_OPENAI_API_KEY."""
     ragq_profile: str | None = None
     """Profile of runs that are submitted without --profile."""
     ragq_home: Path | None = None
@@ -52,6 +69,8 @@ class ProcessSettings(SettingsGroup):
     """Seconds after which the message of a due stage is first sent again."""
     ragq_max_interruptions: int = Field(default=3, ge=1)
     """Interrupted attempts of a stage after which its job is poisoned."""
+    ragq_stop_seconds: float = Field(default=8.0, ge=0, le=86400)
+    """Seconds in which a worker that is stopped may finish its stages; then it gives them back, to be started again."""
     ragq_batch_window_ms: float = Field(default=3.0, ge=0)
     """Milliseconds that the batcher waits for the texts of other tasks."""
     ragq_batch_tokens: int = Field(default=4096, ge=1)
@@ -63,11 +82,15 @@ class ProcessSettings(SettingsGroup):
     ragq_api_host: str = "127.0.0.1"
     """Address that `ragq api` listens on; other than loopback, it needs an API token."""
     ragq_api_port: int = Field(default=8420, ge=1, le=65535)
-    """Port that `ragq api` listens on."""
+    """Port that `ragq api` listens on; `ragq up` chooses a free one unless it is set."""
+    ragq_flower_port: int = Field(default=5555, ge=1, le=65535)
+    """Port that `ragq flower` listens on; `ragq up` chooses a free one unless it is set."""
     ragq_api_wait_seconds: float = Field(default=25.0, ge=1, le=55)
-    """Maximum seconds that a request waits for its job; a client may request less."""
+    """Maximum seconds that a client may ask a request to wait for its job, with the header `Prefer: wait=N`."""
     ragq_api_max_body_kb: int = Field(default=2048, ge=1)
     """Maximum kilobytes of a request's body."""
+    ragq_api_max_upload_kb: int = Field(default=20_480, ge=1)
+    """Maximum kilobytes of the files of one upload."""
     ragq_api_cors_origins: str = ""
     """Origins such as `https://notes.example.org`, separated by commas, whose pages may call the API."""
     ragq_api_allowed_hosts: str = ""
@@ -102,6 +125,19 @@ class ProcessSettings(SettingsGroup):
                     "RAGQ_API_CORS_ORIGINS",
                 )
         return self
+
+    @property
+    def openai_server(self) -> OpenAIAddress | None:
+        """The server of language models; None without one."""
+        return _address(self.ragq_openai_base_url, self.ragq_openai_api_key)
+
+    @property
+    def openai_embedding_server(self) -> OpenAIAddress | None:
+        """The server of embeddings. A key is sent to no other server than the one it is set for."""
+        url, key = self.ragq_openai_embedding_base_url, self.ragq_openai_embedding_api_key
+        if url is None and key is None:
+            return self.openai_server
+        return _address(url or self.ragq_openai_base_url, key)
 
     @property
     def cors_origins(self) -> tuple[str, ...]:

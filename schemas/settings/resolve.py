@@ -23,6 +23,7 @@ from schemas.settings.problems import unknown_name, without_effect
 from schemas.settings.process import KNOWN_NAMES, PROCESS_SETTINGS
 from schemas.settings.profiles import PROFILES, choose_profile
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings, run_settings
+from schemas.suggestions import did_you_mean
 
 _SCORING_TIMEOUT, _TIMEOUT = "PYDANTIC_AI_TIMEOUT_SECONDS", "OLLAMA_TIMEOUT_SECONDS"
 
@@ -67,7 +68,9 @@ def resolve(
     named = check_names(outside)
     chosen = choose_profile(profile, outside)
     if chosen.profile not in PROFILES:
-        problems.append(f"Profile {chosen.profile!r} ({chosen.why}) does not exist; there are {', '.join(PROFILES)}.")
+        suggestion = did_you_mean(chosen.profile, PROFILES)
+        there_are = f"there are {', '.join(PROFILES)}"
+        problems.append(f"Profile {chosen.profile!r} ({chosen.why}) does not exist; {there_are}.{suggestion}")
     (option,), of_option, _ = check_names([option_layer(options)])
     problems += [*named.problems, *of_option, *_not_of_a_run(option)]
     values = PROFILES[chosen.profile].values if chosen.profile in PROFILES else {}

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Text, false
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Text, false
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column
@@ -62,3 +62,16 @@ class QueryResultTable(SQLModel, table=True):
     """What its prompt was based on, and what was lost before."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
     updated_at: datetime | None = Field(default=None, sa_column=now_column())
+
+
+class AnswerPieceTable(SQLModel, table=True):
+    """A piece of the answer that a running attempt of `generate` is writing; a trigger deletes it with the attempt's
+    end."""
+
+    __tablename__ = "answer_piece"
+    __table_args__ = {"prefixes": ["UNLOGGED"]}
+
+    attempt_id: int = Field(sa_column=reference_column("stage_attempt.id", primary_key=True))
+    ordinal: int = Field(sa_column=Column(Integer, primary_key=True))
+    """From 1, without a gap."""
+    text: str = Field(sa_column=text_column())

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Index, Text, UniqueConstraint
+from sqlalchemy import Column, Index, Text, UniqueConstraint, func, text
 from sqlmodel import Field, SQLModel
 
 from schemas.statuses import JobStatus
@@ -14,8 +14,13 @@ class RunTable(SQLModel, table=True):
     """One submission: a kind, its inputs, and every setting as it was at that moment."""
 
     __tablename__ = "run"
+    __table_args__ = (Index("ux_run_name", func.lower(text("name")), unique=True),)
 
     id: int | None = Field(default=None, sa_column=id_column())
+    name: str | None = Field(default=None, sa_column=text_column(nullable=True))
+    """What people call it; two runs never have the same name, compared without case."""
+    note: str | None = Field(default=None, sa_column=text_column(nullable=True))
+    """What people wrote about it."""
     kind: str
     identity: str = Field(index=True)
     """SHA-256 over kind, settings and inputs: the same submission has the same identity."""

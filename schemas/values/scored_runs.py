@@ -43,18 +43,23 @@ class IndexIdentity(Value):
     chunks: int | None
 
 
-class ScoredJob(Value):
-    """One participant in one mode."""
+class ScoredSubject(Value):
+    """The scores of one participant in one mode."""
 
     job_id: int
     mode: AssessmentMode
     participant_id: int
     status: JobStatus
-    index_id: int | None
     scores: ParticipantScores | None = Field(repr=False)
     """None until stage `score` is done."""
     labels: dict[str, Any] | None
     """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
+
+
+class ScoredJob(ScoredSubject):
+    """One participant in one mode, with what a report reads besides the scores."""
+
+    index_id: int | None
     embedding_digest: str | None
     """The weights that embedded the evidence; None without an embedding."""
     embedding_dtype: str | None

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from schemas.errors import Refused
+from schemas.errors import WorkFileError
 from schemas.values.corpora import Bibliography
 from stages.corpora.blocks import BlockKind, MarkdownDocument
 
@@ -17,7 +17,7 @@ def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_n
 
     Without a title there, it is the first heading of level 1, else the file name without its suffix. Keys of the front
     matter that are not fields of Bibliography are ignored; `author` is read as `authors`, and a list of authors is
-    joined by commas. Raises Refused when the front matter is not a YAML mapping, or a value is invalid.
+    joined by commas. Raises WorkFileError when the front matter is not a YAML mapping, or a value is invalid.
     """
     fields = {**_front_matter(document.front_matter, file_name), **given}
     if not fields.get("title"):
@@ -26,7 +26,7 @@ def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_n
         return Bibliography.model_validate(fields)
     except ValidationError as error:
         wrong = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors(include_input=False))
-        raise Refused(f"{file_name}: its front matter cannot be used: {wrong}.") from None
+        raise WorkFileError(file_name, f"its front matter cannot be used: {wrong}.") from None
 
 
 def _front_matter(text: str, file_name: str) -> dict[str, Any]:
@@ -35,17 +35,20 @@ def _front_matter(text: str, file_name: str) -> dict[str, Any]:
         found = yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = "" if mark is None else f":{mark.line + 2}"
-        raise Refused(
-            f"{file_name}{place}: the front matter is not YAML; correct it, or put a blank line before a first line of "
-            "dashes that does not start front matter."
+        raise WorkFileError(
+            file_name,
+            "the front matter is not YAML; correct it, or put a blank line before a first line of dashes that does not "
+            "start front matter.",
+            line=None if mark is None else mark.line + 2,
         ) from None
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise Refused(
-            f"{file_name}:1: the front matter is not a list of `key: value` lines; correct it, or put a blank line "
-            "before a first line of dashes that does not start front matter."
+        raise WorkFileError(
+            file_name,
+            "the front matter is not a list of `key: value` lines; correct it, or put a blank line before a first line "
+            "of dashes that does not start front matter.",
+            line=1,
         )
     fields = {name: _value(value) for name, value in found.items() if name in Bibliography.model_fields}
     if "author" in found and "authors" not in fields:

@@ -11,6 +11,7 @@ from math import exp
 from typing import NamedTuple
 
 from schemas.errors import Refused
+from schemas.suggestions import did_you_mean
 from schemas.values.chat import TokenSignals
 from schemas.values.scoring import Consistency, ItemScore
 
@@ -149,7 +150,8 @@ def variant_named(name: str) -> Variant:
         if name.startswith("calibrated:"):
             raise Refused(f"{name!r} needs a run to calibrate on: `ragq report RUN --calibrate-on OTHER_RUN`.")
         if name not in VARIANTS:
-            raise Refused(f"There is no confidence {name!r}; choose one of {', '.join(VARIANTS)}.")
+            suggestion = did_you_mean(name, VARIANTS)
+            raise Refused(f"There is no confidence {name!r}; choose one of {', '.join(VARIANTS)}.{suggestion}")
         return VARIANTS[name]
     pair, _, combination = name.removeprefix(_SECONDARY).partition(":")
     names = pair.split("+")

@@ -3,7 +3,7 @@
 from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Answer, AugmentedPrompt, Origin
-from stages.ports import ChatModel
+from stages.ports import ChatModel, OnText
 from stages.queries.citations import citations
 from stages.replies.whole_reply import is_cut_off
 from stages.texts.fence import DATA_RULE
@@ -22,16 +22,17 @@ async def generate_answer(
     temperature: float,
     max_tokens: int | None,
     sample: int = 0,
+    on_text: OnText | None = None,
 ) -> Answer:
     """Ask the model once; `sample` distinguishes several answers to the same prompt.
 
-    An answer that the token limit ended is marked as cut. Raises LLMResponseParseError for a blank one, and the errors
-    of the client unchanged.
+    `on_text` is given the pieces of the answer while the model writes it. An answer that the token limit ended is
+    marked as cut. Raises LLMResponseParseError for a blank one, and the errors of the client unchanged.
     """
     call = answer_call(
         augmented, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens, sample=sample
     )
-    reply = await chat.chat(call)
+    reply = await chat.chat(call, on_text)
     return _answer(reply.text, augmented, origin=Origin.MODEL, model=model, is_cut=is_cut_off(reply))
 
 

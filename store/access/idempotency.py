@@ -26,6 +26,8 @@ FIND = "SELECT request_hash, made FROM idempotency_key WHERE principal = $1 AND 
 
 KEEP = "UPDATE idempotency_key SET made = $3 WHERE principal = $1 AND key_hash = $2"
 
+RELEASE = "DELETE FROM idempotency_key WHERE principal = $1 AND key_hash = $2"
+
 FORGET = """
 DELETE FROM idempotency_key AS k USING (
     SELECT principal, key_hash FROM idempotency_key WHERE created_at < now() - interval '24 hours'
@@ -65,7 +67,7 @@ async def once(
     async with connection.transaction():
         if key is None:
             return Once(dict(await make(connection)), True)
-        named = (key.principal, hashlib.sha256(key.key.encode()).hexdigest())
+        named = _named(key)
         if not await connection.fetchval(TAKE, *named, key.request_hash):
             found = await connection.fetchrow(FIND, *named)
             if found["request_hash"] != key.request_hash:
@@ -75,3 +77,13 @@ async def once(
         await connection.execute(KEEP, *named, json.dumps(made))
         await connection.execute(FORGET)
     return Once(made, True)
+
+
+async def release(connection: Connection, key: RequestKey | None) -> None:
+    """Make a key usable again, because what its request made is gone."""
+    if key is not None:
+        await connection.execute(RELEASE, *_named(key))
+
+
+def _named(key: RequestKey) -> tuple[str, str]:
+    return key.principal, hashlib.sha256(key.key.encode()).hexdigest()

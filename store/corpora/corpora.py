@@ -20,23 +20,36 @@ searchable_chunks, searchable_terms, created_at
 """
 
 SIZES = """
-SELECT c.name, count(w.id) AS works, c.searchable_chunks, c.model, c.keeps_token_vectors
+SELECT c.id, c.name, count(w.id) AS works, c.searchable_chunks, c.model, c.keeps_token_vectors
 FROM corpus AS c LEFT JOIN works AS w ON w.corpus_id = c.id
 GROUP BY c.id ORDER BY c.name
+"""
+
+# Chunks of the corpus $1 whose job failed.
+FAILED = """
+SELECT i.chunk_id::bigint
+FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
+WHERE j.kind = 'index' AND j.mode = 'corpus' AND j.status IN ('failed', 'poisoned')
+  AND (j.inputs ->> 'corpus_id')::bigint = $1
+"""
+
+# Chunks of the corpus $1 that were longer than the embedder reads.
+CUT = """
+SELECT i.chunk_id::bigint
+FROM job AS j
+JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status = 'done',
+     jsonb_array_elements_text(a.output -> 'cut_chunk_ids') AS i (chunk_id)
+WHERE j.kind = 'index' AND j.mode = 'corpus' AND (j.inputs ->> 'corpus_id')::bigint = $1
 """
 
 CONTENT = f"""
 SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '{VectorStatus.NO_VEC}') AS sections,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}') AS waiting,
-       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}' AND c.id IN (
-           SELECT i.chunk_id::bigint
-           FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
-           WHERE j.kind = 'index' AND j.mode = 'corpus' AND j.status IN ('failed', 'poisoned')
-             AND (j.inputs ->> 'corpus_id')::bigint = $1
-       )) AS failed,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}' AND c.id IN ({FAILED})) AS failed,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TABLE}') AS tables,
-       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.FIGURE}') AS figures
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.FIGURE}') AS figures,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}' AND c.id IN ({CUT})) AS cut
 FROM works AS w LEFT JOIN chunks AS c ON c.work_id = w.id
 WHERE w.corpus_id = $1
 """
@@ -52,6 +65,12 @@ WHERE w.corpus_id = $1 AND c.vector_status = '{VectorStatus.TO_VEC}' AND c.id NO
       AND (j.inputs ->> 'corpus_id')::bigint = $1
 )
 ORDER BY c.work_id, c.id
+"""
+
+EMBEDDING_RUNS = """
+SELECT DISTINCT run_id FROM job
+WHERE kind = 'index' AND mode = 'corpus' AND (inputs ->> 'corpus_id')::bigint = $1
+ORDER BY run_id DESC LIMIT $2
 """
 
 TAKE_WEIGHTS = """
@@ -81,6 +100,7 @@ class StoredCorpus:
 class CorpusSize:
     """A corpus and its size."""
 
+    id: int
     name: str
     works: int
     searchable_chunks: int
@@ -105,6 +125,13 @@ class CorpusContent(NamedTuple):
     """Those of them whose job failed; `ragq retry` or the next import brings them."""
     tables: int
     figures: int
+    cut: int
+    """Searchable chunks that were longer than the embedder reads: the vector has only their beginning."""
+
+    @property
+    def chunks(self) -> int:
+        """All content chunks; sections have no text of their own."""
+        return self.searchable + self.waiting + self.tables + self.figures
 
 
 async def make(
@@ -178,3 +205,8 @@ async def pin_model_digest(connection: Connection, corpus_id: int, model_digest:
 async def delete(connection: Connection, corpus_id: int) -> None:
     """Delete a corpus with its works, chunks and vectors, and with the queries that were asked of it."""
     await connection.execute("DELETE FROM corpus WHERE id = $1", corpus_id)
+
+
+async def embedding_runs(connection: Connection, corpus_id: int, *, limit: int) -> list[int]:
+    """The newest runs that embed chunks of a corpus, newest first."""
+    return [row["run_id"] for row in await connection.fetch(EMBEDDING_RUNS, corpus_id, limit)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum, auto
+from enum import StrEnum, auto
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -48,13 +48,23 @@ SELECT nextval(pg_get_serial_sequence('chunks', 'id')) AS id FROM generate_serie
 
 TEXTS = "SELECT id, title, content_hash, markdown FROM works WHERE id = ANY($1::bigint[])"
 
+SEARCHED = """
+w.corpus_id = $1
+AND position(lower($2) IN lower(concat_ws(' ', w.title, w.authors, w.year::text, w.source_path))) > 0
+"""
+
 LISTED = f"""
 SELECT w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at,
        count(c.id) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
        count(c.id) FILTER (WHERE c.vector_status IN ('{VectorStatus.VEC}', '{VectorStatus.TO_VEC}')) AS chunks
-FROM works AS w LEFT JOIN chunks AS c ON c.work_id = w.id
-WHERE w.corpus_id = $1 GROUP BY w.id ORDER BY w.title, w.id
+FROM (
+    SELECT * FROM works AS w WHERE {SEARCHED} ORDER BY w.title, w.id LIMIT $3 OFFSET $4
+) AS w LEFT JOIN chunks AS c ON c.work_id = w.id
+GROUP BY w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at
+ORDER BY w.title, w.id
 """
+
+COUNT = f"SELECT count(*) FROM works AS w WHERE {SEARCHED}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +83,7 @@ class NewWork:
         return sha256(self.markdown.encode()).hexdigest()
 
 
-class ImportOutcome(Enum):
+class ImportOutcome(StrEnum):
     """What became of a work that was imported."""
 
     NEW = auto()
@@ -139,12 +149,17 @@ async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, Wo
 
     Raises WorkChangedError when the markdown of one does not match its hash.
     """
-    found = {}
-    for row in await connection.fetch(TEXTS, list(work_ids), timeout=_BULK_SECONDS):
-        if sha256(row["markdown"].encode()).hexdigest() != row["content_hash"]:
-            raise WorkChangedError(row["id"])
-        found[row["id"]] = WorkText(row["title"], row["content_hash"], lines_of(row["markdown"]))
-    return found
+    rows = await connection.fetch(TEXTS, list(work_ids), timeout=_BULK_SECONDS)
+    return {row["id"]: WorkText(row["title"], row["content_hash"], lines_of(_intact(row))) for row in rows}
+
+
+async def markdown(connection: Connection, work_id: int) -> str | None:
+    """The markdown of a work as it was imported; None when there is no such work.
+
+    Raises WorkChangedError when it does not match its hash.
+    """
+    row = await connection.fetchrow(TEXTS, [work_id])
+    return None if row is None else _intact(row)
 
 
 async def unchanged_texts(connection: Connection, hashes: Mapping[int, str]) -> dict[int, WorkText]:
@@ -160,9 +175,25 @@ async def titles(connection: Connection, work_ids: Sequence[int]) -> dict[int, s
     return {row["id"]: row["title"] for row in rows}
 
 
-async def listed(connection: Connection, corpus_id: int) -> list[ListedWork]:
-    """The works of a corpus by title."""
-    return [ListedWork(**dict(row)) for row in await connection.fetch(LISTED, corpus_id)]
+async def listed(
+    connection: Connection, corpus_id: int, *, search: str = "", limit: int | None = None, offset: int = 0
+) -> list[ListedWork]:
+    """The works of a corpus by title, or a part of them; `search` is in title, authors, year or source."""
+    rows = await connection.fetch(LISTED, corpus_id, search, limit, offset)
+    return [ListedWork(**dict(row)) for row in rows]
+
+
+async def count(connection: Connection, corpus_id: int, *, search: str = "") -> int:
+    """How many works `listed` lists without a limit."""
+    counted: int = await connection.fetchval(COUNT, corpus_id, search)
+    return counted
+
+
+def _intact(row: Mapping[str, Any]) -> str:
+    markdown: str = row["markdown"]
+    if sha256(markdown.encode()).hexdigest() != row["content_hash"]:
+        raise WorkChangedError(row["id"])
+    return markdown
 
 
 async def _of_same_source(connection: Connection, corpus_id: int, work: NewWork) -> int | None:

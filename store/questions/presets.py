@@ -9,7 +9,7 @@ from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingE
 from schemas.settings.preset import Preset, preset_name, preset_of
 from store.database import Connection
 
-COLUMNS = "preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
+COLUMNS = "id, preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
 
 LIST = f"SELECT {COLUMNS} FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
 
@@ -41,6 +41,8 @@ UPDATE rag_config SET is_default = true, updated_at = now() WHERE lower(preset_n
 
 FIND = "SELECT preset_name, is_default FROM rag_config WHERE lower(preset_name) = lower($1)"
 
+NAMES = "SELECT preset_name FROM rag_config ORDER BY lower(preset_name)"
+
 DELETE = "DELETE FROM rag_config WHERE preset_name = $1"
 
 
@@ -48,6 +50,7 @@ DELETE = "DELETE FROM rag_config WHERE preset_name = $1"
 class StoredPreset:
     """A preset as it is stored."""
 
+    id: int
     name: str
     is_default: bool
     description: str | None
@@ -65,7 +68,7 @@ async def get(connection: Connection, name: str) -> StoredPreset:
     """The preset of a name, in any case of letters. Raises PresetMissingError."""
     row = await connection.fetchrow(BY_NAME, name.strip())
     if row is None:
-        raise PresetMissingError(name.strip())
+        raise await _missing(connection, name)
     return _stored(row)
 
 
@@ -99,7 +102,7 @@ async def change(
     async with connection.transaction():
         row = await connection.fetchrow(f"{BY_NAME} FOR UPDATE", name.strip())
         if row is None:
-            raise PresetMissingError(name.strip())
+            raise await _missing(connection, name)
         stored = _stored(row)
         changed = stored.preset.changed(values, origin=origin)
         words = stored.description if description is None else description
@@ -113,7 +116,7 @@ async def set_default(connection: Connection, name: str) -> str:
         await connection.execute(NO_DEFAULT)
         stored: str | None = await connection.fetchval(SET_DEFAULT, name.strip())
         if stored is None:
-            raise PresetMissingError(name.strip())
+            raise await _missing(connection, name)
     return stored
 
 
@@ -126,12 +129,16 @@ async def delete(connection: Connection, name: str) -> str:
         await connection.execute(ALONE)
         row = await connection.fetchrow(FIND, name.strip())
         if row is None:
-            raise PresetMissingError(name.strip())
+            raise await _missing(connection, name)
         stored: str = row["preset_name"]
         if row["is_default"]:
             raise DefaultPresetError(stored)
         await connection.execute(DELETE, stored)
     return stored
+
+
+async def _missing(connection: Connection, name: str) -> PresetMissingError:
+    return PresetMissingError(name.strip(), [row["preset_name"] for row in await connection.fetch(NAMES)])
 
 
 def _stored(row: Any) -> StoredPreset:

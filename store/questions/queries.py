@@ -88,10 +88,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 RETURNING id
 """
 
+# An attempt notes the model among its inputs where it is the light one.
 RESULTS = """
-SELECT id, query_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations, is_cut, basis,
-       created_at, updated_at
-FROM results WHERE query_id = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY created_at DESC, id DESC
+SELECT r.id, r.query_id, r.response_text, r.origin, r.model, coalesce(a.inputs ? 'model', false) AS is_light,
+       r.prompt_hash, r.preset, r.sources, r.unknown_citations, r.is_cut, r.basis, r.created_at, r.updated_at
+FROM results AS r LEFT JOIN stage_attempt AS a ON a.id = r.attempt_id
+WHERE r.query_id = $1 AND ($2::bigint IS NULL OR r.id = $2) ORDER BY r.created_at DESC, r.id DESC
 """
 
 MADE = """
@@ -146,6 +148,8 @@ class StoredResult:
     response_text: str
     origin: str
     model: str | None
+    is_light: bool
+    """The light model of the run wrote it, where the run has two."""
     prompt_hash: str
     preset: str | None
     sources: list[dict[str, Any]]
@@ -207,9 +211,10 @@ async def lines(
     query_id: int | None = None,
     before: int | None = None,
     statuses: Collection[QueryStatus] | None = None,
-    limit: int = 50,
+    limit: int | None = 50,
 ) -> list[QueryLine]:
-    """The newest questions, newest first; or one of them. `before` takes those that come after it in that order."""
+    """The newest questions, newest first, all of them without a limit; or one of them. `before` takes those that come
+    after it in that order."""
     wanted = None if statuses is None else list(statuses)
     return [_line(row) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
 

@@ -8,7 +8,7 @@ from schemas.errors import TemplateMissingError
 from stages.queries.templates import TemplateTag, check_template
 from store.database import Connection
 
-COLUMNS = "function_tag AS tag, version, title, template_content AS text, is_active, created_at"
+COLUMNS = "id, function_tag AS tag, version, title, template_content AS text, is_active, created_at, updated_at"
 
 LIST = f"""
 SELECT {COLUMNS} FROM prompt_templates WHERE $1::text IS NULL OR function_tag = $1 ORDER BY function_tag, version
@@ -34,6 +34,11 @@ UPDATE prompt_templates SET is_active = true, updated_at = now() WHERE function_
 RETURNING {COLUMNS}
 """
 
+RENAME = f"""
+UPDATE prompt_templates SET title = $3, updated_at = now() WHERE function_tag = $1 AND version = $2
+RETURNING {COLUMNS}
+"""
+
 VARIABLES = "SELECT function_tag, variables FROM prompt_meta WHERE $1::text IS NULL OR function_tag = $1"
 
 
@@ -41,12 +46,15 @@ VARIABLES = "SELECT function_tag, variables FROM prompt_meta WHERE $1::text IS N
 class StoredTemplate:
     """One version of a template."""
 
+    id: int
     tag: str
     version: int
     title: str
     text: str
     is_active: bool
     created_at: datetime
+    updated_at: datetime
+    """When its title changed, or it was activated or replaced."""
 
 
 async def list_all(connection: Connection, tag: TemplateTag | None = None) -> list[StoredTemplate]:
@@ -85,6 +93,14 @@ async def activate(connection: Connection, tag: TemplateTag, version: int) -> St
         row = await connection.fetchrow(ACTIVATE, tag, version)
         if row is None:
             raise TemplateMissingError(tag, version)
+    return _stored(row)
+
+
+async def rename(connection: Connection, tag: TemplateTag, version: int, title: str) -> StoredTemplate:
+    """Change the title of a version. Raises TemplateMissingError."""
+    row = await connection.fetchrow(RENAME, tag, version, title)
+    if row is None:
+        raise TemplateMissingError(tag, version)
     return _stored(row)
 
 

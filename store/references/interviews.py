@@ -181,6 +181,11 @@ async def transcripts(connection: Connection, participant_ids: Sequence[int]) ->
     return {row["id"]: TranscriptIdentity(row["transcript_hash"], TranscriptVariant(row["variant"])) for row in rows}
 
 
+async def participant_ids(connection: Connection) -> list[int]:
+    """The numbers of all participants that are stored, in their order."""
+    return [row["id"] for row in await connection.fetch("SELECT id FROM participant ORDER BY id")]
+
+
 async def variants(connection: Connection) -> dict[TranscriptVariant, int]:
     """How many of the stored transcripts have each variant."""
     rows = await connection.fetch(

@@ -136,7 +136,7 @@ class StoredIndex(IndexPlan):
 
     id: int
     run_id: int | None
-    """None for an index that was imported from files."""
+    """None for an index that was imported from files, or whose run is deleted."""
     model_digest: str | None
     participants: int | None
     chunks: int | None

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 import structlog
-from sqlalchemy.engine import make_url
 
-from store.database import DATABASE_ERRORS
+from store.database import DATABASE_ERRORS, asyncpg_url
+from store.runs import answer_pieces
 
 log = structlog.get_logger(__name__)
 
@@ -45,9 +45,10 @@ class Change(NamedTuple):
 class Subscription:
     """One subscription. Changes that come faster than they are read become one; a slow reader costs nothing."""
 
-    def __init__(self, run_id: int | None, job_id: int | None) -> None:
+    def __init__(self, run_id: int | None, job_id: int | None, *, with_answers: bool) -> None:
         self._run_id = run_id
         self._job_id = job_id
+        self._with_answers = with_answers
         self._runs: set[int] = set()
         self._may_be_more = False
         self._woken = asyncio.Event()
@@ -75,6 +76,11 @@ class Subscription:
             self._may_be_more = True
         self._woken.set()
 
+    def notify_answer(self, job_id: int) -> None:
+        """A job wrote more of an answer."""
+        if self._with_answers and self._job_id in (None, job_id):
+            self._woken.set()
+
     def notify_anything(self) -> None:
         """Something may have been missed."""
         self._may_be_more = True
@@ -87,7 +93,7 @@ class Changes:
     def __init__(self, database_url: str) -> None:
         self._connect = partial(
             asyncpg.connect,
-            make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False),
+            asyncpg_url(database_url),
             timeout=_STATEMENT_SECONDS,
             command_timeout=_STATEMENT_SECONDS,
             server_settings={"application_name": "ragq changes"},
@@ -96,13 +102,15 @@ class Changes:
         self._listening: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def subscribe(self, *, run_id: int | None = None, job_id: int | None = None) -> AsyncIterator[Subscription]:
-        """Wait for changes of a run, of a job, or of anything.
+    async def subscribe(
+        self, *, run_id: int | None = None, job_id: int | None = None, with_answers: bool = False
+    ) -> AsyncIterator[Subscription]:
+        """Wait for changes of a run, of a job, or of anything; and for pieces of answers, which change no state.
 
         Subscribe first and read the rows then. When the connection is made, and whenever it had to be made again, every
         subscription is woken once.
         """
-        subscription = Subscription(run_id, job_id)
+        subscription = Subscription(run_id, job_id, with_answers=with_answers)
         self._subscriptions.add(subscription)
         if self._listening is None:
             self._listening = asyncio.create_task(self._listen())
@@ -134,6 +142,7 @@ class Changes:
             connection.add_termination_listener(lambda _connection: lost.set())
             await connection.execute(LISTEN_ON)
             await connection.add_listener(CHANNEL, self._hear)
+            await connection.add_listener(answer_pieces.CHANNEL, self._hear_answer)
             for subscription in self._subscriptions:
                 subscription.notify_anything()
             await self._renew_listening(connection, lost)
@@ -155,3 +164,7 @@ class Changes:
         changed = json.loads(payload)
         for subscription in self._subscriptions:
             subscription.notify(changed["run"], changed["job"])
+
+    def _hear_answer(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
+        for subscription in self._subscriptions:
+            subscription.notify_answer(int(payload))

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from schemas.errors import Refused, StageRunningError
 from schemas.statuses import AttemptOutcome, StageStatus
+from schemas.suggestions import did_you_mean
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
 
@@ -215,7 +216,10 @@ def _of(chain: Sequence[StageState], job_id: int, stage: str) -> StageState:
     for of in chain:
         if of.stage == stage:
             return of
-    raise Refused(f"Job j{job_id} has no stage '{stage}'. Its stages: {', '.join(of.stage for of in chain)}.")
+    stages = [of.stage for of in chain]
+    raise Refused(
+        f"Job j{job_id} has no stage '{stage}'.{did_you_mean(stage, stages)} Its stages: {', '.join(stages)}."
+    )
 
 
 def _reached(chain: Sequence[StageState], job_id: int, stage: str) -> StageState:

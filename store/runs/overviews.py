@@ -1,7 +1,7 @@
 """Runs in one line each: what they are, and how many of their jobs are in each state."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +9,7 @@ from schemas.statuses import JobStatus
 from store.database import Connection
 
 OVERVIEW = """
-SELECT r.id, r.kind, r.profile, r.identity, r.request, r.created_at, r.version, r.settings_hash,
+SELECT r.id, r.name, r.note, r.kind, r.profile, r.identity, r.request, r.created_at, r.version, r.settings_hash,
        coalesce(j.jobs, 0) AS jobs, j.finished_at, coalesce(j.states, '{}') AS states
 FROM run AS r
 LEFT JOIN LATERAL (
@@ -19,6 +19,16 @@ LEFT JOIN LATERAL (
     ) AS c
 ) AS j ON true
 WHERE ($1::bigint IS NULL OR r.id = $1) AND ($3::bigint IS NULL OR r.id < $3) AND ($4::text IS NULL OR r.kind = $4)
+  AND NOT EXISTS (
+      SELECT FROM unnest($5::text[]) AS w (word)
+      WHERE w.word NOT IN (r.id::text, 'r' || r.id) AND strpos(
+          lower(concat_ws(
+              ' ', r.name, r.note, r.kind, r.profile, r.request ->> 'split', r.request ->> 'index',
+              r.request ->> 'corpus', r.request ->> 'preset', r.request ->> 'vocabulary',
+              (SELECT string_agg(status, ' ') FROM jsonb_object_keys(j.states) AS s (status))
+          )), w.word
+      ) = 0
+  )
 ORDER BY r.id DESC LIMIT $2
 """
 
@@ -28,6 +38,8 @@ class RunOverview:
     """A run in one line. The counts of `states` add up to `jobs`."""
 
     id: int
+    name: str | None = None
+    note: str | None = field(default=None, repr=False)
     kind: str
     profile: str
     identity: str
@@ -39,6 +51,11 @@ class RunOverview:
     """When the last finished job finished."""
     jobs: int
     states: dict[JobStatus, int]
+
+    @property
+    def title(self) -> str:
+        """Its number, and its name in quotation marks where it has one."""
+        return f"r{self.id}" if self.name is None else f"r{self.id} '{self.name}'"
 
     @property
     def open_jobs(self) -> int:
@@ -53,9 +70,14 @@ async def overviews(
     limit: int = 20,
     before: int | None = None,
     kind: str | None = None,
+    search: str = "",
 ) -> list[RunOverview]:
-    """The newest runs, newest first, of a kind and older than the run `before` where these are given; or one run."""
-    return [_overview(row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind)]
+    """The newest runs, newest first, of a kind and older than the run `before` where these are given; or one run.
+
+    Every word of `search` is the number of the run, or occurs in its name, note, kind, profile, request or states.
+    """
+    words = search.lower().split()
+    return [_overview(row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind, words)]
 
 
 async def overview(connection: Connection, run_id: int) -> RunOverview | None:

@@ -2,8 +2,9 @@
 
 Glossary of the statements below: *claim* takes a ready stage; *commit* stores its output and makes the next stage
 ready; *fail* stores its error; *renew* keeps leases; *expire* takes stages back from workers whose lease ran out;
-*overdue* finds ready stages whose message seems lost. All of them change rows only under the fence of the claim,
-so that a worker that lost its lease changes nothing. Times are the database's clock.
+*give back* returns a stage of a worker that stops; *overdue* finds ready stages whose message seems lost. All of them
+change rows only under the fence of the claim, so that a worker that lost its lease changes nothing. Times are the
+database's clock.
 """
 
 import json
@@ -139,7 +140,7 @@ INTERRUPT = """
 WITH given_back AS (
     UPDATE stage_run
     SET status = CASE WHEN $3 THEN 'failed' ELSE 'ready' END, lease_until = NULL, enq_at = NULL, enq_n = 0,
-        interruptions = interruptions + 1, finished_at = now()
+        interruptions = interruptions + $9, finished_at = now()
     WHERE job_id = $1 AND stage = $2
 ), closed AS (
     UPDATE stage_attempt
@@ -150,6 +151,10 @@ WITH given_back AS (
 UPDATE job
 SET status = CASE WHEN $3 THEN 'poisoned' ELSE 'interrupted' END, finished_at = CASE WHEN $3 THEN now() END
 WHERE id = $1 AND (status IN ('waiting', 'running', 'interrupted') OR (status = 'paused' AND $3))
+"""
+
+HELD = """
+SELECT 1 FROM stage_run WHERE job_id = $1 AND stage = $2 AND fence = $3 AND status = 'running' FOR UPDATE
 """
 
 OVERDUE = f"""
@@ -180,6 +185,7 @@ GROUP BY s.stage
 LONGEST_WAIT_SECONDS = 600.0
 
 WORKER_LOST = "WorkerLost"
+WORKER_STOPPED = "WorkerStopped"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,30 +389,81 @@ async def _expire_one(connection: Connection, max_interruptions: int, job_id: in
         if row is None:
             return None
         is_poisoned = row["interruptions"] + 1 >= max_interruptions
-        message = f"Worker {row['worker_id']} stopped renewing its lease: it died, hung or lost the database."
-        link = attempt_hash(
-            previous_hash=row["previous_hash"],
+        await _interrupt(
+            connection,
             job_id=row["job_id"],
             stage=row["stage"],
-            number=row["attempts"],
-            outcome=AttemptOutcome.INTERRUPTED,
+            attempt_id=row["attempt_id"],
+            attempt=row["attempts"],
             settings_hash=row["settings_hash"],
-            inputs=None,
+            previous_hash=row["previous_hash"],
             error_type=WORKER_LOST,
-            error_message=message,
-        )
-        await connection.execute(
-            INTERRUPT,
-            row["job_id"],
-            row["stage"],
-            is_poisoned,
-            row["attempt_id"],
-            WORKER_LOST,
-            message,
-            row["previous_hash"],
-            link,
+            message=f"Worker {row['worker_id']} stopped renewing its lease: it died, hung or lost the database.",
+            is_poisoned=is_poisoned,
         )
     return Expired(row["job_id"], row["stage"], row["attempts"], row["worker_id"], is_poisoned)
+
+
+async def give_back(connection: Connection, held: Claim) -> bool:
+    """Make a stage that is held ready again, for its worker is stopped; this is no interruption that poisons.
+
+    False when another claim has a higher fence, or the stage was stored: then nothing is changed.
+    """
+    async with connection.transaction():
+        if await connection.fetchval(HELD, held.job_id, held.stage, held.fence) is None:
+            return False
+        await _interrupt(
+            connection,
+            job_id=held.job_id,
+            stage=held.stage,
+            attempt_id=held.attempt_id,
+            attempt=held.attempt,
+            settings_hash=held.settings_hash,
+            previous_hash=held.previous_hash,
+            error_type=WORKER_STOPPED,
+            message="The worker was stopped before the stage was done; the stage starts again in another worker.",
+            is_counted=False,
+        )
+    return True
+
+
+async def _interrupt(
+    connection: Connection,
+    *,
+    job_id: int,
+    stage: str,
+    attempt_id: int,
+    attempt: int,
+    settings_hash: str,
+    previous_hash: str | None,
+    error_type: str,
+    message: str,
+    is_poisoned: bool = False,
+    is_counted: bool = True,
+) -> None:
+    link = attempt_hash(
+        previous_hash=previous_hash,
+        job_id=job_id,
+        stage=stage,
+        number=attempt,
+        outcome=AttemptOutcome.INTERRUPTED,
+        settings_hash=settings_hash,
+        inputs=None,
+        error_type=error_type,
+        error_message=message,
+    )
+    await connection.execute(
+        INTERRUPT,
+        job_id,
+        stage,
+        is_poisoned,
+        attempt_id,
+        error_type,
+        message,
+        previous_hash,
+        link,
+        int(is_counted),
+    )
 
 
 async def ready_counts(connection: Connection) -> dict[str, int]:

@@ -19,7 +19,7 @@ from cli.main import COMMANDS
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
-        *dict.fromkeys(module for module, _ in COMMANDS.values()),
+        *dict.fromkeys(entry.module for entry in COMMANDS.values()),
         "celery.bin.worker",
         "flower.command",
         "adapters.ollama_chat",

@@ -117,9 +117,12 @@ def test_another_answer_can_be_by_the_light_model(
     quick = ollama.model(lambda prompt: ScriptedReply("Oxygen [S1]."))
     run_id = ask(asked, "--no-expand", "--set", f"RAGQ_QUERY_LIGHT_MODEL={quick.name}", model=writer.name)
     assert asked.wait_for(run_id) == {"succeeded": 1}
+    light_run = ask(asked, "--no-expand", "--model", "light", "--set", f"RAGQ_QUERY_LIGHT_MODEL={quick.name}")
+    assert asked.wait_for(light_run) == {"succeeded": 1}
+    assert [(by["model"], by["is_light"]) for by in shown(asked, light_run)["answers"]] == [(quick.name, True)]
     again = ("query", "run", str(shown(asked, run_id)["id"]), "--from", "generate")
 
-    for light in (["--light"], []):
+    for light in (["--model", "light"], []):
         assert asked.ragq(*again, *light).exit_code == 0
         assert asked.wait_for(run_id) == {"succeeded": 1}
 

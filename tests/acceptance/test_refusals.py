@@ -22,7 +22,8 @@ def test_an_unknown_split_is_refused_with_those_there_are(shared: Installation) 
     message = refused(shared.ragq("submit", "--split", "paper-tset"))
 
     assert message == (
-        "ragq: Split 'paper-tset' is not stored. Stored splits: paper-test, paper-train, train. "
+        "ragq: Split 'paper-tset' is not stored. Did you mean 'paper-test'? Stored splits: paper-test, paper-train, "
+        "train. "
         "`ragq import participants DIR` imports the splits of a data set, `ragq splits make` makes others.\n"
     )
 

@@ -204,18 +204,19 @@ async def test_the_rest_of_the_chain_runs_without_a_waiting_client(client: httpx
 
 
 @pytest.mark.usefixtures("asked")
-async def test_an_unreadable_expansion_is_a_400_and_is_replaced_by_a_pasted_one(
+async def test_an_unreadable_expansion_is_a_400_that_stores_nothing_and_a_pasted_one_takes_its_place(
     client: httpx.AsyncClient, writer: ScriptedModel
 ) -> None:
     writer.answer = lambda prompt: ScriptedReply("Tea is dark because of oxygen.")
     refused = await client.post("/rag/expansion/run", json=ASKED | {"query": QUESTION})
     assert (refused.status_code, refused.json()["error_type"]) == (400, "LLMResponseParseError")
     assert "Tea is dark" not in refused.text
-    where = f"/rag/queries/{refused.json()['query_id']}"
+    assert "POST /rag/expansion/manual" in refused.json()["detail"]
 
-    await ok(await client.patch(where, json={"expanded_queries": EXPANSION["queries"]}))
+    body = ASKED | {"query": QUESTION, "response_text": json.dumps(EXPANSION)}
+    pasted = await ok(await client.post("/rag/expansion/manual", json=body))
 
-    assert (await ok(await client.post(f"{where}/embed")))["mqe_count"] == 1
+    assert (await ok(await client.post(f"/rag/queries/{pasted['query_id']}/embed")))["mqe_count"] == 1
 
 
 async def test_a_work_that_changed_is_a_409(

@@ -1,3 +1,4 @@
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 
@@ -8,6 +9,7 @@ from adapters.openai_chat import OpenAIChat
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message
 from tests.canned import canned, http
+from tests.scripted_openai import ScriptedOpenAI
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="my secret"),), timeout_s=9)
 Chatting = Callable[[str], OpenAIChat]
@@ -77,3 +79,48 @@ async def test_no_repr_contains_the_api_key(chat: Chatting) -> None:
     with pytest.raises(httpx.ConnectError) as caught:
         await model.chat(CALL)
     assert "sk-top" not in f"{model!r} {vars(model)!r} {caught.value!r}"
+
+
+async def test_a_stream_is_put_together_as_the_whole_reply(chat: Chatting) -> None:
+    logprobs = [{"logprob": -0.1, "top_logprobs": [{"logprob": -0.1}]}] * 2
+    pieces: list[str] = []
+    async with ScriptedOpenAI(pieces=("By ", "oxygen."), logprobs=logprobs) as server:
+        reply = await chat(server.url).chat(CALL.model_copy(update={"top_logprobs": 1}), pieces.append)
+
+    assert (pieces, reply.text, reply.stop_reason) == (["By ", "oxygen."], "By oxygen.", "stop")
+    assert (reply.prompt_tokens, reply.reply_tokens, reply.tokens is None) == (7, 2, False)
+    assert server.asked[0]["stream_options"] == {"include_usage": True}
+
+
+async def test_a_server_that_sends_no_stream_gives_the_whole_reply(chat: Chatting) -> None:
+    pieces: list[str] = []
+    async with ScriptedOpenAI(text="yes") as server:
+        reply = await chat(server.url).chat(CALL, pieces.append)
+    assert (reply.text, pieces) == ("yes", [])
+
+
+async def test_an_error_within_a_stream_quotes_nothing(chat: Chatting) -> None:
+    body = 'data: {"choices": [{"delta": {"content": "By"}}]}\n\ndata: {"error": {"message": "my secret"}}\n\n'
+    reply = http(200, body).replace(b"application/json", b"text/event-stream")
+    async with canned(reply) as url:
+        with pytest.raises(LLMError, match="model 'm' with an error") as caught:
+            await chat(url).chat(CALL, lambda text: None)
+    assert ("my secret" in caught.value.detail, "secret" in repr(caught.value)) == (True, False)
+
+
+async def test_a_server_that_refuses_streams_is_asked_for_the_whole_reply_from_then_on(chat: Chatting) -> None:
+    asked: list[bool] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        body = json.loads(await reader.readexactly(int(head.partition("content-length:")[2].split()[0])))
+        asked.append(body["stream"])
+        completion = json.dumps({"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]})
+        writer.write(http(400, '{"error": "stream is not supported"}') if asked[-1] else http(200, completion))
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        model = chat(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
+        replies = [(await model.chat(CALL, lambda text: None)).text for _ in range(2)]
+    assert (replies, asked) == (["yes", "yes"], [True, False, False])

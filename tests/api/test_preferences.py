@@ -8,8 +8,8 @@ from api.preferences import WaitPreference, wait_preference_of
 @pytest.mark.parametrize(
     ("prefer", "wait"),
     [
-        (None, WaitPreference(25.0, None)),
-        ([], WaitPreference(25.0, None)),
+        (None, WaitPreference(None, None)),
+        ([], WaitPreference(None, None)),
         (["respond-async"], WaitPreference(0.0, "respond-async")),
         (["Respond-Async"], WaitPreference(0.0, "respond-async")),
         (["wait=5"], WaitPreference(5.0, "wait=5")),
@@ -21,11 +21,13 @@ from api.preferences import WaitPreference, wait_preference_of
         (["wait=10, wait=3"], WaitPreference(10.0, "wait=10")),
         (["wait=600"], WaitPreference(25.0, None)),
         (["respond-async, wait=600"], WaitPreference(25.0, None)),
-        (["wait=soon"], WaitPreference(25.0, None)),
-        (["wait=-1"], WaitPreference(25.0, None)),
+        (["wait=soon"], WaitPreference(None, None)),
+        (["wait=-1"], WaitPreference(None, None)),
         (["respond-async, wait=soon"], WaitPreference(0.0, "respond-async")),
-        (["handling=lenient, return=minimal"], WaitPreference(25.0, None)),
+        (["handling=lenient, return=minimal"], WaitPreference(None, None)),
     ],
 )
-def test_a_client_may_wait_for_less_and_never_for_more(prefer: list[str] | None, wait: WaitPreference) -> None:
+def test_without_a_preference_a_client_waits_until_the_job_is_done(
+    prefer: list[str] | None, wait: WaitPreference
+) -> None:
     assert wait_preference_of(prefer, longest_s=25.0) == wait

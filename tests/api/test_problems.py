@@ -74,16 +74,32 @@ async def test_an_invalid_request_gets_places_and_no_values(failing: FastAPI, cl
     assert "secret-word" not in reply.text
 
 
-async def test_the_name_of_an_unknown_field_is_not_repeated(failing: FastAPI, client: httpx.AsyncClient) -> None:
-    reply = await client.post("/strict", json={"n": 1, "secret-word": 2})
+async def test_an_unknown_field_is_named_and_its_value_is_not_repeated(
+    failing: FastAPI, client: httpx.AsyncClient
+) -> None:
+    reply = await client.post("/strict", json={"n": 1, "config_prest": "secret-word"})
     assert reply.status_code == 422
-    assert reply.json()["errors"] == [{"where": "body", "message": "Unknown field"}]
+    assert reply.json()["errors"] == [{"where": "body.config_prest", "message": "Unknown field"}]
+    assert reply.json()["detail"].startswith("body.config_prest: Unknown field.")
+    assert "secret-word" not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("a\nb\x1b[2J", "a?b?[2J"), ("x" * 10_000, "x" * 80), ("<script>", "<script>")]
+)
+async def test_a_hostile_name_is_cut_to_one_short_line(
+    failing: FastAPI, client: httpx.AsyncClient, name: str, shown: str
+) -> None:
+    sent = json.dumps({"n": 1, name: 2})
+    reply = await client.post("/strict", content=sent, headers={"Content-Type": "application/json"})
+    assert (reply.status_code, [wrong["where"] for wrong in reply.json()["errors"]]) == (422, [f"body.{shown}"])
 
 
 async def test_a_name_that_is_no_text_is_answered_like_any_other(failing: FastAPI, client: httpx.AsyncClient) -> None:
-    sent = json.dumps({"n": 1, "\ud83d": 2})
-    reply = await client.post("/strict", content=sent, headers={"Content-Type": "application/json"})
-    assert (reply.status_code, [wrong["where"] for wrong in reply.json()["errors"]]) == (422, ["body"])
+    for path in ("/strict", "/runs/1/retry"):
+        sent = json.dumps({"n": 1, "\ud83d": 2})
+        reply = await client.post(path, content=sent, headers={"Content-Type": "application/json"})
+        assert (reply.status_code, reply.json()["type"]) == (422, "urn:ragq:problem:request-invalid")
 
 
 async def test_a_body_that_is_no_text_is_invalid(client: httpx.AsyncClient) -> None:

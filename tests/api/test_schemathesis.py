@@ -82,7 +82,8 @@ include-operation-id = "change_query"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 """
 
-#: A key belongs to one request: with the same key in each, all but the first would be refused.
+#: A key belongs to one request: with the same key in each, all but the first would be refused. No worker does the
+#: steps, so no request waits for one.
 HOOKS: Final = """
 import re
 from uuid import uuid4
@@ -92,7 +93,8 @@ import schemathesis
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    for name in case.headers or ():
+    case.headers = {**(case.headers or {}), "Prefer": "respond-async"}
+    for name in case.headers:
         if name.lower() == "idempotency-key" and re.fullmatch("[!-~]{1,255}", str(case.headers[name])):
             case.headers[name] = uuid4().hex
 """

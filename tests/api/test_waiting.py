@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 
 import pytest
 
-from api.waiting import wait_until_idle
+from api import waiting
 from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import job_control, stages
@@ -16,6 +17,14 @@ from tests.store.conftest import store_run
 __all__ = ["store_run"]
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
+
+
+async def stays() -> bool:
+    """A client that waits."""
+    return False
+
+
+wait_until_idle = partial(waiting.wait_until_idle, has_left=stays)
 
 
 @pytest.fixture
@@ -30,29 +39,29 @@ async def test_the_wait_ends_with_the_job(
 ) -> None:
     monkeypatch.setattr("api.waiting.LONGEST_SLEEP_SECONDS", 60.0)
     job_id = (await store_run(stages=("extract",))).job_ids[0]
-    waiting = asyncio.create_task(wait_until_idle(database, changes, job_id, timeout_s=60))
+    waits = asyncio.create_task(wait_until_idle(database, changes, job_id, timeout_s=60))
     async with changes.subscribe() as subscription, database.connection() as connection:
         await subscription.next(20)
         claim = await stages.claim(connection, job_id, "extract", "worker", 60)
         assert claim is not None
         await subscription.next(20)
-        assert not waiting.done()
+        assert not waits.done()
 
         await stages.commit(connection, claim, inputs={}, output={})
 
-        assert await asyncio.wait_for(waiting, 20) is JobStatus.SUCCEEDED
+        assert await asyncio.wait_for(waits, 20) is JobStatus.SUCCEEDED
 
 
 async def test_no_connection_is_held_while_it_waits(database_url: str, changes: Changes, store_run: StoreRun) -> None:
     stored = await store_run(*(str(number) for number in range(300, 308)))
     narrow = Database(database_url, pool_size=1)
-    waiting = [asyncio.create_task(wait_until_idle(narrow, changes, job, timeout_s=60)) for job in stored.job_ids]
+    waits = [asyncio.create_task(wait_until_idle(narrow, changes, job, timeout_s=60)) for job in stored.job_ids]
     async with changes.subscribe() as subscription:
         await subscription.next(20)
     async with narrow.connection() as connection:
         await job_control.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
 
-    assert await asyncio.gather(*waiting) == [JobStatus.PAUSED] * 8
+    assert await asyncio.gather(*waits) == [JobStatus.PAUSED] * 8
     await narrow.close()
 
 
@@ -71,14 +80,28 @@ async def test_a_change_without_a_notification_is_found(
     monkeypatch.setattr("api.waiting.LONGEST_SLEEP_SECONDS", 0.05)
     job_id = (await store_run()).job_ids[0]
     deaf = Changes(database_url.rsplit("/", 1)[0] + "/nowhere")
-    waiting = asyncio.create_task(wait_until_idle(database, deaf, job_id, timeout_s=60))
+    waits = asyncio.create_task(wait_until_idle(database, deaf, job_id, timeout_s=60))
     await asyncio.sleep(0.1)
     async with database.connection() as connection:
         await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=job_id)
 
-    assert await asyncio.wait_for(waiting, 20) is JobStatus.CANCELLED
+    assert await asyncio.wait_for(waits, 20) is JobStatus.CANCELLED
     await deaf.close()
 
 
 async def test_a_deleted_job_is_not_waited_for(database: Database, changes: Changes) -> None:
     assert await wait_until_idle(database, changes, 999, timeout_s=60) is None
+
+
+@pytest.mark.parametrize("timeout_s", [None, 60])
+async def test_the_wait_ends_when_the_client_leaves_and_the_job_continues(
+    database: Database, changes: Changes, store_run: StoreRun, timeout_s: float | None
+) -> None:
+    job_id = (await store_run()).job_ids[0]
+
+    async def has_left() -> bool:
+        return True
+
+    left = await waiting.wait_until_idle(database, changes, job_id, timeout_s=timeout_s, has_left=has_left)
+
+    assert left is JobStatus.WAITING

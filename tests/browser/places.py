@@ -24,6 +24,13 @@ PAGES: Final = {
     "job-phrases": "/jobs/{tagged_job}",
     "job-index": "/jobs/{indexed_job}",
     "job-failed": "/jobs/{failed_job}",
+    "corpora": "/corpora",
+    "corpus": "/corpora/{corpus}",
+    "work": "/works/{work}",
+    "work-section": "/works/{work}?heading={section}",
+    "work-text": "/works/{work}?show=text",
+    "new-corpus": "/works/new",
+    "import-works": "/works/new?corpus=default",
     "missing": "/rag/99999",
 }
 
@@ -43,7 +50,10 @@ SELECT (SELECT id FROM of_query WHERE answer IS NOT NULL) AS answered,
        (SELECT max(id) FROM run WHERE kind = 'participant') AS scored_run,
        (SELECT min(id) FROM job WHERE mode = 'few_shot') AS scored_job,
        (SELECT max(id) FROM job WHERE kind = 'tags') AS tagged_job,
-       (SELECT min(id) FROM job WHERE mode = 'references') AS indexed_job
+       (SELECT min(id) FROM job WHERE mode = 'references') AS indexed_job,
+       (SELECT min(corpus_id) FROM queries) AS corpus,
+       (SELECT min(work_id) FROM chunks WHERE level = 'H2') AS work,
+       (SELECT min(id) FROM chunks WHERE level = 'H2') AS section
 """
 
 

@@ -37,4 +37,4 @@ def ragq(database_url: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> R
     """Runs `ragq ARGUMENTS` on a fresh database, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     environment = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
-    return lambda *arguments: CliRunner(env=environment).invoke(cli, arguments)
+    return lambda *arguments, **named: CliRunner(env=environment).invoke(cli, arguments, **named)

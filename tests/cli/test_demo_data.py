@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -30,3 +31,10 @@ def test_the_command_writes_a_vocabulary_of_tags(tmp_path: Path) -> None:
     result = CliRunner().invoke(demo_data, ["--tags", str(tmp_path / "new")])
     assert result.output == f"Wrote cooccurrence.tsv, ratings.csv, tags.csv to {tmp_path / 'new'}.\n"
     assert CliRunner().invoke(demo_data, ["--tags", "--works", str(tmp_path / "new")]).exit_code == 2
+
+
+def test_the_files_that_were_written_are_listed_as_json(tmp_path: Path) -> None:
+    done = CliRunner().invoke(demo_data, ["--works", str(tmp_path / "works"), "--json"])
+
+    files = sorted(file.name for file in (tmp_path / "works").iterdir())
+    assert json.loads(done.stdout) == {"directory": str(tmp_path / "works"), "files": files}

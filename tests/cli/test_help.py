@@ -1,5 +1,7 @@
 """Rules for the help of every command."""
 
+import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,10 +10,16 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from cli import ids
+from cli.main import COMMANDS as ENTRIES
 from cli.main import cli
 
-HEAVY = ("torch", "sentence_transformers", "transformers", "xllamacpp", "adapters")
+MODELS = ("torch", "sentence_transformers", "transformers", "xllamacpp", "adapters")
+DRAWING = ("matplotlib", "sklearn", "scipy")
+SERVERS = ("celery", "redis", "asyncpg", "sqlalchemy", "psutil", "supervisor")
+VALUES = ("numpy", "pydantic", "rich", "schemas.settings")
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ("ragq",)) -> Iterator[tuple[str, click.Command]]:
@@ -38,6 +46,59 @@ def test_every_command_has_help_with_an_example(typed: str) -> None:
     assert examples[0].partition("ragq ")[1], f"{typed} shows no example that can be pasted"
 
 
+EXAMPLES = [
+    line.strip()
+    for typed, command in COMMANDS.items()
+    for line in (command.help or "").partition("Example:\n")[2].splitlines()
+    if "ragq " in line
+]
+
+
+@pytest.mark.parametrize("line", dict.fromkeys(EXAMPLES))
+def test_every_example_is_a_command_with_its_arguments(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options, choices, numbers and the count of arguments are checked; names and files need not exist."""
+    monkeypatch.setattr(click.Path, "convert", lambda _type, value, *_: Path(value))
+    monkeypatch.setattr(click.File, "convert", lambda _type, value, *_: value)
+    monkeypatch.setattr(ids, "_run_of_name", lambda _words: 12)
+
+    for words in _commands_in(line):
+        parse(cli, words)
+
+
+def _commands_in(line: str) -> Iterator[list[str]]:
+    """The arguments of each `ragq` in a line of a shell, which may redirect it, assign it, or combine several."""
+    lexer = shlex.shlex(line.replace("$(", " ").replace(")", " "), posix=True, punctuation_chars="|&><;")
+    lexer.whitespace_split = True
+    command: list[str] | None = None
+    for word in [*lexer, ";"]:
+        if set(word) <= set("|&><;"):
+            if command is not None:
+                yield command
+            command = None
+        elif command is not None:
+            command.append(word)
+        elif word == "ragq" or word.endswith("=ragq"):
+            command = []
+
+
+def parse(command: click.Command, words: list[str]) -> None:
+    """Parse the words as ragq would, without carrying the command out. Raises click's UsageError."""
+    while isinstance(command, click.Group):
+        _, child, words = command.resolve_command(click.Context(command), words)
+        assert child is not None
+        command = child
+    command.make_context("ragq", words)
+
+
+@pytest.mark.parametrize(
+    "line", ["ragq show", "ragq query lits", "ragq show r1 --jsn", "x | ragq query edit 7 --intent A"]
+)
+def test_an_example_that_cannot_be_typed_would_be_found(line: str) -> None:
+    with pytest.raises(click.UsageError):
+        for words in _commands_in(line):
+            parse(cli, words)
+
+
 @pytest.mark.parametrize("typed", COMMANDS)
 def test_every_option_has_a_description(typed: str) -> None:
     silent = [param.opts[0] for param in COMMANDS[typed].params if isinstance(param, click.Option) and not param.help]
@@ -45,18 +106,60 @@ def test_every_option_has_a_description(typed: str) -> None:
     assert silent == []
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["submit", "--help"], ["--version"]], ids=" ".join)
-def test_help_loads_no_model(arguments: list[str]) -> None:
+def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
+    shown = CliRunner().invoke(cli, ["--help"], terminal_width=80).output.partition("Commands:\n")[2].splitlines()
+
+    assert [line.split()[0] for line in shown] == list(ENTRIES)
+    assert [line for line in shown if not line.endswith(".") or line.endswith("...")] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unneeded"),
+    [
+        (["--help"], (*MODELS, *DRAWING, *SERVERS, *VALUES)),
+        (["--version"], (*MODELS, *DRAWING, *SERVERS, *VALUES)),
+        (["runs", "--help"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
+        (["runs"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
+        (["submit", "--help"], MODELS),
+    ],
+    ids=" ".join,
+)
+def test_a_command_imports_nothing_heavy_that_it_does_not_need(
+    arguments: list[str], unneeded: tuple[str, ...], tmp_path: Path
+) -> None:
     program = (
         "import sys\n"
         "from cli.main import main\n"
         "try:\n    main()\n"
-        f"finally:\n    print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+        f"finally:\n    print('found', [name for name in {unneeded} if name in sys.modules], file=sys.stderr)"
     )
 
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "RAGQ_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
-    assert done.stderr == "[]\n"
+    assert done.stderr.splitlines()[-1] == "found []"
+
+
+def test_names_are_completed_without_importing_their_commands() -> None:
+    program = (
+        "import sys\n"
+        "from cli.main import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print([name for name in sys.modules if name.startswith('cli.')], file=sys.stderr)"
+    )
+    words = {"_RAGQ_COMPLETE": "bash_complete", "COMP_WORDS": "ragq pa", "COMP_CWORD": "1"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **words}, capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout == "plain,pause\n"
+    assert done.stderr == "['cli.main']\n"
 
 
 def test_the_installed_command_prints_its_version() -> None:

@@ -1,6 +1,7 @@
 """`ragq migrate` with nothing but a database."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,20 @@ def test_a_database_is_migrated_without_a_broker(
 
     assert (result.exit_code, result.stderr) == (0, "The database is up to date.\n")
     assert asyncio.run(newest(database_url))
+
+
+def test_the_revisions_before_and_after_are_printed_as_json(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "RAGQ_HOME": str(tmp_path)}
+    newest = json.loads(CliRunner(env=named).invoke(cli, ["migrate", "--json"]).stdout)["after"]
+    migrate.downgrade(database_url, "0001")
+
+    printed = json.loads(CliRunner(env=named).invoke(cli, ["migrate", "--json"]).stdout)
+
+    assert printed == {"before": "0001", "after": newest}
+    assert newest > "0001"
 
 
 def test_an_unreachable_database_is_reported_with_the_next_step(

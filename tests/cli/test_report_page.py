@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from cli.report_page import report_page
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
+from services.report_pages.pages import report_page
 from stages.reports.report import build_report
 from tests.stages.reports.builders import FEW, FEW_SHOT, failed, job, run, scores
 

@@ -1,18 +1,21 @@
 """A run as a table in the terminal."""
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from cli.run_table import LISTED_JOBS, run_table
-from schemas.statuses import JobStatus
+from cli.run_table import LISTED_JOBS, run_details, run_table
+from schemas.chains import stages_of
+from schemas.statuses import JobStatus, StageStatus
 from schemas.values.failures import StageFailure
 from stages.reports.run_words import CIRCULAR_NOTICE
 from store.runs.overviews import RunOverview
 from store.runs.run_view import JobView, RunView
+from store.runs.stage_runs import StageRun
 
 NOON = datetime(2026, 1, 9, 12, tzinfo=UTC)
 ERROR = StageFailure(stage="score", attempt=1, type="E", message="it broke", category="unknown")
@@ -34,6 +37,15 @@ def job(job_id: int, status: JobStatus, error: StageFailure | None = None) -> Jo
     )
 
 
+def in_mode(mode: str, job_id: int) -> JobView:
+    """A job whose every stage is done."""
+    stages = [
+        StageRun(stage=name, status=StageStatus.DONE, attempts=1, seconds=1.0)
+        for name in stages_of("participant", mode)
+    ]
+    return replace(job(job_id, JobStatus.SUCCEEDED), mode=mode, stages=stages)
+
+
 def shown(
     jobs: list[JobView],
     *,
@@ -42,6 +54,7 @@ def shown(
     settings: dict[str, Any] | None = None,
     profile: str = "paper",
     cut_texts: int = 0,
+    width: int = 160,
 ) -> str:
     overview = RunOverview(
         id=12,
@@ -56,9 +69,9 @@ def shown(
         jobs=len(jobs),
         states={},
     )
-    screen = Console(file=io.StringIO(), width=160)
+    screen = Console(file=io.StringIO(), width=width)
     view = RunView(overview=overview, read_at=NOON, jobs=jobs, settings=settings or {}, cut_texts=cut_texts)
-    screen.print(run_table(view))
+    screen.print(run_table(view), run_details(view))
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue()
 
@@ -71,9 +84,45 @@ def test_of_thousands_of_index_jobs_those_that_failed_are_listed_first() -> None
 
     listed = [line.split()[0] for line in text.splitlines() if "chunk_scores" in line]
     assert listed == ["j3000", *(f"j{number}" for number in range(1, LISTED_JOBS))]
-    assert f"and {2001 - LISTED_JOBS} more; --json has all of them" in text
+    assert f"and {2501 - LISTED_JOBS} more; --json has all of them" in text
     assert "j3000 score attempt 1: it broke (unknown)" in text
     assert "`ragq inspect JOB STAGE` shows the details; `ragq retry r12` continues from the failed stage." in text
+
+
+def test_the_jobs_of_an_index_run_are_listed_when_all_have_succeeded() -> None:
+    text = shown([job(number, JobStatus.SUCCEEDED) for number in (1, 2)])
+
+    assert [line.split()[0] for line in text.splitlines() if "chunk_scores" in line] == ["j1", "j2"]
+    assert "more; --json" not in text
+
+
+@pytest.mark.parametrize("modes", [("zero_shot", "few_shot"), ("few_shot", "zero_shot")])
+def test_the_stages_of_a_run_in_two_modes_are_in_the_order_of_the_longer_chain(modes: tuple[str, str]) -> None:
+    text = shown([in_mode(mode, number) for number, mode in enumerate(modes, start=1)], kind="participant")
+    narrow = shown([in_mode(mode, 1) for mode in modes], kind="participant", width=80)
+
+    order = ["extract", "embed", "retrieve", "rerank", "validate", "assemble", "score"]
+    assert next(line.split() for line in text.splitlines() if line.startswith("job"))[4:11] == order
+    assert f"stages: {', '.join(order)}" in narrow
+
+
+def test_a_narrow_terminal_has_a_mark_per_stage_and_the_name_of_the_one_that_failed() -> None:
+    failed = replace(
+        in_mode("few_shot", 1),
+        stages=[
+            StageRun(stage=name, status=StageStatus(status), attempts=1, seconds=1.0)
+            for name, status in {"extract": "done", "embed": "done", "retrieve": "failed", "rerank": "waiting"}.items()
+        ],
+        kept={"Sleep": 2, "Tired": 1},
+        rejected={"Sleep": 3},
+        llm_paid=4,
+        llm_reused=2,
+    )
+
+    lines = shown([failed], kind="participant", width=70).splitlines()
+
+    assert lines[1].split() == ["job", "subject", "mode", "status", "stages", "calls", "seconds"]
+    assert lines[2].split() == ["j1", "1", "few_shot", "succeeded", "●●✗·", "retrieve", "6", "4.0"]
 
 
 def test_every_job_of_another_run_is_listed() -> None:
@@ -117,7 +166,7 @@ def test_the_head_of_a_run_of_queries_names_corpus_preset_and_changed_values() -
     assert ("zscore" in text, "bm25" in text) == (False, False)
 
 
-def test_the_head_lists_the_settings_that_differ_from_the_profile() -> None:
+def test_the_head_counts_the_settings_that_differ_from_the_profile_and_the_details_list_them() -> None:
     settings = {
         "EMBEDDING_TOP_K_REFERENCES": {"value": 5, "source": "environment"},
         "EMBEDDING_REFERENCE_SCORE_SOURCE": {"value": "chunk", "source": "file"},
@@ -127,7 +176,8 @@ def test_the_head_lists_the_settings_that_differ_from_the_profile() -> None:
 
     text = shown([], kind="participant", settings=settings, profile="validated")
 
-    assert [line.split() for line in text.splitlines()[1:]] == [
+    assert text.splitlines()[1] == "1 setting differs from profile validated: EMBEDDING_TOP_K_REFERENCES=5"
+    assert [line.split() for line in text.splitlines()[4:]] == [
         ["changed", "setting", "value", "profile", "validated", "from"],
         ["EMBEDDING_TOP_K_REFERENCES", "5", "2", "environment"],
     ]

@@ -4,6 +4,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from cli.main import cli
 from schemas.chains import STAGES
 from stack.ports import LOOPBACK, free_port
 from tests import run_folder
+from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 
 SERVERS = {
     "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
@@ -152,6 +154,11 @@ def test_flower_on_a_held_port_names_the_holder(served: Path) -> None:
     assert f"pid {os.getpid()} holds it" in str(refused)
 
 
+def test_flower_listens_at_the_port_of_its_setting(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGQ_FLOWER_PORT", str(free_port()))
+    assert f"--port={os.environ['RAGQ_FLOWER_PORT']}" in executed("flower").command
+
+
 @pytest.mark.parametrize("command", ["worker", "api", "flower"])
 def test_without_servers_a_command_names_the_next_step(nowhere: Path, command: str) -> None:
     refused = CliRunner().invoke(cli, [command]).exception
@@ -191,6 +198,11 @@ class Installed:
             check=False,
         )
 
+    def stages(self, run: str) -> dict[str, str]:
+        """The states of the stages of a run of one job."""
+        (job,) = json.loads(self.ragq("show", run, "--json").stdout)["jobs"]
+        return {stage["stage"]: stage["status"] for stage in job["stages"]}
+
     def parts(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self.ragq("ps", "--json").stdout)
         return found
@@ -201,6 +213,9 @@ def running() -> Iterator[Installed]:
     """Everything that `ragq up` starts, for the tests below."""
     folder = run_folder.new_folder()
     installed = Installed(folder / "home")
+    # The language model is to be cut off in the middle of a reply.
+    installed.environment |= {"RAGQ_STOP_SECONDS": "0.5"}
+    installed.environment |= {"RAGQ_API_PORT": str(free_port()), "RAGQ_FLOWER_PORT": str(free_port())}
     up = installed.ragq("up", "--json")
     assert up.returncode == 0, up.stderr
     yield installed
@@ -213,6 +228,12 @@ def test_up_makes_every_part_healthy(running: Installed) -> None:
     healthy = {part["name"]: part["healthy"] for part in running.parts()}
     assert healthy == dict.fromkeys(("postgres", "valkey", "llm", "worker-model", "worker-llm", "api", "flower"), True)
     assert running.ragq("ps").returncode == 0
+
+
+def test_pages_and_monitor_are_at_the_chosen_ports(running: Installed) -> None:
+    ports = {part["name"]: str(part["port"]) for part in running.parts()}
+    chosen = running.environment
+    assert (ports["api"], ports["flower"]) == (chosen["RAGQ_API_PORT"], chosen["RAGQ_FLOWER_PORT"])
 
 
 def test_no_password_is_on_a_command_line_or_in_a_log(running: Installed) -> None:
@@ -259,3 +280,28 @@ def test_ps_is_a_table_for_people(running: Installed) -> None:
         "api",
         "flower",
     ]
+
+
+def test_a_run_that_down_cuts_is_finished_after_up(running: Installed, tmp_path: Path) -> None:
+    (tmp_path / "evidence.json").write_text(json.dumps(evidence_of({316: 1})))
+    data = write_files(tmp_path / "data", small_files())
+    assert running.ragq("import", "participants", str(data)).returncode == 0
+    work = ("--participants", "316", "--zero-shot-only", "--evidence", str(tmp_path / "evidence.json"))
+    work += ("--set", "RAGQ_SCORE_TEXT_CHARS=1")
+    submitted = running.ragq("submit", *work, "--json")
+    assert submitted.returncode == 0, submitted.stderr
+    run = json.loads(submitted.stdout)["run"]
+    deadline = time.monotonic() + 60
+    while running.stages(run)["score"] != "running":
+        assert time.monotonic() < deadline, running.ragq("show", run).stdout
+        time.sleep(0.2)
+
+    assert running.ragq("down").returncode == 0
+    assert running.ragq("up").returncode == 0
+
+    followed = running.ragq("watch", run)
+    assert followed.returncode == 0, running.ragq("failures", run).stdout
+    assert set(running.stages(run).values()) == {"done"}
+    (cut,) = json.loads(running.ragq("failures", run, "--json").stdout)["failures"]
+    assert (cut["stage"], cut["context"]["resolved"]) == ("score", True)
+    assert "The worker was stopped before the stage was done" in cut["message"]

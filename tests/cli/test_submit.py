@@ -25,27 +25,59 @@ def submit(ragq: Ragq, tmp_path: Path) -> Ragq:
     return ragq
 
 
+async def cancel(connection: Any, run_id: int) -> None:
+    await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", run_id)
+
+
 async def modes(connection: Any) -> list[str]:
     return [row["mode"] for row in await connection.fetch("SELECT mode FROM job ORDER BY id")]
 
 
-def test_settings_that_differ_from_the_profile_are_printed_as_a_table(submit: Ragq) -> None:
+def test_settings_that_differ_from_the_profile_are_printed_in_one_line(submit: Ragq) -> None:
     Path(".env").write_text("MODEL_JUDGE_MODEL=judge\nMODEL_TEMPERATURE=0.0\n")
 
     done = submit(*ZERO_SHOT, "--profile", "paper", "--set", "EMBEDDING_TOP_K_REFERENCES=5")
 
-    lines = [line.split() for line in done.stderr.splitlines()]
     assert done.exit_code == 0
-    assert lines[-3:] == [
-        ["changed", "setting", "value", "profile", "paper", "from"],
-        ["EMBEDDING_TOP_K_REFERENCES", "5", "2", "option"],
-        ["MODEL_JUDGE_MODEL", "judge", "gemma3:27b", "file"],
-    ]
+    assert done.stderr.splitlines()[-1] == (
+        "2 settings differ from profile paper: EMBEDDING_TOP_K_REFERENCES=5, MODEL_JUDGE_MODEL=judge"
+    )
     assert done.stdout == "r1\n"
 
 
+def test_of_more_than_three_settings_the_others_are_counted_and_show_lists_them(submit: Ragq) -> None:
+    values = {"BINARY_THRESHOLD": "12", "MODEL_JUDGE_MODEL": "judge", "MODEL_TEMPERATURE": "1", "RAGQ_RETRIES": "5"}
+    options = [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+
+    done = submit(*ZERO_SHOT, "--profile", "paper", *options)
+    shown = [line.split() for line in submit("show", "r1").stdout.splitlines()]
+
+    assert done.stderr.splitlines()[-1] == (
+        "4 settings differ from profile paper: MODEL_JUDGE_MODEL=judge, MODEL_TEMPERATURE=1.0, BINARY_THRESHOLD=12 "
+        "and 1 more; `ragq show r1` lists them"
+    )
+    assert shown[-5] == ["changed", "setting", "value", "profile", "paper", "from"]
+    assert ["RAGQ_RETRIES", "5", "0", "option"] in shown[-4:]
+
+
+def test_a_setting_without_a_part_in_the_work_is_not_mentioned(submit: Ragq) -> None:
+    assert "PSQ_" not in submit(*ZERO_SHOT, "--set", "PSQ_MAX_TAGS=5").stderr
+
+
+def test_notices_and_settings_of_a_run_that_is_waited_for_are_printed_once(
+    submit: Ragq, stored: Callable[..., Any]
+) -> None:
+    assert submit(*ZERO_SHOT, "--set", "BINARY_THRESHOLD=12").exit_code == 0
+    stored(cancel, 1)
+
+    done = submit(*ZERO_SHOT, "--set", "BINARY_THRESHOLD=12", "--wait")
+
+    assert done.exit_code == 3
+    assert (done.output.count("BINARY_THRESHOLD"), done.output.count("135M")) == (1, 1)
+
+
 def test_nothing_is_printed_of_settings_when_nothing_differs(submit: Ragq) -> None:
-    assert "changed setting" not in submit(*ZERO_SHOT).stderr
+    assert "differ" not in submit(*ZERO_SHOT).stderr
     assert json.loads(submit(*ZERO_SHOT, "--json").stdout)["changed_settings"] == {}
 
 
@@ -63,11 +95,11 @@ def test_json_has_the_changed_settings_and_no_warning(submit: Ragq) -> None:
 def test_the_same_submission_again_prints_them_too(capsys: pytest.CaptureFixture[str]) -> None:
     settings = resolve(profile="paper", environment={"BINARY_THRESHOLD": "12"})
 
-    report_submitted([Submitted(1, False, 2, 0, 0, 0)], settings)
+    report_submitted([Submitted(1, False, 2, 0, 0, 0)], settings, kind="participant")
 
     shown = capsys.readouterr().err
     assert "Already submitted as r1; nothing new was stored." in shown
-    assert ["BINARY_THRESHOLD", "12", "10", "environment"] in [line.split() for line in shown.splitlines()]
+    assert "1 setting differs from profile paper: BINARY_THRESHOLD=12" in shown
 
 
 def test_without_few_shot_participants_are_scored_in_zero_shot_mode_alone(
@@ -78,7 +110,7 @@ def test_without_few_shot_participants_are_scored_in_zero_shot_mode_alone(
     done = submit("submit", "--participants", "303")
 
     assert (done.exit_code, stored(modes)) == (0, ["zero_shot"])
-    assert ["ENABLE_FEW_SHOT", "false", "true", "file"] in [line.split() for line in done.stderr.splitlines()]
+    assert "1 setting differs from profile demo: ENABLE_FEW_SHOT=false" in done.stderr
 
 
 def test_few_shot_alone_without_few_shot_is_refused(submit: Ragq, stored: Callable[..., Any]) -> None:

@@ -19,6 +19,14 @@ def test_stdout_holds_the_token_alone(ragq: Ragq, stored: Callable[..., Any]) ->
     assert "From now on the API and its pages open for tokens alone, on loopback too." in made.stderr
 
 
+def test_a_token_and_its_end_are_printed_as_json(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    made = json.loads(ragq("token", "create", "laptop", "--json").stdout)
+    revoked = json.loads(ragq("token", "revoke", "laptop", "--json").stdout)
+
+    assert (made["name"], made["is_live"], made["secret"].startswith("ragq_")) == ("laptop", True, True)
+    assert (revoked["id"], revoked["is_live"], "secret" in revoked) == (made["id"], False, False)
+
+
 def test_a_token_may_be_read_only_and_expire(ragq: Ragq, stored: Callable[..., Any]) -> None:
     made = ragq("token", "create", "monitor", "--read-only", "--days", "30")
 

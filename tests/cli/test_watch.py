@@ -1,5 +1,8 @@
 """`ragq watch`: the progress of a run."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from threading import Timer
 from typing import Any
@@ -14,6 +17,10 @@ from store.runs.run_view import RunView
 from tests.cli.conftest import Ragq
 from tests.store.conftest import new_run
 from tests.store.references.test_index_runs import fail, planned, succeed
+
+
+async def job_status(connection: Connection, job_id: int) -> Any:
+    return await connection.fetchval("SELECT status FROM job WHERE id = $1", job_id)
 
 
 async def complete_stage(connection: Connection, job_id: int) -> None:
@@ -32,6 +39,25 @@ def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Callable[..., An
     later.join()
     assert watched.exit_code == 0
     assert '"succeeded": 1' in watched.stdout
+
+
+def test_ctrl_c_stops_the_watching_and_not_the_run(database_url: str, stored: Callable[..., Any]) -> None:
+    run = stored(runs.store, new_run(stages=("extract",)))
+    environment = os.environ | {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    program = (
+        "import signal\n"
+        "from cli import watch\n"
+        "from cli.main import main\n"
+        "watch.progress = lambda *_: signal.raise_signal(signal.SIGINT)\n"
+        "main()\n"
+    )
+
+    command = [sys.executable, "-c", program, "watch", f"r{run.run_id}"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout) == (130, "")
+    assert f"run r{run.run_id} continues. `ragq watch r{run.run_id}` watches it again." in done.stderr
+    assert stored(job_status, run.job_ids[0]) == "waiting"
 
 
 async def test_a_publication_that_begins_meanwhile_is_waited_for(

@@ -19,6 +19,7 @@ from stages.ports import ChatModel
 from tests.canned import canned, http
 from tests.fakes.chat import ScriptedChat
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
+from tests.scripted_openai import ScriptedOpenAI
 
 NOWHERE = "http://127.0.0.1:1"
 SECRET = "I told nobody about the lighthouse"
@@ -118,6 +119,56 @@ async def test_an_identity_names_the_server_and_the_model_and_is_the_same_when_a
 async def test_the_reply_conforms_to_the_schema(chats: Chats) -> None:
     reply = await chats.working.chat(CALL.model_copy(update={"json_schema": VERDICT, "max_tokens": 100}))
     jsonschema.validate(json.loads(reply.text), VERDICT)
+
+
+async def test_the_pieces_of_a_stream_are_the_reply_and_change_nothing_of_it(chats: Chats) -> None:
+    call = CALL.model_copy(update={"top_logprobs": 5})
+    pieces: list[str] = []
+
+    whole, streamed = await chats.working.chat(call), await chats.working.chat(call, pieces.append)
+
+    assert ("".join(pieces), "" in pieces) == (streamed.text, False)
+    assert len(pieces) > 1
+    unclocked = {"seconds": 0.0, "tokens": None}
+    assert streamed.model_copy(update=unclocked) == whole.model_copy(update=unclocked)
+    assert streamed.tokens is not None and whole.tokens is not None
+    assert streamed.tokens.model_dump() == pytest.approx(whole.tokens.model_dump(), abs=1e-6)
+
+
+async def test_a_stream_fails_as_a_whole_reply_does(chats: Chats) -> None:
+    nothing: list[str] = []
+    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
+        await chats.slow.chat(CALL.model_copy(update={"timeout_s": 0.1}), nothing.append)
+    with pytest.raises(LLMError) as caught:
+        await chats.refusing.chat(CALL, nothing.append)
+    assert (caught.value.status, SECRET in f"{caught.value!r}", nothing) == (400, False, [])
+    with pytest.raises((ConnectionError, httpx.TransportError)):
+        await chats.unreachable.chat(CALL, nothing.append)
+
+
+@pytest.fixture(params=["ollama", "openai"])
+async def breaking_chat(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel]:
+    """A model whose streams break off after their first pieces."""
+    if request.param == "openai":
+        async with ScriptedOpenAI(pieces=("Yes", " and"), ends=False) as server:
+            openai = OpenAIChat(server.url)
+            yield openai
+            await openai.close()
+    else:
+        with ScriptedOllama() as scripted:
+            scripted.models[PACKAGED_LLM] = ScriptedModel(
+                PACKAGED_LLM, lambda prompt: ScriptedReply("Yes and no", hang_up=True)
+            )
+            ollama = OllamaChat(f"http://127.0.0.1:{scripted.port}")
+            yield ollama
+            await ollama.close()
+
+
+async def test_a_stream_that_breaks_off_is_a_transport_error(breaking_chat: ChatModel) -> None:
+    pieces: list[str] = []
+    with pytest.raises(httpx.TransportError):
+        await breaking_chat.chat(CALL, pieces.append)
+    assert pieces[0] == "Yes"
 
 
 async def test_json_mode_gives_an_object(chats: Chats) -> None:

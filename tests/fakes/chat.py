@@ -1,12 +1,14 @@
 """A chat model whose replies the test defines."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.errors import LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
+from stages.ports import OnText
 
 
 def served(model: str = "m", digest: str = "d", **fields: Any) -> ModelIdentity:
@@ -28,13 +30,17 @@ class ScriptedChat:
     async def identity(self, model: str) -> ModelIdentity:
         return served(model, f"digest of {model}")
 
-    async def chat(self, call: ChatCall) -> ChatReply:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         self.calls.append(call)
         if self.delay_s > call.timeout_s:
             raise LLMTimeoutError(call.timeout_s)
         await asyncio.sleep(self.delay_s)
+        text = self.answer(call)
+        if on_text is not None:
+            for piece in re.findall(r"\s*\S+|\s+$", text):
+                on_text(piece)
         return ChatReply(
-            text=self.answer(call),
+            text=text,
             model=call.model,
             digest=(await self.identity(call.model)).digest,
             stop_reason=self.stop_reason,

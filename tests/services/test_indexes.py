@@ -151,5 +151,8 @@ async def test_an_identity_names_one_of_several_of_a_name(database: Database) ->
             assert await current_index(connection, f"x_paper_train@{index.identity}") == index
         with pytest.raises(Refused, match=f"2 reference indexes 'x_paper_train': x_paper_train@{stored[0].identity}"):
             await current_index(connection, "x_paper_train")
-        with pytest.raises(Refused, match=r"no reference index 'x_paper_trian'\. There are: x_paper_train\."):
+        with pytest.raises(
+            Refused,
+            match=r"no reference index 'x_paper_trian'\. Did you mean 'x_paper_train'\? There are: x_paper_train\.",
+        ):
             await current_index(connection, "x_paper_trian")

@@ -1,3 +1,6 @@
+import os
+import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -5,6 +8,7 @@ import pytest
 from schemas.errors import StackError
 from stack.home import Home, RecordedPart, State
 from stack.parts import ORDER, make_plan, servers_from_outside
+from stack.ports import LOOPBACK, free_port
 
 OUTSIDE = {
     "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
@@ -65,6 +69,42 @@ def test_ports_and_passwords_are_kept_from_plan_to_plan(tmp_path: Path) -> None:
     first = make_plan(Home(tmp_path), outside, wanted=ORDER, running=())
     assert make_plan(Home(tmp_path), outside, wanted=ORDER, running=()) == first
     assert make_plan(Home(tmp_path), outside, wanted=["valkey", "llm"], running=ORDER) == first
+
+
+def test_a_chosen_port_is_used_and_kept(tmp_path: Path) -> None:
+    home, chosen = Home(tmp_path), {"api": free_port(), "flower": free_port()}
+    plan = make_plan(home, OUTSIDE, wanted=["api", "flower"], running=(), ports=chosen)
+    assert {part.name: part.port for part in plan.parts} == chosen
+    assert plan.api_url == f"http://127.0.0.1:{chosen['api']}"
+    assert plan.parts[0].environment["RAGQ_API_PORT"] == str(chosen["api"])
+    assert make_plan(home, OUTSIDE, wanted=["api", "flower"], running=["api", "flower"], ports=chosen) == plan
+
+
+@pytest.mark.parametrize(("part", "setting"), [("api", "RAGQ_API_PORT"), ("flower", "RAGQ_FLOWER_PORT")])
+def test_a_chosen_port_that_is_taken_is_named_with_its_holder(tmp_path: Path, part: str, setting: str) -> None:
+    with socket.create_server((LOOPBACK, 0)) as held:
+        port = held.getsockname()[1]
+        with pytest.raises(StackError) as refused:
+            make_plan(Home(tmp_path), OUTSIDE, wanted=[part], running=(), ports={part: port})
+    assert f"The {part} cannot listen on port {port} ({setting}): " in str(refused.value)
+    assert f"pid {os.getpid()} holds it" in str(refused.value)
+    (other,) = re.findall(r"such as (\d+)", str(refused.value))
+    for ports in ({part: int(other)}, {}):
+        assert make_plan(Home(tmp_path), OUTSIDE, wanted=[part], running=(), ports=ports).parts[0].port != port
+
+
+def test_a_running_part_keeps_its_port(tmp_path: Path) -> None:
+    home, port = Home(tmp_path), free_port()
+    make_plan(home, OUTSIDE, wanted=["api"], running=(), ports={"api": port})
+    with pytest.raises(
+        StackError, match=f"RAGQ_API_PORT is 7, and the api of the running stack listens on port {port}"
+    ):
+        make_plan(home, OUTSIDE, wanted=["api"], running=["api"], ports={"api": 7})
+
+
+def test_a_worker_has_its_time_to_stop(tmp_path: Path) -> None:
+    plan = make_plan(Home(tmp_path), OUTSIDE, wanted=["worker-llm"], running=(), worker_stop_s=20.5)
+    assert [part.stop_timeout_s for part in plan.parts] == [25]
 
 
 def test_a_running_stack_keeps_the_servers_it_was_started_with() -> None:

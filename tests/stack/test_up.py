@@ -118,7 +118,7 @@ def test_data_ports_and_passwords_are_kept_over_down_and_up(stack: Stack) -> Non
     stack.up()
     url = stack.database_url
     execute(url, "CREATE TABLE kept ()")
-    assert stack.down() == ["valkey", "postgres"]
+    assert sorted(stack.down()) == ["postgres", "valkey"]
     stack.up()
     assert stack.database_url == url
     execute(url, "SELECT FROM kept")
@@ -150,7 +150,7 @@ def test_the_children_of_a_killed_supervisor_are_found_and_replaced(stack: Stack
 def test_down_ends_the_children_of_a_killed_supervisor(stack: Stack) -> None:
     stack.up()
     kill_supervisor(stack)
-    assert stack.down() == ["valkey", "postgres"]
+    assert sorted(stack.down()) == ["postgres", "valkey"]
 
 
 def test_a_stack_that_was_killed_whole_starts_again(stack: Stack) -> None:

@@ -11,6 +11,8 @@ from stages.model_aliases import ModelNotServedError, canonical_model, resolved_
         ("qwen3-embedding:8b", "huggingface", "Qwen/Qwen3-Embedding-8B"),
         ("Qwen/Qwen3-Embedding-8B", "ollama", "qwen3-embedding:8b"),
         ("gemma3:27b", "ollama", "gemma3:27b"),
+        ("qwen3-embedding:8b", "openai", "qwen3-embedding:8b"),
+        ("Qwen/Qwen3-Embedding-8B", "openai", "Qwen/Qwen3-Embedding-8B"),
         ("all-minilm-l6-v2", "huggingface", "all-minilm-l6-v2"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from adapters.openai_chat import OpenAIChat
 from schemas.errors import ModelChangedError
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity, TokenSignals
-from stages.ports import ChatModel
+from stages.ports import ChatModel, OnText
 from store.database import Database
 from store.runs import ledger, stages
 from store.runs.runs import StoredRun
@@ -295,9 +295,9 @@ async def test_of_two_concurrent_answers_both_callers_get_the_stored_one(
     numbers = iter(["first", "second"])
 
     class Together(ScriptedChat):
-        async def chat(self, call: ChatCall) -> ChatReply:
+        async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
             await together.wait()
-            return await super().chat(call)
+            return await super().chat(call, on_text)
 
     model = Together(lambda call: next(numbers))
     replies = await asyncio.gather(*(alone(model, database, attempt).chat(CALL) for attempt in attempts))

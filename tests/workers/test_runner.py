@@ -24,6 +24,8 @@ from workers.work import Result, StageFunction, Work
 StoreRun = Callable[..., Awaitable[StoredRun]]
 RunStage = Callable[[int, StageFunction], Awaitable[Outcome]]
 
+FUNCTIONS: dict[tuple[str, str, str], StageFunction] = {}
+
 
 class Nothing(Value):
     """An output."""
@@ -34,21 +36,26 @@ class Ended(BaseException):
 
 
 @pytest.fixture
-async def run_extract(database: Database, database_url: str) -> AsyncIterator[RunStage]:
-    """Runs `extract` of a job with a function, in a process that poisons at the third interruption."""
+async def runner(database: Database, database_url: str) -> AsyncIterator[StageRunner]:
+    """The runner of a process that poisons at the third interruption, with the functions that run_extract gives it."""
     leases = Leases(database_url, "worker", lease_s=6, heartbeat_s=1)
     wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    functions: dict[tuple[str, str, str], StageFunction] = {}
-    runner = StageRunner(
-        database, leases, wiring, functions, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3
+    yield StageRunner(
+        database, leases, wiring, FUNCTIONS, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3
     )
+    leases.stop()
+    FUNCTIONS.clear()
+
+
+@pytest.fixture
+def run_extract(runner: StageRunner) -> RunStage:
+    """Runs `extract` of a job with a function."""
 
     def run(job_id: int, function: StageFunction) -> Awaitable[Outcome]:
-        functions["participant", "few_shot", "extract"] = function
+        FUNCTIONS["participant", "few_shot", "extract"] = function
         return runner.run("extract", job_id, is_redelivered=False)
 
-    yield run
-    leases.stop()
+    return run
 
 
 async def interrupt(database: Database, job_id: int, times: int) -> None:
@@ -160,6 +167,42 @@ async def test_wherever_a_process_is_killed_the_next_one_continues_and_nothing_i
     assert ([attempt.outcome for attempt in found], calls) == (outcomes, computed)
     assert following is not None
     assert following.status is StageStatus.READY
+
+
+async def test_a_stopped_process_gives_back_what_it_holds_and_claims_no_more(
+    database: Database, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
+) -> None:
+    stored = await store_run("316", "319")
+    is_running = asyncio.Event()
+
+    async def stage(work: Work) -> Result[Nothing]:
+        is_running.set()
+        await asyncio.sleep(3600)
+        return Result(Nothing())
+
+    held = asyncio.ensure_future(run_extract(stored.job_ids[0], stage))
+    await is_running.wait()
+    runner.stop()
+
+    assert await held is Outcome.NOTHING_TO_DO
+    assert await run_extract(stored.job_ids[1], stage) is Outcome.NOTHING_TO_DO
+    async with database.connection() as connection:
+        looks = [await stages.look(connection, job_id, "extract") for job_id in stored.job_ids]
+        tried = [len(await attempts.history(connection, job_id)) for job_id in stored.job_ids]
+    assert [(look.status, look.interruptions) for look in looks if look] == [(StageStatus.READY, 0)] * 2
+    assert tried == [1, 0]
+
+
+async def test_a_stage_that_ends_by_itself_is_stored_although_its_process_stops(
+    database: Database, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
+) -> None:
+    (job_id,) = (await store_run()).job_ids
+
+    async def stage(work: Work) -> Result[Nothing]:
+        asyncio.get_running_loop().call_later(0.2, runner.stop)
+        return Result(Nothing())
+
+    assert await run_extract(job_id, stage) is Outcome.STORED
 
 
 async def test_an_unavailable_database_is_no_failure_of_the_stage(

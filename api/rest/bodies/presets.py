@@ -50,6 +50,8 @@ class NewPresetBody(Body):
     preset_name: Name = Field(examples=["Small"])
     """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; surrounding spaces are removed."""
     description: Description | None = Field(default=None, examples=["Few sources"])
+    is_default: bool = False
+    """Make it the default preset."""
     copy_of: Name | None = Field(default=None, examples=["Original"])
     """The preset to copy; by default the default preset."""
     config: PresetConfig = Field(default_factory=PresetConfig)
@@ -66,16 +68,10 @@ class PresetBody(Body):
 class PresetReply(Reply):
     """A preset with every value."""
 
+    id: int = Field(examples=[1])
     preset_name: str = Field(examples=["Balanced"])
     is_default: bool
     description: str | None = Field(examples=["Few chunks, read closely"])
     config: Preset
     created_at: datetime
     updated_at: datetime
-
-
-class PresetsReply(Reply):
-    """Every preset, the default first."""
-
-    presets: list[PresetReply]
-    total: int = Field(examples=[2])

@@ -25,6 +25,7 @@ _RESULT: Final[dict[str, Any]] = {
     "updated_at": "2026-01-01T12:00:00Z",
     "origin": "model",
     "model": "llama3.1:8b",
+    "is_light": False,
     "preset": "Balanced",
     "prompt_hash": "5d8a995a6fa7cf7c",
     "sources": [SOURCE_EXAMPLE],
@@ -45,6 +46,8 @@ class ResultReply(Reply):
     origin: Origin
     """`model`, or `pasted`."""
     model: str | None
+    is_light: bool
+    """The light model of the run wrote it (`use_full_model: false`)."""
     preset: str | None
     prompt_hash: str
     sources: list[Source]

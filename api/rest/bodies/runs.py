@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply
+from api.rest.bodies.base import Body, Reply, with_example
 from schemas.statuses import AttemptOutcome, JobStatus
 from schemas.values.environments import RunOrigin
 from schemas.values.failures import AttemptError, StageFailure
@@ -18,6 +18,10 @@ class RunLine(Reply):
     """A run in one line."""
 
     id: int = Field(examples=[12])
+    name: str | None = Field(examples=["baseline"])
+    """What people call it; no other run has the name, compared without case."""
+    note: str | None = Field(repr=False, examples=[None])
+    """What people wrote about it."""
     kind: str = Field(examples=["query"])
     profile: str = Field(examples=["demo"])
     request: dict[str, Any] = Field(examples=[{"corpus": "default", "preset": "Balanced"}])
@@ -184,6 +188,35 @@ class NoteBody(Body):
         default=None, repr=False, examples=["the GPU is needed elsewhere"]
     )
     """The reason; shown with the jobs."""
+
+
+class RunPatch(Body):
+    """Changes of a run. A field that is absent stays as it is; null removes the name or the note."""
+
+    model_config = with_example(name="baseline", note="the threshold of the paper")
+
+    name: Annotated[Text, StringConstraints(max_length=200)] | None = Field(default=None, examples=["baseline"])
+    """One line of 1 to 100 characters that is no number of a run or job."""
+    note: Annotated[Text, StringConstraints(max_length=4000)] | None = Field(
+        default=None, repr=False, examples=["the threshold of the paper"]
+    )
+    """1 to 2000 characters."""
+
+
+class DeletedRunReply(Reply):
+    """What a deletion removed, and what it kept for others."""
+
+    run_id: int = Field(examples=[12])
+    jobs: int = Field(examples=[3])
+    attempts: int = Field(examples=[24])
+    questions: int = Field(examples=[3])
+    answers: int = Field(examples=[4])
+    calls: int = Field(examples=[17])
+    """Language model calls that no other run used."""
+    kept_calls: int = Field(examples=[2])
+    """Calls that other runs used too."""
+    kept_indexes: list[str] = Field(examples=[[]])
+    """Reference indexes that the run built, which stay searchable."""
 
 
 class ActionReply(Reply):

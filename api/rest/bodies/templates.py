@@ -6,18 +6,31 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply
+from api.rest.bodies.base import Body, Reply, with_example
+
+Title = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+Content = Annotated[Text, StringConstraints(min_length=1, max_length=100_000)]
 
 
 class TemplateBody(Body):
     """A text to store as the next version."""
 
-    title: Annotated[Text, StringConstraints(min_length=1, max_length=200)] = Field(examples=["More angles"])
+    title: Title = Field(examples=["More angles"])
     """A short description of the change."""
-    template_content: Annotated[Text, StringConstraints(min_length=1, max_length=100_000)] = Field(
+    template_content: Content = Field(
         repr=False, examples=["Write {n} ways to search for an answer to this question:\n{query}"]
     )
     """A placeholder is a name in braces, {query}; a literal brace is doubled."""
+
+
+class VersionBody(Body):
+    """What to change about a version: its title alone."""
+
+    model_config = with_example(title="More angles, second try")
+
+    title: Title | None = None
+    template_content: Content | None = Field(default=None, repr=False)
+    """Accepted as it is stored; another text is refused."""
 
 
 class Variable(Reply):
@@ -28,8 +41,9 @@ class Variable(Reply):
 
 
 class VersionReply(Reply):
-    """One version of a template. It never changes."""
+    """One version of a template. Its text never changes."""
 
+    id: int = Field(examples=[1])
     function_tag: str = Field(examples=["query_expansion"])
     version: int = Field(examples=[1])
     title: str = Field(examples=["Query expansion"])
@@ -39,6 +53,7 @@ class VersionReply(Reply):
     is_active: bool
     """New prompts use it."""
     created_at: datetime
+    updated_at: datetime
 
 
 class VersionAndVariablesReply(VersionReply):

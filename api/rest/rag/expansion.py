@@ -9,11 +9,12 @@ from api.problems import problem_responses
 from api.rest.bodies.rag_expansion import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from schemas.errors import StepSupersededError
+from schemas.errors import ExpansionFailedError, StepFailedError, StepSupersededError
 from schemas.values.queries import Expansion, Origin
 from services.dispatch import enqueue
 from services.questions.ask import ask, preview_expansion_prompt, single_query
 from services.questions.submission import QueryRequest
+from services.questions.withdrawal import withdraw
 from store.questions.query_view import query_view
 
 router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
@@ -38,7 +39,8 @@ async def run_expansion(
 ) -> Expanded | Response:
     """Store a question and have the model write search phrases, a hypothetical answer (HyDE), intent and entities.
 
-    400 when the model's reply is invalid: the question is stored with that error, under `query_id`.
+    400 when the model's reply is invalid. Nothing is stored then, nor after another failure that this request replies
+    with.
     """
     request = QueryRequest(
         queries=single_query(body.question),
@@ -56,8 +58,14 @@ async def run_expansion(
     asked = Awaited(stored.query_id, stored.run_id, stored.job_id)
     expanded = None if stored.is_new else await _read(ctx, asked)
     if expanded is None:
-        if pending := await pending_response(ctx, asked, wait, headers=headers):
-            return pending
+        try:
+            if pending := await pending_response(ctx, asked, wait, headers=headers):
+                return pending
+        except StepFailedError as error:
+            async with ctx.database.connection() as connection:
+                if not await withdraw(connection, asked.query_id, key=key):
+                    raise
+            raise ExpansionFailedError(error.error_type, error.error_message) from None
         expanded = await _read(ctx, asked)
     if expanded is None:
         raise StepSupersededError(asked.query_id)

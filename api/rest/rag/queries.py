@@ -34,13 +34,13 @@ Run = Annotated[
 @router.get("", summary="List questions", responses=problem_responses(422))
 async def list_queries(
     ctx: Context,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    limit: Annotated[int | None, Query(ge=1, le=1000, description="By default all are listed.", examples=[20])] = None,
     before: Annotated[
         int | None, Query(ge=1, le=MAX_ID, description="The last id of the previous page.", examples=[17])
     ] = None,
     status: Annotated[Need | None, Query(description="Only questions that need this next.")] = None,
 ) -> QueryList:
-    """The newest questions, newest first, each with its progress and what it needs next."""
+    """Questions, newest first, each with its progress and what it needs next."""
     async with ctx.database.connection() as connection:
         if status is None:
             wanted, total = None, await queries.total(connection)

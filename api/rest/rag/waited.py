@@ -9,7 +9,7 @@ from api.preferences import WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.rag_steps import Started
 from api.waiting import wait_until_idle
-from schemas.errors import QueryMissingError, StepFailedError, StepSupersededError
+from schemas.errors import QueryMissingError, StepFailedError, StepPausedError, StepSupersededError
 from schemas.statuses import JobStatus
 from store.runs import job_progress, jobs
 
@@ -25,10 +25,10 @@ class Awaited(NamedTuple):
 async def pending_response(
     ctx: ApiContext, asked: Awaited, wait: WaitPreference, *, headers: dict[str, str] | None = None
 ) -> JSONResponse | None:
-    """Wait for a job. None when it is done; else a 202 with the address of the job.
+    """Wait for a job. None when it is done; else a 202 with the address of the job, for a client that prefers one.
 
-    Raises StepFailedError when a stage of it failed, StepSupersededError when it was cancelled, and QueryMissingError
-    when it was deleted.
+    Raises StepFailedError when a stage of it failed, StepSupersededError when it was cancelled, QueryMissingError when
+    it was deleted, and StepPausedError when it is paused and the client has no preference.
     """
     status = await _status(ctx, asked.job_id, wait)
     match status:
@@ -40,6 +40,8 @@ async def pending_response(
             raise StepSupersededError(asked.query_id)
         case None:
             raise QueryMissingError(asked.query_id)
+        case JobStatus.PAUSED if wait.seconds is None:
+            raise StepPausedError(asked.query_id, asked.job_id)
     where = f"/jobs/{asked.job_id}"
     is_paused = status is JobStatus.PAUSED
     started = Started(
@@ -52,8 +54,8 @@ async def pending_response(
 
 
 async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStatus | None:
-    if wait.seconds:
-        return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds)
+    if wait.seconds != 0:
+        return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds, has_left=wait.has_left)
     async with ctx.database.connection() as connection:
         job = await jobs.job(connection, job_id)
     return None if job is None else job.status
@@ -74,7 +76,7 @@ def step_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 _STARTED: Final[dict[str, Any]] = {
-    "description": "The step is running, and continues without the client",
+    "description": "The step is running, and continues without the client; only for a client that sent `Prefer`",
     "model": Started,
     "headers": {
         "Location": {"description": "The job of the step", "schema": {"type": "string"}, "example": "/jobs/34"},

@@ -6,6 +6,7 @@ import pytest
 from api.context import ApiContext
 from schemas.values.queries import Origin
 from store.questions import queries
+from store.runs import jobs
 from tests.api.pages.html import see, send, words
 from tests.services.questions.questions import chain, store_small_corpus
 
@@ -42,6 +43,23 @@ async def test_a_question_is_asked_and_its_page_opens(
     assert line.original_query == "Why is tea dark?"
     async with ctx.database.connection() as connection:
         assert len(await chain(connection, line.job_id)) == stages
+
+
+@pytest.mark.parametrize(("model", "light"), [("full", None), ("light", True)])
+async def test_where_two_models_are_set_a_question_chooses_one(
+    client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch, model: str, light: bool | None
+) -> None:
+    assert "light model" not in (await see(client, "/rag/new")).text
+    monkeypatch.setitem(ctx.environment, "RAGQ_QUERY_LIGHT_MODEL", "quick")
+    shown = await see(client, "/rag/new")
+    assert "quick (light model)" in words(shown)
+
+    await send(client, shown, "/rag/new", question="Why?", model=model)
+
+    (line,) = await asked(ctx)
+    async with ctx.database.connection() as connection:
+        job = await jobs.job(connection, line.job_id)
+    assert job is not None and job.inputs.get("light_model") is light
 
 
 async def test_the_same_form_sent_twice_asks_once_and_a_changed_one_again(

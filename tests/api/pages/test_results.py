@@ -4,10 +4,12 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from schemas.values.queries import Answer, Origin
 from services.questions.answers import answer
 from services.questions.steps import Step, take_step
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
+from store.runs import stages
 from tests.api.pages.html import see, send, words
 from tests.services.questions.questions import WHOLE, a_question, complete_stages
 
@@ -58,6 +60,25 @@ async def test_a_citation_links_to_the_passage_of_the_prompt(
     assert "\npassage 2</pre>" in block
     assert 'id="source-S3"' not in shown.text
     assert "✓ cited" in words(shown) and "– not cited" in words(shown)
+
+
+async def test_an_answer_of_the_light_model_is_marked_as_such_where_it_is_read(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
+) -> None:
+    by_light = Answer(origin=Origin.MODEL, model="quick", prompt_hash="p", text="By air.", cited=(), unknown=())
+    async with ctx.database.connection() as connection:
+        query = await take_step(connection, ready, Step.ANSWER)
+        await complete_stages(connection, query.job_id, "augment")
+        claim = await stages.claim(connection, query.job_id, "generate", "worker", 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={"model": "quick"}, output=by_light.model_dump(mode="json"))
+        light = await queries.add_result(connection, query.id, by_light, (), attempt_id=claim.attempt_id, preset=None)
+    pasted = await answered(ctx, ready)
+
+    here = f"/rag/{ready.id}"
+    texts = [words(await see(client, f"{here}/results/{result_id}")) for result_id in (light, pasted)]
+    assert [("light model quick" in text, "light model" in text) for text in texts] == [(True, True), (False, False)]
+    assert "quick (light model)" in words(await see(client, f"{here}/results"))
 
 
 async def test_a_citation_that_the_prompt_does_not_have_is_marked(

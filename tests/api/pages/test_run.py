@@ -1,5 +1,8 @@
 """The page of a run."""
 
+import csv
+import io
+
 import httpx
 import pytest
 
@@ -7,9 +10,11 @@ from api.context import ApiContext
 from schemas.statuses import JobStatus
 from stack.environment import this_environment
 from store.runs import environments, job_control, overviews, run_models
-from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
+from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run, question_run
 from tests.api.pages.html import form, forms, see, send, words
 from tests.fakes.chat import served
+from tests.stages.reports.builders import labels, scores
+from tests.store.scored import import_labels, store_scored_run
 
 
 @pytest.fixture
@@ -68,8 +73,8 @@ async def test_failures_show_stage_type_and_category_and_no_private_text(
 
 async def test_a_state_filters_the_jobs(client: httpx.AsyncClient, shown: ShownRun) -> None:
     page = await see(client, f"/runs/{shown.run_id}", state="waiting")
-    assert f"/jobs/{shown.waiting}" in page.text
-    assert f"/jobs/{shown.running}" not in page.text
+    assert f"j{shown.waiting}</a></th>" in page.text
+    assert f"j{shown.running}</a></th>" not in page.text
     assert "No paused job" in words(await see(client, f"/runs/{shown.run_id}", state="paused"))
 
 
@@ -151,7 +156,8 @@ async def test_only_what_changes_something_is_offered(
         await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
         await connection.execute("DELETE FROM job WHERE id = $1", shown.failed)
     page = await see(client, f"/runs/{shown.run_id}")
-    assert forms(page) == []
+    address = f"/runs/{shown.run_id}"
+    assert [one.action for one in forms(page)] == [f"{address}/describe", f"{address}/delete"]
     assert "Finished:" in words(page)
 
 
@@ -201,3 +207,106 @@ async def test_the_live_part_is_loaded_again_as_it_was_asked_for(client: httpx.A
     assert f'sse-connect="/runs/{shown.run_id}/events"' in page.text
     assert f'hx-get="/runs/{shown.run_id}?state=waiting"' in page.text
     assert page.text.count('id="live"') == 1
+
+
+async def test_scores_are_shown_beside_the_truth_and_missing_ones_as_missing(
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+) -> None:
+    async with ctx.database.connection() as connection:
+        await import_labels(connection, {316: labels("1023")})
+    page = await see(client, f"/runs/{shown.run_id}")
+    text = words(page)
+    assert "few-shot MAE" in text
+    # Of 316 four items are scored: 0, 2, 3, 1 and 0, of which the truth has 1, 0, 2, 3 and 0.
+    assert f'href="/jobs/{shown.succeeded}"' in page.text
+    assert "truth 1 0 2 3 0 0 0 0 6" in text
+    assert "not scored: ✗ failed" in text
+    assert "no item labels are stored" in text
+    whole = words(await see(client, f"/runs/{shown.run_id}/scores"))
+    assert "truth 1 0 2 3 0 0 0 0 6" in whole
+
+
+async def test_scores_are_downloaded_as_csv_and_json(
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+) -> None:
+    async with ctx.database.connection() as connection:
+        await import_labels(connection, {316: labels("1023")})
+    found = await client.get(f"/runs/{shown.run_id}/scores.csv")
+    assert "attachment" in found.headers["content-disposition"]
+    rows = list(csv.DictReader(io.StringIO(found.text)))
+    assert [(row["participant"], row["mode"], row["status"]) for row in rows] == [
+        ("316", "few_shot", "succeeded"),
+        ("316", "zero_shot", "succeeded"),
+        ("321", "few_shot", "failed"),
+        ("330", "few_shot", "running"),
+        ("339", "few_shot", "waiting"),
+    ]
+    assert (rows[0]["Sleep"], rows[0]["truth_Sleep"], rows[2]["Sleep"], rows[2]["truth_Sleep"]) == ("2", "2", "", "")
+    table = (await client.get(f"/runs/{shown.run_id}/scores.json")).json()
+    assert [row["participant_id"] for row in table["participants"]] == [316, 321, 330, 339]
+
+
+async def test_a_run_that_scores_nobody_has_no_scores(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
+        query = await question_run(connection)
+    page = await see(client, f"/runs/{query.run_id}")
+    assert "Scores" not in words(page)
+    refused = await see(client, f"/runs/{query.run_id}/scores")
+    assert (refused.status_code, "scores no participants" in refused.text) == (409, True)
+
+
+@pytest.mark.parametrize("ending", ["html", "csv", "json"])
+async def test_the_report_is_downloaded(client: httpx.AsyncClient, ctx: ApiContext, ending: str) -> None:
+    async with ctx.database.connection() as connection:
+        await import_labels(connection, {316: labels("10"), 319: labels("2")})
+        run_id = await store_scored_run(connection, {("zero_shot", 316): scores("1"), ("zero_shot", 319): scores("0")})
+    page = await see(client, f"/runs/{run_id}")
+    assert f'href="/runs/{run_id}/report.{ending}"' in page.text
+    found = await client.get(f"/runs/{run_id}/report.{ending}")
+    assert found.status_code == 200
+    assert {"html": "MAE weighted", "csv": "item_mae_weighted", "json": '"item_mae_weighted"'}[ending] in found.text
+    assert (await client.get(f"/runs/{run_id + 1}/report.{ending}")).status_code == 404
+
+
+async def test_name_and_note_are_stored_and_removed_by_the_form(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    address = f"/runs/{shown.run_id}"
+    reply = await send(
+        client, await see(client, address), f"{address}/describe", name="few <b>shot</b>", note="one\r\ntwo"
+    )
+    assert (reply.status_code, reply.headers["location"]) == (303, f"{address}?described=true")
+    page = await see(client, address)
+    assert f"Run {shown.run_id} “few &lt;b&gt;shot&lt;/b&gt;”" in page.text
+    assert "one\ntwo" in page.text
+    await send(client, page, f"{address}/describe", name="", note="")
+    assert "shot&lt;" not in (await see(client, address)).text
+    refused = await send(client, page, f"{address}/describe", name="r12", note="")
+    assert (refused.status_code, "one line of 1 to 100 characters" in refused.text) == (422, True)
+
+
+async def test_a_run_is_deleted_from_its_page_once_it_has_finished(
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+) -> None:
+    address = f"/runs/{shown.run_id}"
+    page = await see(client, address)
+    assert f"{address}/delete" not in page.text
+    assert "An unfinished run is not deleted" in page.text
+    async with ctx.database.connection() as connection:
+        await connection.execute("UPDATE stage_run SET status = 'waiting' WHERE status = 'running'")
+        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
+    reply = await send(client, await see(client, address), f"{address}/delete")
+    listed = words(await see(client, reply.headers["location"]))
+    assert f"Run {shown.run_id} is deleted: 5 jobs" in listed
+    assert (await see(client, address)).status_code == 404
+
+
+async def test_settings_that_differ_come_first_and_a_search_finds_others(
+    client: httpx.AsyncClient, shown: ShownRun
+) -> None:
+    address = f"/runs/{shown.run_id}/settings"
+    text = words(await see(client, address))
+    assert text.index("EMBEDDING_TOP_K_REFERENCES 2 3 option") < text.index("MODEL_TEMPERATURE 0.0 default")
+    found = words(await see(client, address, search="temperature"))
+    assert "MODEL_TEMPERATURE 0.0 default" in found
+    assert "EMBEDDING_TOP_K_REFERENCES" not in found
+    assert "No other setting matches" in words(await see(client, address, search="temperature option"))
+    assert (await see(client, "/runs/99/settings")).status_code == 404

@@ -1,9 +1,30 @@
-"""Corpora over REST."""
+"""Corpora over REST: their sizes, works and imports."""
+
+from typing import Any
 
 import httpx
+import numpy as np
+import pytest
 
 from api.context import ApiContext
+from api.rest.bodies.corpora import MAX_FILES
+from store.corpora import corpora
+from store.runs import overviews
+from tests.api.works import POT, TEA, imported
+from tests.services.questions.questions import a_question
+from tests.store.embedded import embed_and_publish
 from tests.store.query_runs import store_corpus
+
+
+def slug(reply: httpx.Response) -> tuple[int, str]:
+    return reply.status_code, reply.json()["type"].rpartition(":")[2]
+
+
+async def send_files(client: httpx.AsyncClient, *files: tuple[str, bytes], **fields: str) -> httpx.Response:
+    """The reply to an upload."""
+    return await client.post(
+        "/corpora/files", data={"corpus": "library", **fields}, files=[("files", file) for file in files]
+    )
 
 
 async def test_corpora_are_listed_by_name_with_their_sizes(client: httpx.AsyncClient, ctx: ApiContext) -> None:
@@ -15,3 +36,244 @@ async def test_corpora_are_listed_by_name_with_their_sizes(client: httpx.AsyncCl
 
     assert [(corpus["name"], corpus["works"]) for corpus in found] == [("empty", 0), ("small", 2)]
     assert (found[1]["searchable_chunks"], found[1]["model"]) == (0, "tiny")
+    assert (await client.get("/corpora", params={"name": "small"})).json()["corpora"] == found[1:]
+
+
+async def test_texts_are_imported_and_a_run_embeds_them(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    made = await imported(client)
+
+    assert [(file["file_name"], file["outcome"]) for file in made["files"]] == [("tea.md", "new"), ("pot.md", "new")]
+    assert (made["waiting"], made["jobs"], made["is_sent"]) == (3, 1, True)
+    async with ctx.database.connection() as connection:
+        run = await overviews.overview(connection, made["run_id"])
+    assert run is not None
+    assert (run.kind, run.request["corpus"], run.request["chunks"]) == ("index", "library", 3)
+    shown = (await client.get(f"/corpora/{made['corpus_id']}")).json()
+    numbers = {name: shown[name] for name in ("works", "sections", "searchable", "waiting", "failed", "tables", "cut")}
+    assert numbers == {
+        "works": 2,
+        "sections": 3,
+        "searchable": 0,
+        "waiting": 3,
+        "failed": 0,
+        "tables": 1,
+        "cut": 0,
+    }
+    assert (shown["dimension"], shown["embeds_headings"], shown["has_vector_index"]) == (384, True, False)
+
+
+async def test_an_import_states_what_became_of_each_file(client: httpx.AsyncClient) -> None:
+    first = await imported(client)
+
+    again = await client.post(
+        "/corpora/works",
+        json={
+            "corpus": "library",
+            "works": [
+                {"file_name": "folder/tea.md", "markdown": TEA},
+                {"file_name": "copy.md", "markdown": POT},
+            ],
+        },
+    )
+    replaced = await imported(client, tea=TEA + "\nBlack leaves.\n")
+
+    tea, pot = (file["work_id"] for file in first["files"])
+    assert (again.status_code, again.headers["location"]) == (200, f"/corpora/{first['corpus_id']}")
+    assert [(file["outcome"], file["work_id"]) for file in again.json()["files"]] == [
+        ("unchanged", tea),
+        ("refused", pot),
+    ]
+    assert (again.json()["run_id"], again.json()["jobs"]) == (None, 0)
+    assert [(file["outcome"], file["work_id"]) for file in replaced["files"]] == [("replaced", tea)]
+
+
+async def test_fields_of_a_work_override_its_front_matter(client: httpx.AsyncClient) -> None:
+    work = {"file_name": "tea.md", "markdown": TEA, "title": "On Tea", "year": 1999}
+    made = (await client.post("/corpora/works", json={"corpus": "library", "works": [work]})).json()
+
+    shown = (await client.get(f"/works/{made['files'][0]['work_id']}")).json()
+    assert (shown["title"], shown["authors"], shown["year"]) == ("On Tea", "A. Leaf", 1999)
+
+
+async def test_files_are_imported_by_upload(client: httpx.AsyncClient) -> None:
+    reply = await send_files(client, ("C:\\works\\tea.md", TEA.encode()), ("pot.markdown", POT.encode()), embed="false")
+
+    made = reply.json()
+    assert reply.status_code == 201
+    assert [file["file_name"] for file in made["files"]] == ["tea.md", "pot.markdown"]
+    assert (made["waiting"], made["run_id"]) == (3, None)
+
+
+async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported(client: httpx.AsyncClient) -> None:
+    reply = await send_files(
+        client,
+        ("tea.md", TEA.encode()),
+        ("secret-latin.md", b"# Caf\xe9\n"),
+        ("book.pdf", b"%PDF"),
+        ("empty.md", b"\n"),
+        ("matter.md", b"---\ntitle: Tea\nyear: [\n---\n# Tea\n"),
+    )
+
+    assert slug(reply) == (422, "works-unusable")
+    assert [(error["where"], error["message"].split(";")[0]) for error in reply.json()["errors"]] == [
+        ("file 2", "byte 5 is not UTF-8"),
+        ("file 3", "is no markdown"),
+        ("file 4", "holds no text."),
+        ("file 5", "Line 3: the front matter is not YAML"),
+    ]
+    assert "secret" not in reply.text
+    assert (await client.get("/corpora")).json()["corpora"] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"works": []},
+        {"works": [{"file_name": "tea.md", "markdown": TEA, "page": 3}]},
+        {"works": [{"file_name": f"{n}.md", "markdown": f"# {n}"} for n in range(MAX_FILES + 1)]},
+        {"corpus": ""},
+        {"colour": "red"},
+    ],
+)
+async def test_an_import_outside_of_its_limits_is_refused(client: httpx.AsyncClient, change: dict[str, Any]) -> None:
+    body = {"corpus": "library", "works": [{"file_name": "tea.md", "markdown": TEA}], **change}
+
+    assert slug(await client.post("/corpora/works", json=body)) == (422, "request-invalid")
+
+
+async def test_an_upload_with_too_many_files_or_unknown_fields_is_refused(client: httpx.AsyncClient) -> None:
+    many = [(f"{n}.md", f"# {n}".encode()) for n in range(MAX_FILES + 1)]
+
+    assert slug(await send_files(client, *many)) == (422, "request-invalid")
+    assert slug(await send_files(client, ("tea.md", TEA.encode()), colour="red")) == (422, "request-invalid")
+
+
+@pytest.mark.parametrize("name", ["a/b", ".hidden", "tea?", "-"])
+async def test_a_new_corpus_gets_a_name_that_can_be_written_anywhere(client: httpx.AsyncClient, name: str) -> None:
+    body = {"corpus": name, "works": [{"file_name": "tea.md", "markdown": TEA}]}
+
+    refused = await client.post("/corpora/works", json=body)
+
+    assert slug(refused) == (409, "refused")
+    assert "A corpus cannot have this name" in refused.json()["detail"]
+
+
+async def test_an_import_takes_the_embedder_that_the_corpus_was_made_with(client: httpx.AsyncClient) -> None:
+    work = {"file_name": "tea.md", "markdown": TEA}
+    made = {"corpus": "library", "works": [work], "settings": {"EMBEDDING_DIMENSION": 256}}
+    assert (await client.post("/corpora/works", json=made)).status_code == 201
+
+    assert (await imported(client, pot=POT))["jobs"] == 1
+    other = {"corpus": "library", "works": [work], "settings": {"EMBEDDING_DIMENSION": 384}}
+    refused = await client.post("/corpora/works", json=other)
+    assert slug(refused) == (409, "refused")
+    assert "EMBEDDING_DIMENSION: made with 256, now 384" in refused.json()["detail"]
+
+
+async def test_works_are_listed_in_parts_and_searched(client: httpx.AsyncClient) -> None:
+    made = await imported(client, tea=TEA, pot=POT, cup="# Cups_\n\nSmall.\n")
+    address = f"/corpora/{made['corpus_id']}/works"
+
+    first = (await client.get(address, params={"limit": 2})).json()
+    rest = (await client.get(address, params={"limit": 2, "offset": first["next_offset"]})).json()
+
+    assert [work["title"] for work in (*first["works"], *rest["works"])] == ["Cups_", "Tea", "The pot"]
+    assert (first["total"], rest["next_offset"], first["works"][1]["chunks"]) == (3, None, 2)
+    for search, titles in (("leaf", ["Tea"]), ("2019", ["Tea"]), ("POT", ["The pot"]), ("_", ["Cups_"]), ("%", [])):
+        found = (await client.get(address, params={"search": search})).json()
+        assert ([work["title"] for work in found["works"]], found["total"]) == (titles, len(titles))
+
+
+async def test_a_deleted_corpus_is_gone_with_its_questions(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
+        query = await a_question(connection)
+        corpus_id = await connection.fetchval("SELECT corpus_id FROM queries WHERE id = $1", query.id)
+    assert (await client.get(f"/corpora/{corpus_id}")).json()["questions"] == 1
+
+    assert (await client.delete(f"/corpora/{corpus_id}")).status_code == 204
+
+    assert slug(await client.get(f"/corpora/{corpus_id}")) == (404, "corpus-missing")
+    assert slug(await client.delete(f"/corpora/{corpus_id}")) == (404, "corpus-missing")
+    async with ctx.database.connection() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM job WHERE id = $1", query.job_id) == 0
+
+
+async def test_a_corpus_is_kept_while_a_stage_of_its_questions_runs(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
+        query = await a_question(connection)
+        corpus_id = await connection.fetchval("SELECT corpus_id FROM queries WHERE id = $1", query.id)
+        await connection.execute("UPDATE stage_run SET status = 'running' WHERE job_id = $1", query.job_id)
+
+    assert slug(await client.delete(f"/corpora/{corpus_id}")) == (409, "stage-running")
+    async with ctx.database.connection() as connection:
+        assert (await corpora.corpus(connection, corpus_id)).id == corpus_id
+
+
+async def test_a_deleted_corpus_leaves_no_vector_index(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    made = await imported(client)
+    name = f"chunk_vector_hnsw_{made['corpus_id']}"
+    async with ctx.database.connection() as connection:
+        await connection.execute(
+            f"CREATE INDEX {name} ON chunk_vector (corpus_id) WHERE corpus_id = {made['corpus_id']}"
+        )
+
+    await client.delete(f"/corpora/{made['corpus_id']}")
+
+    async with ctx.database.connection() as connection:
+        assert await connection.fetchval("SELECT to_regclass($1)", name) is None
+
+
+async def test_a_chunk_shows_whether_it_has_a_vector(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    made = await imported(client, tea=TEA)
+    address = f"/works/{made['files'][0]['work_id']}"
+    listed = (await client.get(f"{address}/chunks")).json()
+    async with ctx.database.connection() as connection:
+        vectors = np.ones((1, 384), dtype=np.float32)
+        await embed_and_publish(connection, made["corpus_id"], [listed["chunks"][0]["id"]], vectors)
+        await connection.execute("UPDATE job SET status = 'failed' WHERE mode = 'corpus' AND inputs ? 'corpus_id'")
+
+    chunks = (await client.get(f"{address}/chunks")).json()["chunks"]
+
+    assert [(chunk["level"], chunk["start_line"], chunk["words"], chunk["vector_status"]) for chunk in chunks] == [
+        ("H1-chunk", 7, 2, "vec"),
+        ("H2-chunk", 11, 2, "vec_err"),
+        ("H2-chunk", 13, 7, "tbl"),
+    ]
+
+
+async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -> None:
+    made = await imported(client, tea=TEA)
+    address = f"/works/{made['files'][0]['work_id']}"
+
+    work = (await client.get(address)).json()
+    tea, leaves = work["headings"]
+    in_leaves = (await client.get(f"{address}/chunks", params={"heading": leaves["id"]})).json()
+    second = (await client.get(f"{address}/chunks", params={"limit": 1, "offset": 1})).json()
+
+    assert (work["title"], work["corpus"], work["chunks"], work["lines"]) == ("Tea", "library", 3, 15)
+    assert [(one["text"], one["level"], one["parent_id"], one["chunks"]) for one in work["headings"]] == [
+        ("Tea", 1, None, 1),
+        ("Leaves", 2, tea["id"], 2),
+    ]
+    assert [chunk["content"].split("\n")[0] for chunk in in_leaves["chunks"]] == ["Green leaves.", "| leaf |"]
+    assert (second["total"], second["next_offset"], second["chunks"][0]["parent_id"]) == (3, 2, leaves["id"])
+    assert slug(await client.get("/works/99")) == (404, "work-missing")
+
+
+async def test_the_original_client_reads_works_and_their_text(client: httpx.AsyncClient) -> None:
+    made = await imported(client)
+    await imported(client, corpus="other", cup="# Cups\n\nSmall.\n")
+    tea = made["files"][0]["work_id"]
+
+    stats = (await client.get("/corpus/stats")).json()
+    works = (await client.get("/corpus/works")).json()
+    work = (await client.get(f"/corpus/work/{tea}")).json()
+    content = (await client.get(f"/corpus/work/{tea}/content")).json()
+
+    assert stats == {"total_works": 3, "chunk_stats": {"no_vec": 4, "to_vec": 4, "vec": 0, "vec_err": 0}}
+    assert (works["total"], [one["title"] for one in works["works"]]) == (3, ["Cups", "The pot", "Tea"])
+    assert set(works["works"][0]) >= {"id", "title", "authors", "sanitized_path"}
+    assert (work["sanitized_path"], work["year"], len(work["sanitized_hash"])) == ("tea.md", 2019, 64)
+    assert content == {"work_id": tea, "work_title": "Tea", "filename": "tea.md", "content": TEA}
+    assert (await client.get("/corpus/stats", params={"corpus": "other"})).json()["total_works"] == 1
+    assert slug(await client.get("/corpus/work/99/content")) == (404, "work-missing")

@@ -3,18 +3,15 @@
 import asyncio
 import json
 import os
-import socket
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
-from fastapi import FastAPI
-from httpx_sse import EventSource, ServerSentEvent, aconnect_sse
+from httpx_sse import ServerSentEvent, aconnect_sse
 
 from api.context import ApiContext
 from api.streams import Streams
@@ -24,45 +21,11 @@ from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import job_control, runs
 from store.runs.runs import StoredRun
+from tests.api.rest.conftest import Open, eventually
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
 ROOT = Path(__file__).parents[3]
-
-Open = Callable[[str], Any]
-
-
-async def eventually(is_so: Callable[[], bool], *, within_s: float = 10) -> None:
-    async with asyncio.timeout(within_s):
-        while not is_so():  # noqa: ASYNC110  (neither a server nor a closed stream sends an event)
-            await asyncio.sleep(0.01)
-
-
-@pytest.fixture
-async def address(app: FastAPI) -> AsyncIterator[str]:
-    """The URL of the application, which runs in this event loop."""
-    with socket.socket() as listening:
-        listening.bind((LOOPBACK, 0))
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        await eventually(lambda: server.started)
-        yield f"http://{LOOPBACK}:{listening.getsockname()[1]}"
-        server.should_exit = True
-        await serving
-
-
-@pytest.fixture
-def watching(address: str) -> Open:
-    """Opens a stream, and gives its events one by one."""
-
-    @asynccontextmanager
-    async def opened(path: str) -> AsyncIterator[AsyncIterator[ServerSentEvent]]:
-        async with httpx.AsyncClient(timeout=20) as client, aconnect_sse(client, "GET", address + path) as stream:
-            assert isinstance(stream, EventSource)
-            assert stream.response.status_code == 200
-            yield stream.aiter_sse()
-
-    return opened
 
 
 @pytest.fixture

@@ -13,9 +13,7 @@ def slug(reply: httpx.Response) -> tuple[int, str]:
 
 
 async def names(client: httpx.AsyncClient) -> list[tuple[str, bool]]:
-    found = (await client.get(PRESETS)).json()
-    assert found["total"] == len(found["presets"])
-    return [(preset["preset_name"], preset["is_default"]) for preset in found["presets"]]
+    return [(preset["preset_name"], preset["is_default"]) for preset in (await client.get(PRESETS)).json()]
 
 
 async def test_presets_are_listed_with_the_default_first(client: httpx.AsyncClient) -> None:
@@ -51,6 +49,18 @@ async def test_a_preset_that_names_no_other_is_a_copy_of_the_default(client: htt
     assert made.json()["config"]["retrieval"]["rrf_k"] == 60
 
 
+async def test_a_new_preset_may_be_the_default(client: httpx.AsyncClient) -> None:
+    made = await client.post(PRESETS, json={"preset_name": "Small", "description": None, "is_default": True})
+    other = await client.post(PRESETS, json={"preset_name": "Other", "is_default": False})
+
+    assert (made.json()["is_default"], other.json()["is_default"]) == (True, False)
+    assert await names(client) == [("Small", True), ("Balanced", False), ("Original", False), ("Other", False)]
+
+
+async def test_every_preset_has_a_number(client: httpx.AsyncClient) -> None:
+    assert len({preset["id"] for preset in (await client.get(PRESETS)).json()}) == 2
+
+
 async def test_a_preset_is_made_once_under_a_key(client: httpx.AsyncClient) -> None:
     key = {"Idempotency-Key": "3f2a"}
 
@@ -73,11 +83,11 @@ async def test_some_values_change_and_the_others_are_kept(client: httpx.AsyncCli
     changed = (await client.put(f"{PRESETS}/original", json=body)).json()
 
     assert (changed["description"], changed["config"]["retrieval"]["dense_limit"]) == ("wider", 99)
-    assert changed["config"]["retrieval"]["lexical_limit"] == 50
+    assert changed["config"]["retrieval"]["lexical_limit"] == 5
     assert (await client.put(f"{PRESETS}/original", json={})).json()["description"] == "wider"
 
 
-async def test_every_problem_of_the_values_is_reported_and_no_unknown_name_repeated(client: httpx.AsyncClient) -> None:
+async def test_every_problem_of_the_values_is_reported_and_every_unknown_name(client: httpx.AsyncClient) -> None:
     config = {"retrieval": {"dense_limit": 101, "no_such": 1}, "augmentation": {"top_n_contexts": "3"}, "other": {}}
 
     refused = await client.put(f"{PRESETS}/original", json={"config": config})
@@ -85,9 +95,9 @@ async def test_every_problem_of_the_values_is_reported_and_no_unknown_name_repea
     assert refused.status_code == 422
     assert {problem["where"] for problem in refused.json()["errors"]} == {
         "body.config.retrieval.dense_limit",
-        "body.config.retrieval",
+        "body.config.retrieval.no_such",
         "body.config.augmentation.top_n_contexts",
-        "body.config",
+        "body.config.other",
     }
 
 

@@ -144,3 +144,36 @@ async def test_a_note_that_cannot_be_stored_is_refused(client: httpx.AsyncClient
 async def test_a_decision_without_an_effect_is_a_problem(client: httpx.AsyncClient) -> None:
     for action in ("retry", "resume", "pause", "cancel"):
         assert (await client.post(f"/runs/9/{action}")).json()["type"] == "urn:ragq:problem:run-missing"
+
+
+async def test_a_run_is_named_annotated_and_found_by_its_words(client: httpx.AsyncClient, make_run: MakeRun) -> None:
+    first, second = [(await make_run("1")).run_id for _ in range(2)]
+
+    named = await client.patch(f"/runs/{first}", json={"name": "Baseline", "note": "of the paper"})
+    taken = await client.patch(f"/runs/{second}", json={"name": "baseline"})
+    invalid = await client.patch(f"/runs/{second}", json={"name": "r7"})
+
+    assert (named.json()["name"], named.json()["note"]) == ("Baseline", "of the paper")
+    assert (taken.status_code, taken.json()["type"]) == (409, "urn:ragq:problem:run-name-taken")
+    assert (invalid.status_code, invalid.json()["type"]) == (422, "urn:ragq:problem:run-value-unusable")
+    assert (await client.patch(f"/runs/{first}", json={"title": "x"})).status_code == 422
+    assert (await client.patch("/runs/99", json={"name": "x"})).status_code == 404
+    for words, found in (("baseline", [first]), (f"r{second}", [second]), ("paper-test waiting", [second, first])):
+        listed = (await client.get("/runs", params={"search": words})).json()["runs"]
+        assert [run["id"] for run in listed] == found
+    assert (await client.get("/runs", params={"search": "baseline failed"})).json()["runs"] == []
+    assert (await client.patch(f"/runs/{first}", json={"name": None})).json()["name"] is None
+    assert (await client.get(f"/runs/{first}")).json()["run"]["note"] == "of the paper"
+
+
+async def test_a_run_is_deleted_when_it_does_not_work(client: httpx.AsyncClient, make_run: MakeRun) -> None:
+    stored = await make_run("1", "2")
+
+    refused = await client.delete(f"/runs/{stored.run_id}")
+    await client.post(f"/runs/{stored.run_id}/cancel")
+    deleted = await client.delete(f"/runs/{stored.run_id}")
+
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:ragq:problem:run-active")
+    assert (deleted.status_code, deleted.json()["jobs"]) == (200, 2)
+    assert (await client.get(f"/runs/{stored.run_id}")).status_code == 404
+    assert (await client.delete(f"/runs/{stored.run_id}")).status_code == 404

@@ -36,7 +36,8 @@ async def test_a_new_version_is_used_when_it_is_activated(client: httpx.AsyncCli
 
     assert (await client.put(f"{TAG}/2/activate")).json()["is_active"] is True
     found = (await client.get(TAG)).json()
-    assert (found["active_version"], [version["is_active"] for version in found["versions"]]) == (2, [False, True])
+    assert [(version["version"], version["is_active"]) for version in found] == [(2, True), (1, False)]
+    assert (await client.get(TEMPLATES)).json()["templates"][0]["active_version"] == 2
 
 
 async def test_a_version_is_added_once_under_a_key(client: httpx.AsyncClient) -> None:
@@ -51,7 +52,7 @@ async def test_a_text_that_is_no_template_is_refused(client: httpx.AsyncClient, 
     refused = await client.post(TAG, json={"title": "Broken", "template_content": text})
 
     assert slug(refused) == (422, "template-unusable")
-    assert len((await client.get(TAG)).json()["versions"]) == 1
+    assert len((await client.get(TAG)).json()) == 1
 
 
 @pytest.mark.parametrize(
@@ -62,15 +63,30 @@ async def test_a_body_that_cannot_be_stored_is_refused(client: httpx.AsyncClient
     assert slug(await client.post(TAG, json=body)) == (422, "request-invalid")
 
 
-async def test_a_version_is_never_changed(client: httpx.AsyncClient) -> None:
+async def test_the_text_of_a_version_never_changes(client: httpx.AsyncClient) -> None:
+    before = (await client.get(f"{TAG}/1")).json()
+
     assert slug(await client.put(f"{TAG}/1", json=NEW)) == (409, "template-fixed")
-    assert slug(await client.put(f"{TAG}/9", json=NEW)) == (404, "template-missing")
+    assert slug(await client.put(f"{TAG}/9", json={"title": "New"})) == (404, "template-missing")
+    assert (await client.get(f"{TAG}/1")).json() == before
+
+
+async def test_a_version_gets_another_title(client: httpx.AsyncClient) -> None:
+    before = (await client.get(f"{TAG}/1")).json()
+
+    for change in ({"title": "New"}, {"title": "Newer", "template_content": before["template_content"]}):
+        renamed = await client.put(f"{TAG}/1", json=change)
+
+        assert renamed.status_code == 200
+        assert renamed.json()["updated_at"] > before["updated_at"]
+        assert renamed.json() | {"updated_at": ""} == before | {"title": change["title"], "updated_at": ""}
+    assert (await client.put(f"{TAG}/1", json={})).json()["title"] == "Newer"
 
 
 async def test_a_missing_version_is_a_problem(client: httpx.AsyncClient) -> None:
     assert slug(await client.get(f"{TAG}/9")) == (404, "template-missing")
     assert slug(await client.put(f"{TAG}/9/activate")) == (404, "template-missing")
-    assert (await client.get(TAG)).json()["active_version"] == 1
+    assert [version["is_active"] for version in (await client.get(TAG)).json()] == [True]
 
 
 async def test_an_unknown_tag_is_refused_with_the_known_ones(client: httpx.AsyncClient) -> None:

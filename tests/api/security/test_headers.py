@@ -129,6 +129,17 @@ async def test_a_body_that_is_too_large_is_refused_however_it_comes(several: Non
     assert fits.json() == 2048 * 1024
 
 
+async def test_uploads_of_files_have_a_limit_of_their_own(several: None, visit: Client) -> None:
+    upload = {"Content-Type": "multipart/form-data; boundary=x"}
+    async with visit() as client:
+        fits = await client.post("/size", content=in_pieces(2049), headers=upload)
+        refused = await client.post("/size", content=in_pieces(20_481), headers=upload)
+
+    assert fits.json() == 2049 * 1024
+    assert refused.status_code == 413
+    assert "RAGQ_API_MAX_UPLOAD_KB" in refused.json()["detail"]
+
+
 async def test_other_origins_may_call_only_when_they_are_listed(ctx: ApiContext, visit: Client) -> None:
     preflight = {"Origin": "https://notes.example", "Access-Control-Request-Method": "POST"}
     async with visit() as client:
@@ -170,7 +181,7 @@ async def test_a_log_line_names_the_route_and_nothing_that_was_sent(
 
     assert [(line["event"], line["route"], line["status"]) for line in lines if line["event"] == "request_served"] == [
         ("request_served", "/plot/{name}", 200),
-        ("request_served", "/jobs/{job_id}", 404),
+        ("request_served", "/jobs/{job_id}", 422),
         ("request_served", None, 404),
         ("request_served", "/broken", 500),
     ]

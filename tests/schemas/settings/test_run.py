@@ -99,7 +99,7 @@ def test_names_and_defaults_are_those_of_the_seeds() -> None:
 @pytest.mark.parametrize(
     ("name", "inside", "outside"),
     [
-        ("EMBEDDING_BACKEND", ["ollama", "huggingface"], ["openai", "OLLAMA", ""]),
+        ("EMBEDDING_BACKEND", ["ollama", "huggingface", "openai"], ["OLLAMA", ""]),
         ("EMBEDDING_DIMENSION", ["1"], ["0", "3.5", ""]),
         ("EMBEDDING_CHUNK_SIZE", ["2", "20"], ["1", "21"]),
         ("EMBEDDING_CHUNK_STEP", ["1"], ["0"]),

@@ -21,6 +21,7 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.verdicts import Decision
 from stages.participants.validate import keep_all
 from stages.participants.validate_prompt import PROMPT_HASH
+from stages.ports import OnText
 from stages.replies.verdict import VERDICT_JSON_SCHEMA
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import reference_verdict_call, validate_references
@@ -244,7 +245,7 @@ class Hanging(ScriptedChat):
 
     ended = 0
 
-    async def chat(self, call: ChatCall) -> ChatReply:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         self.calls.append(call)
         try:
             await asyncio.Event().wait()

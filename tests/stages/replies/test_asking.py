@@ -4,6 +4,7 @@ import pytest
 
 from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall, ChatReply, Message, ReaskReason
+from stages.ports import OnText
 from stages.replies.asking import ReplyReader, UsableReply, ask_until_usable
 from tests.fakes.chat import ScriptedChat
 
@@ -21,12 +22,12 @@ class Remembering(ScriptedChat):
 
     rejected: tuple[str, ...] = ()
 
-    async def chat(self, call: ChatCall) -> ChatReply:
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         turns = len(call.messages) // 2
         if turns < len(self.rejected):
             text = self.rejected[turns]
             return ChatReply(text=text, model="m", digest="", stop_reason="stop", seconds=0, is_rejected=True)
-        return await super().chat(call)
+        return await super().chat(call, on_text)
 
 
 async def ask(chat: ScriptedChat, *, retries: int = 2) -> UsableReply[int]:

@@ -44,7 +44,7 @@ async def test_what_is_in_a_corpus_is_counted(database: Database) -> None:
         await store_batch(connection, corpus.id, [first, second], "failed")
 
         assert await corpora.content(connection, corpus.id) == CorpusContent(
-            works=1, sections=2, searchable=1, waiting=1, failed=1, tables=1, figures=0
+            works=1, sections=2, searchable=1, waiting=1, failed=1, tables=1, figures=0, cut=0
         )
 
 

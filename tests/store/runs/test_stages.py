@@ -169,6 +169,38 @@ async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(database: D
         assert (await claimed(connection, job_id)).attempt == 4
 
 
+async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    async with database.connection() as connection:
+        for _ in range(5):
+            assert await stages.give_back(connection, await claimed(connection, job_id))
+
+        found = await stages.look(connection, job_id, "extract")
+        assert found is not None
+        assert (found.status, found.interruptions) == (StageStatus.READY, 0)
+        assert await overdue(connection) == [job_id]
+        assert {(one.outcome, one.error_type) for one in await attempts.history(connection, job_id)} == {
+            ("interrupted", "WorkerStopped")
+        }
+        assert await job_states(connection, stored.run_id) == {JobStatus.INTERRUPTED: 1}
+
+
+async def test_only_the_holder_gives_a_stage_back(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("316", "319")
+    async with database.connection() as connection:
+        late, done = [await claimed(connection, job_id, lease_s=0) for job_id in stored.job_ids]
+        await stages.commit(connection, done, inputs={}, output={})
+        await stages.expire(connection, max_interruptions=3)
+        await claimed(connection, late.job_id)
+
+        assert [await stages.give_back(connection, claim) for claim in (late, done)] == [False, False]
+        found = [await stages.look(connection, claim.job_id, "extract") for claim in (late, done)]
+        assert [look.status for look in found if look] == [StageStatus.RUNNING, StageStatus.DONE]
+
+
 async def test_a_renewed_lease_does_not_expire(database: Database, store_run: StoreRun) -> None:
     stored = await store_run()
     async with database.connection() as connection:

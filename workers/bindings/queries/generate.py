@@ -5,27 +5,34 @@ from stages.queries.generate import generate_answer, pasted_answer
 from store.database import Connection
 from store.questions import queries
 from store.questions.answer_basis import answer_basis
+from workers.answer_stream import published
 from workers.bindings.queries.reading import asked_model, question
 from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[Answer]:
-    """By a model, or as the submission brought it. Each time the stage runs, it is another sample of the model."""
+    """By a model, and published while it writes, or as the submission brought it.
+
+    Each time the stage runs, it is another sample of the model.
+    """
     query = await question(work)
     augmented = await work.output(AugmentedPrompt)
     given = work.claim.inputs["response"]
     if given is not None:
         answer = pasted_answer(given, augmented)
     else:
-        answer = await generate_answer(
-            augmented,
-            chat=work.resampling_chat,
-            model=asked_model(work),
-            timeout_s=work.settings.ollama.timeout_seconds,
-            temperature=work.settings.ragq.query_temperature,
-            max_tokens=work.preset.augmentation.max_answer_tokens or work.settings.ragq.query_max_tokens or None,
-            sample=await work.database.with_retry(lambda connection: queries.answered(connection, query.id)),
-        )
+        sample = await work.database.with_retry(lambda connection: queries.answered(connection, query.id))
+        async with published(work.database, work.claim.attempt_id) as on_text:
+            answer = await generate_answer(
+                augmented,
+                chat=work.resampling_chat,
+                model=asked_model(work),
+                timeout_s=work.settings.ollama.timeout_seconds,
+                temperature=work.settings.ragq.query_temperature,
+                max_tokens=work.preset.augmentation.max_answer_tokens or work.settings.ragq.query_max_tokens or None,
+                sample=sample,
+                on_text=on_text,
+            )
     preset = await work.database.with_retry(lambda connection: queries.preset_name(connection, work.claim.run_id))
 
     async def keep(connection: Connection) -> None:

@@ -41,10 +41,11 @@ async def template(work: Work, tag: TemplateTag) -> StoredTemplate:
 
 def asked_model(work: Work) -> str:
     """The model that expands or answers: the light one where it was asked for, which is noted, or that of the run."""
-    if not work.claim.inputs.get("light_model"):
-        return work.settings.query_model
-    work.read["model"] = work.settings.query_light_model
-    return work.settings.query_light_model
+    full, light = work.settings.query_model, work.settings.query_light_model
+    if not work.claim.inputs.get("light_model") or light == full:
+        return full
+    work.read["model"] = light
+    return light
 
 
 def chunk_search(work: Work) -> PostgresChunkSearch:

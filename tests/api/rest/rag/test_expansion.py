@@ -1,5 +1,7 @@
 """New questions over REST."""
 
+import asyncio
+import itertools
 from typing import Any
 
 import httpx
@@ -18,6 +20,7 @@ RUN = "/rag/expansion/run"
 MANUAL = "/rag/expansion/manual"
 SMALL: dict[str, str] = {"corpus": "small"}
 QUESTION = "What is working memory?"
+AT_ONCE = {"Prefer": "respond-async"}
 REPLY = (
     '```json\n{"queries": ["What is the definition of working memory?", "How does working memory function?"], '
     '"hyde_answer": "Working memory is a cognitive system...", "intent": "DEFINITION", '
@@ -93,7 +96,7 @@ async def test_a_question_is_asked_and_expanded(
 async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
     client: httpx.AsyncClient, ctx: ApiContext, body: dict[str, Any], light: bool | None
 ) -> None:
-    reply = await client.post(RUN, json=SMALL | body | {"query": QUESTION})
+    reply = await client.post(RUN, json=SMALL | body | {"query": QUESTION}, headers=AT_ONCE)
 
     async with ctx.database.connection() as connection:
         job = await jobs.job(connection, reply.json()["job_id"])
@@ -102,7 +105,7 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
 
 
 async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.AsyncClient) -> None:
-    reply = await client.post(RUN, json=SMALL | {"query": QUESTION})
+    reply = await client.post(RUN, json=SMALL | {"query": QUESTION}, headers=AT_ONCE)
 
     assert (reply.status_code, reply.json()["status"]) == (202, "waiting")
     assert reply.headers["location"] == f"/jobs/{reply.json()['job_id']}"
@@ -111,7 +114,7 @@ async def test_without_a_worker_the_question_is_stored_and_waits(client: httpx.A
 
 @waits_long
 @pytest.mark.parametrize("error", ["LLMResponseParseError", "ExpansionReplyError"])
-async def test_an_unusable_expansion_is_a_400_and_the_question_is_kept(
+async def test_an_unusable_expansion_is_a_400_and_nothing_is_stored(
     client: httpx.AsyncClient, working: Working, error: str
 ) -> None:
     unusable = AttemptError(
@@ -122,8 +125,21 @@ async def test_an_unusable_expansion_is_a_400_and_the_question_is_kept(
 
     assert (reply.status_code, slug(reply), reply.json()["stage"]) == (400, "expansion-unusable", "expand")
     assert "secret" not in reply.text
-    found = (await client.get(f"/rag/queries/{reply.json()['query_id']}")).json()
-    assert (found["job_status"], found["error"]["type"]) == ("failed", f"schemas.errors.{error}")
+    assert "POST /rag/expansion/manual" in reply.json()["detail"]
+    assert (await client.get("/rag/queries")).json()["total"] == 0
+    assert (await client.get("/runs")).json()["runs"] == []
+
+
+async def test_a_failed_expansion_that_was_not_waited_for_is_kept(client: httpx.AsyncClient, working: Working) -> None:
+    started = await client.post(RUN, json=SMALL | {"query": QUESTION}, headers=AT_ONCE)
+    unusable = AttemptError("schemas.errors.LLMResponseParseError", "No object.", "parse", {})
+    async with working(fails={"expand": unusable}), asyncio.timeout(30):
+        for _ in itertools.count():
+            if (await client.get(started.headers["location"])).json()["is_idle"]:
+                break
+
+    found = (await client.get(f"/rag/queries/{started.json()['query_id']}")).json()
+    assert (found["job_status"], found["error"]["type"]) == ("failed", "schemas.errors.LLMResponseParseError")
 
 
 @waits_long
@@ -131,7 +147,20 @@ async def test_another_failure_of_the_expansion_is_a_500(client: httpx.AsyncClie
     late = AttemptError("schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "llm_timeout", {})
     async with working(fails={"expand": late}):
         reply = await client.post(RUN, json=SMALL | {"query": QUESTION})
-    assert (reply.status_code, slug(reply)) == (500, "step-failed")
+    assert (reply.status_code, slug(reply), reply.json()["error_type"]) == (500, "expansion-failed", "LLMTimeoutError")
+    assert (await client.get("/rag/queries")).json()["total"] == 0
+
+
+@waits_long
+async def test_the_key_of_a_failed_expansion_is_free_again(client: httpx.AsyncClient, working: Working) -> None:
+    unusable = AttemptError("schemas.errors.ExpansionReplyError", "No object.", "parse", {})
+    key = {"Idempotency-Key": "once"}
+    async with working(fails={"expand": unusable}):
+        assert (await client.post(RUN, json=SMALL | {"query": QUESTION}, headers=key)).status_code == 400
+    async with working():
+        reply = await client.post(RUN, json=SMALL | {"query": QUESTION}, headers=key)
+
+    assert (reply.status_code, reply.headers.get("idempotency-replayed")) == (200, None)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,11 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.failures import AttemptError
+from schemas.values.query_sets import QuerySet, SubmittedQuery
+from services.new_runs import store_run
 from services.questions import ask as query_asked
 from services.questions.lookup import get_query
+from services.questions.submission import QueryRequest, plan_queries
 from store.questions.queries import StoredQuery
 from store.runs import stages
 from tests.api.rest.rag.conftest import Ask
@@ -84,6 +87,17 @@ async def test_the_list_is_newest_first_and_filtered_by_page_and_status(
     assert ([item["id"] for item in page["queries"]], page["total"]) == ([third.id, second.id], 3)
     assert ([item["id"] for item in rest["queries"]], rest["total"]) == ([first.id], 3)
     assert ([item["id"] for item in waiting["queries"]], waiting["total"]) == ([second.id], 1)
+
+
+@pytest.mark.usefixtures("corpus")
+async def test_without_a_limit_every_question_is_listed(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    many = QuerySet(queries=tuple(SubmittedQuery(external_id=str(number), text="Why?") for number in range(1001)))
+    async with ctx.database.connection() as connection:
+        planned = await plan_queries(connection, QueryRequest(queries=many, corpus="small"), settings())
+        await store_run(connection, planned)
+
+    assert len((await client.get(QUERIES)).json()["queries"]) == 1001
+    assert len((await client.get(QUERIES, params={"status": "needs_embeddings"})).json()["queries"]) == 1001
 
 
 async def test_a_list_that_cannot_be_given_is_refused(client: httpx.AsyncClient) -> None:

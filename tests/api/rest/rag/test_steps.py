@@ -33,9 +33,9 @@ def path(query_id: int, step: str) -> str:
     return f"/rag/queries/{query_id}/{step}"
 
 
-async def on_its_way(client: httpx.AsyncClient, query: StoredQuery) -> asyncio.Task[httpx.Response]:
+async def on_its_way(client: httpx.AsyncClient, query: StoredQuery, **headers: str) -> asyncio.Task[httpx.Response]:
     """A request for the step `embed`, whose job waits for a worker."""
-    waiting = asyncio.create_task(client.post(path(query.id, "embed")))
+    waiting = asyncio.create_task(client.post(path(query.id, "embed"), headers=headers))
     async with asyncio.timeout(30):
         for _ in itertools.count():
             if (await client.get(f"/jobs/{query.job_id}")).json()["status"] == "waiting":
@@ -226,7 +226,8 @@ async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
 ) -> None:
     query = await ask(*done)
 
-    reply = await client.post(path(query.id, step))
+    # Longer than a client may ask for.
+    reply = await client.post(path(query.id, step), headers={"Prefer": "wait=30"})
 
     assert (reply.status_code, reply.headers["location"]) == (202, f"/jobs/{query.job_id}")
     assert "preference-applied" not in reply.headers
@@ -438,13 +439,40 @@ async def test_a_concurrent_change_to_the_question_ends_the_wait(
 @waits_long
 async def test_a_paused_step_reports_how_to_continue_it(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask("expand")
-    waiting = await on_its_way(client, query)
+    waiting = await on_its_way(client, query, Prefer="wait=30")
     await client.post(f"/jobs/{query.job_id}/pause")
 
     reply = await waiting
 
     assert (reply.status_code, reply.json()["status"]) == (202, "paused")
     assert f"POST /jobs/{query.job_id}/resume" in reply.json()["message"]
+
+
+async def test_a_paused_step_is_no_success_for_a_client_without_a_preference(
+    client: httpx.AsyncClient, ask: Ask
+) -> None:
+    query = await ask("expand")
+    waiting = await on_its_way(client, query)
+    await client.post(f"/jobs/{query.job_id}/pause")
+
+    reply = await waiting
+
+    assert (reply.status_code, slug(reply)) == (409, "step-paused")
+    assert f"POST /jobs/{query.job_id}/resume" in reply.json()["detail"]
+
+
+async def test_a_client_without_a_preference_waits_until_the_step_is_done(
+    client: httpx.AsyncClient, ask: Ask, working: Working, wait_seconds: float
+) -> None:
+    query = await ask("expand")
+    waiting = await on_its_way(client, query)
+    await asyncio.sleep(2 * wait_seconds)
+    assert not waiting.done()
+
+    async with working():
+        reply = await waiting
+
+    assert (reply.status_code, reply.json()["vector_status"]) == (200, "vec")
 
 
 async def test_without_a_broker_a_step_is_stored_and_waits(

@@ -66,7 +66,7 @@ async def make(connection: Connection, database: Database, job_id: int, stage: s
 
 @pytest.mark.parametrize(
     ("environment", "light", "expected"),
-    [(BOTH, False, Asked("own", None)), (BOTH, True, Asked("quick", "quick")), (ONE, True, Asked("own", "own"))],
+    [(BOTH, False, Asked("own", None)), (BOTH, True, Asked("quick", "quick")), (ONE, True, Asked("own", None))],
 )
 async def test_an_expansion_is_by_the_model_that_was_asked_for(
     database: Database, environment: dict[str, str], light: bool, expected: Asked
@@ -78,7 +78,7 @@ async def test_an_expansion_is_by_the_model_that_was_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("environment", "expected"), [(BOTH, Asked("quick", "quick")), (ONE, Asked("own", "own"))], ids=["both", "one"]
+    ("environment", "expected"), [(BOTH, Asked("quick", "quick")), (ONE, Asked("own", None))], ids=["both", "one"]
 )
 async def test_an_answer_is_by_the_model_that_was_asked_for_and_names_it(
     database: Database, environment: dict[str, str], expected: Asked
@@ -92,5 +92,5 @@ async def test_an_answer_is_by_the_model_that_was_asked_for_and_names_it(
             made.append(await make(connection, database, query.job_id, "generate"))
 
         assert made == [expected, Asked("own", None)]
-        named = [result.model for result in await queries.results(connection, query.id)]
-        assert named == ["own", expected.model]
+        named = [(result.model, result.is_light) for result in await queries.results(connection, query.id)]
+        assert named == [("own", False), (expected.model, expected.noted is not None)]

@@ -4,31 +4,47 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from cli import numbers_in_words
-from cli.prediction_table import definitions
 from schemas.settings.words import value_in_words
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
-from services.plots.scored import plots
+from schemas.values.retrieval_reports import RetrievalReport
+from services.plots import retrieval, scored
+from stages.metrics.retrieval import measure_names
+from stages.reports import numbers_in_words
+from stages.reports.definitions import definitions
 from stages.reports.origin_words import origin_words
 from stages.reports.reference_counts import over_all_items
+from stages.reports.retrieval_words import made_with, remarks, validator_in_words
 
 
 def report_page(report: Report) -> str:
     """The page of a scored run."""
-    return page(
+    return _page(
         "report.html.j2",
         report=report,
         definitions=definitions(report.measures),
-        plots=list(plots(report)),
+        plots=list(scored.plots(report)),
         items=list(PHQ8Item),
     )
 
 
-def page(template: str, **values: Any) -> str:
+def retrieval_page(report: RetrievalReport) -> str:
+    """The page of a run of queries: numbers, names and ids, and no word of a query or a chunk."""
+    validator = report.validator
+    return _page(
+        "retrieval.html.j2",
+        report=report,
+        plots=list(retrieval.plots(report)),
+        measure_names=measure_names(report.measures.cutoff),
+        made_with=made_with(report.provenance),
+        remarks=[*remarks(report.counts), *([validator_in_words(validator)] if validator else [])],
+    )
+
+
+def _page(template: str, **values: Any) -> str:
     """A page from a template. Every text in it is escaped; the same values give the same bytes."""
     environment = Environment(
-        loader=PackageLoader("cli", "templates"),
+        loader=PackageLoader("services", "report_pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

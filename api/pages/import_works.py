@@ -1,0 +1,115 @@
+"""`/works/new`: files of markdown, uploaded into a corpus."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, File, Request, UploadFile
+from pydantic import BaseModel
+from starlette.responses import RedirectResponse, Response
+
+from api.context import ApiContext, Context
+from api.parameters import Text
+from api.rendering import page
+from api.rest.bodies.corpora import MAX_FILES
+from api.routes import PageRoute
+from api.security.csrf import csrf
+from api.work_uploads import import_files_into, uploaded
+from schemas.errors import Refused, WorkFilesError
+from services.work_files import MARKDOWN
+from services.work_imports import ImportedWorks
+from store.corpora import corpora
+from store.corpora.works import ImportOutcome
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+class ImportWorksForm(BaseModel):
+    """The form as it was filled in; browsers empty the field of files."""
+
+    corpus: Text = ""
+    is_new: bool = False
+    """The corpus is to be made, so that its options can be chosen."""
+    embed_headings: bool = False
+    keep_token_vectors: bool = False
+    files: list[UploadFile] = []
+    title: Text = ""
+    authors: Text = ""
+    year: Text = ""
+
+    @property
+    def chosen(self) -> list[UploadFile]:
+        """The files; a browser sends one without a name when none was chosen."""
+        return [file for file in self.files if file.filename]
+
+    def given(self) -> dict[str, str]:
+        """The fields of the bibliography that were filled in."""
+        fields = {"title": self.title.strip(), "authors": self.authors.strip(), "year": self.year.strip()}
+        return {name: text for name, text in fields.items() if text}
+
+    def wrong(self) -> dict[str, str]:
+        """What is wrong with the fields, by field."""
+        year = self.year.strip()
+        checks = {
+            "corpus": (not self.corpus.strip(), "Name the corpus."),
+            "files": (not self.chosen, "Choose at least one file."),
+            "title": (len(self.chosen) > 1 and self.title.strip(), "A title is for one file; use front matter."),
+            "year": (year and not year.removeprefix("-").isdecimal(), "Write the year as a whole number."),
+        }
+        if len(self.chosen) > MAX_FILES:
+            checks["files"] = (True, f"One import takes {MAX_FILES} files; import the others afterwards.")
+        return {field: message for field, (is_wrong, message) in checks.items() if is_wrong}
+
+
+@router.get("/works/new")
+async def new_page(request: Request, ctx: Context, corpus: Text = "") -> Response:
+    """The form for a corpus; without one, for a new corpus."""
+    return await _form(request, ctx, ImportWorksForm(corpus=corpus, is_new=not corpus, embed_headings=True))
+
+
+@router.post("/works/new", dependencies=[Depends(csrf)])
+async def import_files(request: Request, ctx: Context, form: Annotated[ImportWorksForm, File()]) -> Response:
+    """Import the files and open the corpus; or show what is wrong, file by file."""
+    wrong = form.wrong()
+    if wrong:
+        return await _form(request, ctx, form, wrong=wrong)
+    try:
+        imported = await import_files_into(
+            ctx,
+            form.corpus.strip(),
+            await uploaded(form.chosen, form.given()),
+            embeds_headings=form.embed_headings if form.is_new else None,
+            keeps_token_vectors=form.keep_token_vectors if form.is_new else None,
+        )
+    except WorkFilesError as error:
+        return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
+    except Refused as error:
+        return await _form(request, ctx, form, wrong={"form": str(error)})
+    if imported.refused:
+        return await _form(request, ctx, form, imported=imported)
+    counts = "&".join(f"{outcome}={imported.outcomes[outcome]}" for outcome in ImportOutcome)
+    return RedirectResponse(f"/corpora/{imported.corpus.id}?{counts}", 303)
+
+
+async def _form(
+    request: Request,
+    ctx: ApiContext,
+    form: ImportWorksForm,
+    *,
+    wrong: dict[str, str] | None = None,
+    unusable: list[str] | None = None,
+    imported: ImportedWorks | None = None,
+) -> Response:
+    async with ctx.database.connection() as connection:
+        found = None if form.is_new else await corpora.find(connection, form.corpus)
+    return page(
+        request,
+        "import_works.html.j2",
+        status=422 if wrong or unusable else 200,
+        form=form,
+        corpus=found,
+        wrong=wrong or {},
+        unusable=unusable or [],
+        imported=imported,
+        endings=MARKDOWN,
+        most_files=MAX_FILES,
+        most_kilobytes=ctx.settings.ragq_api_max_upload_kb,
+    )

@@ -1,0 +1,301 @@
+"""Corpora and works as JSON, and their import."""
+
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import UploadFile
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from api.parameters import Text
+from api.rest.bodies.base import Body, Reply, with_example
+from api.work_uploads import base_name
+from schemas.statuses import VectorStatus
+from services.work_files import WorkFile
+from services.work_imports import ImportedWorks
+from store.corpora.works import ImportOutcome
+
+#: Files of one import; more take further imports.
+MAX_FILES: Final = 200
+
+CorpusName = Annotated[Text, StringConstraints(min_length=1, max_length=1000)]
+FileName = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+SettingValue = bool | int | float | Annotated[Text, Field(max_length=1000)]
+
+
+class CorpusLine(Reply):
+    """A corpus and its size."""
+
+    id: int = Field(examples=[1])
+    name: str = Field(examples=["default"])
+    works: int = Field(examples=[12])
+    searchable_chunks: int = Field(examples=[940])
+    """Chunks that searches can find."""
+    model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
+    """The model that embeds it."""
+    keeps_token_vectors: bool
+    """Late interaction can rank its chunks."""
+
+
+class CorporaReply(Reply):
+    """Every corpus, by name."""
+
+    corpora: list[CorpusLine]
+
+
+class CorpusReply(Reply):
+    """A corpus and what is in it."""
+
+    id: int = Field(examples=[1])
+    name: str = Field(examples=["default"])
+    backend: str = Field(examples=["huggingface"])
+    model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
+    model_digest: str | None
+    """The weights of the model; null until the first batch is embedded."""
+    dimension: int = Field(examples=[384])
+    embeds_headings: bool
+    """Chunks are embedded under the headings above them."""
+    keeps_token_vectors: bool
+    """Late interaction can rank its chunks."""
+    has_vector_index: bool
+    """False for a corpus that every search scans whole."""
+    works: int = Field(examples=[12])
+    sections: int
+    """Headings, each with all lines of its section; they are not searched."""
+    searchable: int
+    """Content chunks that can be found."""
+    waiting: int
+    """Content chunks without a vector."""
+    failed: int
+    """Those of them whose job failed."""
+    tables: int
+    """Stored, not embedded."""
+    figures: int
+    """Stored, not embedded."""
+    cut: int
+    """Searchable chunks that were longer than the embedder reads: the vector has only their beginning."""
+    questions: int
+    """Questions that were asked of it, and are deleted with it."""
+    answers: int
+    created_at: datetime
+
+
+class WorkLine(Reply):
+    """A work in one line."""
+
+    id: int = Field(examples=[7])
+    title: str = Field(examples=["On Tea"])
+    authors: str | None = Field(examples=["A. Leaf, B. Pot"])
+    year: int | None = Field(examples=[2019])
+    source_path: str | None = Field(examples=["tea.md"])
+    content_hash: str
+    """SHA-256 of the stored markdown."""
+    chunks: int
+    """Content chunks that are searched or wait for it."""
+    searchable: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class WorksReply(Reply):
+    """A part of the works of a corpus, by title."""
+
+    works: list[WorkLine]
+    total: int = Field(examples=[12])
+    """Works of the corpus, or those that `search` finds."""
+    next_offset: int | None
+    """The `offset` of the next part; null in the last one."""
+
+
+class HeadingReply(Reply):
+    """A section of a work."""
+
+    id: int
+    """Also a chunk, and the `parent_id` of what is in the section."""
+    parent_id: int | None
+    level: int = Field(ge=1, le=5)
+    text: str = Field(examples=["Oxidation"])
+    """The heading; empty where it has no words."""
+    start_line: int
+    """1-based line of the work's markdown."""
+    end_line: int
+    """Inclusive."""
+    chunks: int
+    """Content chunks of the section itself, without deeper sections."""
+
+
+class WorkReply(Reply):
+    """A work without its text."""
+
+    id: int = Field(examples=[7])
+    corpus_id: int
+    corpus: str = Field(examples=["default"])
+    title: str = Field(examples=["On Tea"])
+    authors: str | None
+    year: int | None
+    publisher: str | None
+    isbn: str | None
+    doi: str | None
+    edition: str | None
+    volume: str | None
+    issue: str | None
+    pages: str | None
+    url: str | None
+    city: str | None
+    institution: str | None
+    editor: str | None
+    abstract: str | None
+    work_type: str | None
+    source_path: str | None
+    content_hash: str
+    """SHA-256 of the stored markdown."""
+    lines: int
+    """Lines of the markdown, up to the last that is in a section."""
+    chunks: int
+    """Content chunks."""
+    searchable: int
+    created_at: datetime
+    updated_at: datetime
+    headings: list[HeadingReply]
+    """The sections in the order of lines, sections before those inside them."""
+
+
+class ChunkReply(Reply):
+    """A content chunk."""
+
+    id: int
+    parent_id: int | None
+    """The section around it."""
+    level: str = Field(examples=["H2-chunk"])
+    start_line: int
+    """1-based line of the work's markdown."""
+    end_line: int
+    """Inclusive."""
+    words: int
+    heading_breadcrumbs: str | None = Field(examples=["Tea > Oxidation"])
+    vector_status: VectorStatus
+    """`vec` can be found, `to_vec` waits for its vector, `vec_err` failed, `tbl` and `fig` are not embedded."""
+    is_cut: bool
+    """The text is longer than the embedder reads: the vector has only its beginning."""
+    content: str = Field(repr=False)
+
+
+class ChunksReply(Reply):
+    """A part of the content chunks of a work, in the order of its text."""
+
+    chunks: list[ChunkReply]
+    total: int
+    next_offset: int | None
+    """The `offset` of the next part; null in the last one."""
+
+
+class WorkBody(Body):
+    """A work of markdown."""
+
+    file_name: FileName = Field(examples=["tea.md"])
+    """Ends in .md or .markdown and identifies the work: another text of this name replaces it."""
+    markdown: Text = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
+    """With or without front matter."""
+    title: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
+    """Overrides the front matter, as do the next ones."""
+    authors: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
+    year: Annotated[int, Field(ge=-10_000, le=10_000)] | None = None
+
+
+class ImportBody(Body):
+    """Works to import into a corpus, which is made if there is none of this name."""
+
+    model_config = with_example(
+        corpus="default", works=[{"file_name": "tea.md", "markdown": "# Tea\n\nTea is a drink.\n"}]
+    )
+
+    corpus: CorpusName
+    works: Annotated[list[WorkBody], Field(min_length=1, max_length=MAX_FILES)]
+    embed_headings: bool | None = None
+    """Embed each chunk under its headings; a new corpus does unless this is false."""
+    keep_token_vectors: bool | None = None
+    """Keep a vector per token of each chunk; a new corpus keeps none unless this is true."""
+    embed: bool = True
+    """False imports only; the next import embeds what waits."""
+    profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """The profile; by default as for `ragq import works` on the machine of the API."""
+    settings: Annotated[dict[Annotated[Text, Field(max_length=100)], SettingValue], Field(max_length=200)] = Field(
+        default={}
+    )
+    """Values by name, as with `--set`. An existing corpus takes the embedder that it was made with."""
+
+    @property
+    def files(self) -> list[WorkFile]:
+        """The works as files."""
+        return [
+            WorkFile(work.file_name, work.markdown.encode(), base_name(work.file_name), _given(work))
+            for work in self.works
+        ]
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The settings as texts, as --set takes them."""
+        return {
+            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.settings.items()
+        }
+
+
+class ImportForm(BaseModel):
+    """Files of markdown to import into a corpus, which is made if there is none of this name."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    corpus: CorpusName
+    files: Annotated[list[UploadFile], Field(min_length=1, max_length=MAX_FILES)]
+    """Each ends in .md or .markdown; its name identifies the work: another text of this name replaces it."""
+    embed: bool = True
+    """False imports only; the next import embeds what waits."""
+
+
+class ImportedFileReply(Reply):
+    """What became of one file."""
+
+    file_name: str = Field(examples=["tea.md"])
+    outcome: ImportOutcome | Literal["refused"]
+    """`refused` has the text of another work of the corpus."""
+    work_id: int
+    """The work that has the text."""
+
+
+class ImportReply(Reply):
+    """What an import led to."""
+
+    corpus_id: int
+    corpus: str = Field(examples=["default"])
+    files: list[ImportedFileReply]
+    waiting: int
+    """Chunks of the corpus that wait for their vectors."""
+    run_id: int | None
+    """The run that embeds them; null when no chunk was left to embed."""
+    jobs: int
+    is_sent: bool
+    """False when the broker is unavailable: the jobs start when it is back."""
+
+    @classmethod
+    def of(cls, imported: ImportedWorks) -> "ImportReply":
+        """The reply to an import."""
+        submitted = imported.submitted
+        return cls(
+            corpus_id=imported.corpus.id,
+            corpus=imported.corpus.name,
+            files=[
+                ImportedFileReply(
+                    file_name=file.name,
+                    outcome=file.outcome or "refused",
+                    work_id=file.work_id,
+                )
+                for file in imported.files
+            ],
+            waiting=imported.waiting,
+            run_id=None if submitted is None else submitted.run_id,
+            jobs=0 if submitted is None else submitted.jobs,
+            is_sent=submitted is None or submitted.sent == submitted.due,
+        )
+
+
+def _given(work: WorkBody) -> dict[str, Any]:
+    return {name: value for name in ("title", "authors", "year") if (value := getattr(work, name)) is not None}

@@ -1,0 +1,56 @@
+"""Works that requests bring, as texts or as files, imported into a corpus."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from fastapi import UploadFile
+
+from api.context import ApiContext
+from services.corpora import values_for_import
+from services.work_files import WorkFile, read_works
+from services.work_imports import ImportedWorks, import_works
+
+
+def base_name(name: str) -> str:
+    """The name of a file without its folders, of either kind of system.
+
+    >>> base_name("C:\\\\works\\\\tea.md"), base_name("works/tea.md")
+    ('tea.md', 'tea.md')
+    """
+    return PurePosixPath(name.replace("\\", "/")).name
+
+
+async def uploaded(files: Sequence[UploadFile], given: dict[str, Any] | None = None) -> list[WorkFile]:
+    """Files of a form. `given` are fields of Bibliography that override their front matter."""
+    names = [base_name(file.filename or "") for file in files]
+    return [WorkFile(name, await file.read(), name, given or {}) for name, file in zip(names, files, strict=True)]
+
+
+async def import_files_into(
+    ctx: ApiContext,
+    corpus: str,
+    files: Sequence[WorkFile],
+    *,
+    values: Mapping[str, str] | None = None,
+    profile: str | None = None,
+    embeds_headings: bool | None = None,
+    keeps_token_vectors: bool | None = None,
+    embeds: bool = True,
+) -> ImportedWorks:
+    """Import files with the settings of the request, over the embedder of the corpus, over those of this machine."""
+    new = await asyncio.to_thread(read_works, files)
+    async with ctx.database.connection() as connection:
+        made_with = await values_for_import(connection, corpus)
+    settings = ctx.run_settings(profile=profile, values={**made_with, **(values or {})})
+    return await import_works(
+        ctx.broker,
+        ctx.database,
+        corpus,
+        new,
+        settings,
+        embeds_headings=embeds_headings,
+        keeps_token_vectors=keeps_token_vectors,
+        embeds=embeds,
+    )

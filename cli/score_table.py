@@ -1,0 +1,102 @@
+"""The scores of a participant run in the terminal: items as lines, participants side by side, 80 columns wide."""
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cli.output import figure_table, plain_table, spaced
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.score_tables import ModeScores, ParticipantRow, ScoreTable
+from stages.reports.numbers_in_words import NOT_AVAILABLE, number
+
+_COLUMNS = 80
+_ITEM_COLUMN = max(len(item) for item in PHQ8Item)
+#: A total that N/A items leave open is as long as `truth`: `10-24`.
+_CELL = 5
+_GAP = 2
+_MISSING = "-"
+_HEADINGS = {AssessmentMode.FEW_SHOT: "few", AssessmentMode.ZERO_SHOT: "zero"}
+
+
+def score_table(scores: ScoreTable) -> RenderableType:
+    """The error of each mode, the items of each participant beside the truth, and who is missing."""
+    modes = [summary.mode for summary in scores.modes]
+    width = (len(modes) + 1) * (_CELL + _GAP)
+    beside = max(1, (_COLUMNS - _ITEM_COLUMN - 1) // width)
+    rows = scores.participants
+    tables = [_participants(rows[start : start + beside], modes) for start in range(0, len(rows), beside)]
+    return spaced([_summaries(scores), *tables, *_notes(scores)])
+
+
+def _summaries(scores: ScoreTable) -> Table:
+    table = figure_table("mode", "MAE", "items compared", "N/A", "participants scored")
+    for mode in scores.modes:
+        table.add_row(
+            mode.mode,
+            number(mode.mae),
+            str(mode.compared_items),
+            str(mode.na_items),
+            f"{mode.scored} of {mode.participants}",
+        )
+    return table
+
+
+def _participants(rows: Sequence[ParticipantRow], modes: Sequence[AssessmentMode]) -> Table:
+    table = plain_table("\nitem")
+    for row in rows:
+        for place, heading in enumerate([*(_HEADINGS[mode] for mode in modes), "truth"]):
+            table.add_column(
+                f"{row.participant_id if not place else ''}\n{heading}", justify="right", min_width=_CELL, no_wrap=True
+            )
+    for item in PHQ8Item:
+        cells: list[str] = []
+        for row in rows:
+            cells += [_item(row.modes.get(mode), item) for mode in modes]
+            cells.append(_MISSING if row.truth is None else str(row.truth[item]))
+        table.add_row(item, *cells)
+    totals: list[str] = []
+    errors: list[str] = []
+    for row in rows:
+        totals += [_total(row.modes.get(mode)) for mode in modes]
+        totals.append(_MISSING if row.truth_total is None else str(row.truth_total))
+        errors += [*(_error(row.modes.get(mode)) for mode in modes), ""]
+    table.add_row("total", *totals, style="bold")
+    table.add_row("MAE", *errors, style="dim")
+    return table
+
+
+def _item(scores: ModeScores | None, item: PHQ8Item) -> str:
+    if scores is None or scores.items is None:
+        return _MISSING
+    score = scores.items[item]
+    return NOT_AVAILABLE if score is None else str(score)
+
+
+def _total(scores: ModeScores | None) -> str:
+    if scores is None or scores.items is None:
+        return _MISSING
+    return f"{scores.lowest_total}-{scores.highest_total}" if scores.total is None else str(scores.total)
+
+
+def _error(scores: ModeScores | None) -> str:
+    return _MISSING if scores is None or scores.mae is None else number(scores.mae, 2)
+
+
+def _notes(scores: ScoreTable) -> list[Text]:
+    """What the signs in the table mean, those that are there, and who has no scores or no truth."""
+    notes = []
+    if any(mode.na_items for mode in scores.modes):
+        notes.append("N/A: the model gave no score; a total of two numbers counts N/A as 0 and as 3.")
+    unscored = [
+        f"{row.participant_id} {mode} ({one.status})"
+        for row in scores.participants
+        for mode, one in row.modes.items()
+        if one.items is None
+    ]
+    if unscored:
+        notes.append(f"Not scored: {', '.join(unscored)}.")
+    if untrue := [str(row.participant_id) for row in scores.participants if row.truth is None]:
+        notes.append(f"Without ground truth: {', '.join(untrue)}.")
+    return [Text("\n".join(notes), style="dim")] if notes else []

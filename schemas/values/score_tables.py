@@ -1,0 +1,62 @@
+"""The scores of a participant run beside the truth: what a reader looks at first."""
+
+from pydantic import Field
+
+from schemas.statuses import JobStatus
+from schemas.values.base import Value
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
+
+
+class ModeScores(Value):
+    """One participant in one mode."""
+
+    job_id: int
+    status: JobStatus
+    items: dict[PHQ8Item, int | None] | None
+    """All eight; None for an item is N/A: the model abstained. None for all: not scored."""
+    total: int | None
+    """The sum, where all eight items have a score."""
+    lowest_total: int | None
+    """N/A counted as 0; None where the participant is not scored."""
+    highest_total: int | None
+    """N/A counted as 3."""
+    mae: float | None
+    """Over the items with a score; None without one or without ground truth."""
+
+
+class ParticipantRow(Value):
+    """One participant with the truth."""
+
+    participant_id: int
+    truth: dict[PHQ8Item, int] | None
+    """All eight; None without valid labels."""
+    truth_total: int | None
+    modes: dict[AssessmentMode, ModeScores]
+    """A mode that the participant was not submitted in is absent."""
+
+
+class ModeSummary(Value):
+    """One mode over all participants of the run."""
+
+    mode: AssessmentMode
+    participants: int
+    scored: int
+    """Participants with scores; each of the others is in some state before that, or failed."""
+    compared: int
+    """Of these, with ground truth and at least one item that has a score."""
+    mae: float | None
+    """Over all items with a score and ground truth: `item_mae_weighted` of the report."""
+    compared_items: int
+    """Those items."""
+    na_items: int
+    """Items of scored participants that the model gave no score."""
+
+
+class ScoreTable(Value):
+    """A participant run."""
+
+    run_id: int
+    modes: tuple[ModeSummary, ...]
+    """Few-shot first."""
+    participants: tuple[ParticipantRow, ...] = Field(repr=False)
+    """Ascending by number."""

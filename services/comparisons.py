@@ -1,0 +1,66 @@
+"""Two runs compared, alike by the command and the page."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from schemas.errors import Refused
+from schemas.values.differences import Difference
+from schemas.values.phq8 import AssessmentMode
+from schemas.values.query_runs import QueryRun
+from schemas.values.retrieval_reports import RetrievalDifference, RetrievalMeasures
+from schemas.values.scored_runs import ScoredRun
+from stages.reports.cohorts import modes_of
+from stages.reports.differences import RunInMode, difference
+from stages.reports.measures import common_measures
+from stages.reports.retrieval_differences import retrieval_difference
+
+
+def compare_queries(left: QueryRun, right: QueryRun, measures: RetrievalMeasures) -> RetrievalDifference:
+    """Two runs of queries, on the queries that both have."""
+    return retrieval_difference(left, right, measures=measures)
+
+
+def compare_scores(
+    left: ScoredRun | QueryRun,
+    right: ScoredRun | QueryRun,
+    *,
+    mode: str | None = None,
+    other_mode: str | None = None,
+    measures: Mapping[str, Any],
+) -> list[Difference]:
+    """Two scored runs in each mode that both have, or in one mode, or one mode of the left with another of the right.
+
+    `measures` are those that were chosen; the runs have the others. Raises Refused for runs of two kinds, and where
+    there is nothing to compare.
+    """
+    if isinstance(left, QueryRun) or isinstance(right, QueryRun):
+        raise Refused(
+            f"r{left.run_id} and r{right.run_id} are of two kinds: a run of queries compares with a run of queries."
+        )
+    pairs = _pairs(left, right, mode, other_mode)
+    found = common_measures(left, right, measures)
+    return [difference(*pair, measures=found) for pair in pairs]
+
+
+def _pairs(
+    left: ScoredRun, right: ScoredRun, mode: str | None, other_mode: str | None
+) -> list[tuple[RunInMode, RunInMode]]:
+    if mode is not None:
+        return [(_in_mode(left, mode), _in_mode(right, other_mode or mode))]
+    common = [mode for mode in modes_of(left) if mode in modes_of(right)]
+    if not common:
+        raise Refused(
+            f"r{left.run_id} has {_words(left)} and r{right.run_id} has {_words(right)}; "
+            "choose a mode of each: --mode and --other-mode, or in the form."
+        )
+    return [(RunInMode(left, mode), RunInMode(right, mode)) for mode in common]
+
+
+def _in_mode(run: ScoredRun, mode: str) -> RunInMode:
+    if mode not in modes_of(run):
+        raise Refused(f"Run r{run.run_id} has no jobs in mode {mode}; it has {_words(run)}.")
+    return RunInMode(run, AssessmentMode(mode))
+
+
+def _words(run: ScoredRun) -> str:
+    return " and ".join(modes_of(run))

@@ -1,0 +1,62 @@
+"""Runs named, annotated and deleted, alike by commands, REST and pages."""
+
+from typing import TypedDict
+
+from schemas.errors import RunActiveError, RunMissingError, RunValueError
+from schemas.values.run_names import LONGEST_NAME, LONGEST_NOTE, run_name
+from store.database import Connection
+from store.references import index_runs
+from store.runs import deletions, run_names, runs
+from store.runs.deletions import DeletedRun
+
+
+class RunChanges(TypedDict, total=False):
+    """What changes of a run; None removes it. Names that are absent stay as they are."""
+
+    name: str | None
+    note: str | None
+
+
+async def change_run(connection: Connection, run_id: int, changes: RunChanges) -> None:
+    """Change name and note of a run, both or neither.
+
+    Raises RunMissingError, RunValueError, and RunNameTakenError.
+    """
+    async with connection.transaction():
+        if not await runs.exists(connection, run_id=run_id):
+            raise RunMissingError(run_id)
+        if "name" in changes:
+            await run_names.rename(connection, run_id, _name(changes["name"]))
+        if "note" in changes:
+            await run_names.annotate(connection, run_id, _note(changes["note"]))
+
+
+async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
+    """Delete a run that is not active, with all that belongs to it alone.
+
+    Raises RunMissingError, and RunActiveError while it works.
+    """
+    if await index_runs.is_publication_due(connection, run_id):
+        raise RunActiveError(run_id, "it is about to publish its index; delete it when it has finished.")
+    return await deletions.delete_run(connection, run_id)
+
+
+def _name(words: str | None) -> str | None:
+    if words is None:
+        return None
+    name = run_name(words)
+    if name is None:
+        raise RunValueError(
+            f"The name of a run is one line of 1 to {LONGEST_NAME} characters; it does not begin with '-' and is not "
+            "the number of a run or job."
+        )
+    return name
+
+
+def _note(words: str | None) -> str | None:
+    if words is None:
+        return None
+    note = words.strip()
+    if not note or len(note) > LONGEST_NOTE or "\0" in note:
+        raise RunValueError(f"The note of a run has 1 to {LONGEST_NOTE} characters.")
+    return note

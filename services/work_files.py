@@ -1,0 +1,70 @@
+"""Works from files of markdown, wherever the files come from."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple
+
+from schemas.errors import WorkFileError, WorkFilesError
+from stages.corpora.bibliography import bibliography
+from stages.corpora.blocks import read_markdown
+from stages.corpora.cut import cut_work
+from store.corpora.works import NewWork
+
+MARKDOWN: Final = (".md", ".markdown")
+
+#: The end of the message for a file of another kind.
+CONVERT: Final = (
+    "is no markdown; convert it first (pandoc does EPUB, docling PDF) and look whether its headings came along"
+)
+
+
+class WorkFile(NamedTuple):
+    """A file that is to become a work."""
+
+    name: str
+    """Shown in messages. Without its suffix the title of a work that has no other."""
+    content: bytes
+    source_path: str
+    """Identifies the work: another file of the same source replaces it."""
+    fields: Mapping[str, Any] = {}
+    """Fields of Bibliography that override the front matter."""
+
+
+def is_markdown(name: str) -> bool:
+    """Whether a file of this name is taken for markdown."""
+    return PurePath(name).suffix.lower() in MARKDOWN
+
+
+def read_works(files: Sequence[WorkFile]) -> list[NewWork]:
+    """The works in files, cut into chunks.
+
+    Raises WorkFilesError with every file that is no markdown, is not UTF-8, is empty, or has front matter that cannot
+    be used.
+    """
+    problems: dict[int, WorkFileError] = {}
+    works: list[NewWork] = []
+    for place, file in enumerate(files):
+        try:
+            works.append(_read_work(file))
+        except WorkFileError as error:
+            problems[place] = error
+    if problems:
+        raise WorkFilesError(problems)
+    return works
+
+
+def _read_work(file: WorkFile) -> NewWork:
+    if not is_markdown(file.name):
+        raise WorkFileError(file.name, CONVERT)
+    try:
+        markdown = file.content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise WorkFileError(file.name, f"byte {error.start} is not UTF-8; save it as UTF-8.") from None
+    if "\0" in markdown:
+        raise WorkFileError(file.name, "holds a NUL character; is it text at all?")
+    document = read_markdown(markdown)
+    described = bibliography(document, given=file.fields, file_name=file.name)
+    chunks = cut_work(document, title=described.title)
+    if not chunks:
+        raise WorkFileError(file.name, "holds no text.")
+    return NewWork(bibliography=described, source_path=file.source_path, markdown=markdown, chunks=chunks)

@@ -1,0 +1,93 @@
+"""Works imported into a corpus: stored, and the run that embeds their chunks submitted."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from celery import Celery
+
+from schemas.errors import DuplicateWorkError
+from schemas.settings.resolve import EffectiveSettings
+from services.corpora import corpus_for_import, plan_corpus
+from services.new_runs import PlannedRun, Submitted, submit_run
+from store.corpora import corpora, works
+from store.corpora.corpora import StoredCorpus
+from store.corpora.works import ImportOutcome, NewWork
+from store.database import Database
+
+
+class ImportedFile(NamedTuple):
+    """What became of one file."""
+
+    name: str
+    outcome: ImportOutcome | None
+    """None for a file that was refused, because another work has the same text."""
+    work_id: int
+    """The work that has the text."""
+    title: str
+    """Its title."""
+
+
+class ImportedWorks(NamedTuple):
+    """What became of the works."""
+
+    corpus: StoredCorpus
+    files: tuple[ImportedFile, ...]
+    waiting: int
+    """Chunks of the corpus that wait for a vector."""
+    submitted: Submitted | None
+    """None when nothing was to be embedded, or nothing should be."""
+
+    @property
+    def outcomes(self) -> Counter[ImportOutcome]:
+        """How many files had each outcome."""
+        return Counter(file.outcome for file in self.files if file.outcome is not None)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether a work is new or replaced."""
+        return bool(self.outcomes - Counter({ImportOutcome.UNCHANGED: len(self.files)}))
+
+    @property
+    def refused(self) -> list[str]:
+        """Each file that repeats another work, and which."""
+        return [
+            f"{file.name}: the same text is work {file.work_id} already, '{file.title}'"
+            for file in self.files
+            if file.outcome is None
+        ]
+
+
+async def import_works(
+    app: Celery,
+    database: Database,
+    name: str,
+    new: Sequence[NewWork],
+    settings: EffectiveSettings,
+    *,
+    embeds_headings: bool | None = None,
+    keeps_token_vectors: bool | None = None,
+    embeds: bool = True,
+) -> ImportedWorks:
+    """Store works in a corpus, each in a transaction of its own, and submit what waits for a vector.
+
+    A work whose text another work has is refused, by itself. Raises what `corpus_for_import` raises.
+    """
+    files = []
+    async with database.connection() as connection:
+        corpus = await corpus_for_import(
+            connection, name, settings, embeds_headings=embeds_headings, keeps_token_vectors=keeps_token_vectors
+        )
+        for work in new:
+            title = work.bibliography.title
+            source = title if work.source_path is None else work.source_path
+            try:
+                kept = await works.keep(connection, corpus.id, work)
+                files.append(ImportedFile(source, kept.outcome, kept.work_id, title))
+            except DuplicateWorkError as error:
+                files.append(ImportedFile(source, None, error.work_id, error.title))
+        run = await plan_corpus(connection, corpus, settings) if embeds else None
+        waiting = (await corpora.content(connection, corpus.id)).waiting
+    # Chunks that no run embeds are never the work of an older run, even when the request is equal.
+    submitted = None if run is None else await submit_run(app, database, PlannedRun(run), always_new=True)
+    return ImportedWorks(corpus, tuple(files), waiting, submitted)

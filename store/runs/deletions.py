@@ -1,0 +1,185 @@
+"""Jobs and runs, deleted with what belongs to them alone. What others use is kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from schemas.errors import RunActiveError, RunMissingError
+from schemas.statuses import JobStatus, StageStatus
+from store.database import Connection
+from store.runs.chain import content_hash
+
+CALLS = """
+SELECT DISTINCT u.call_id FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id
+WHERE a.job_id = ANY($1::bigint[])
+"""
+
+# Stages, attempts, vectors, uses of calls, the question, its judgements and its answers go with the jobs.
+DELETE_JOBS = "DELETE FROM job WHERE id = ANY($1::bigint[])"
+
+# A locked call cannot get a new use; a transaction that just added one is waited for, and seen by the next statement.
+LOCK_CALLS = "SELECT FROM llm_call WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
+
+DELETE_CALLS = """
+WITH gone AS (
+    DELETE FROM llm_call AS c
+    WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (SELECT FROM llm_call_use AS u WHERE u.call_id = c.id)
+    RETURNING id
+)
+SELECT count(*) FROM gone
+"""
+
+DELETE_EMPTY_RUN = "DELETE FROM run WHERE id = $1 AND NOT EXISTS (SELECT FROM job WHERE run_id = $1)"
+
+IDENTITY = "SELECT identity FROM run WHERE id = $1 FOR UPDATE"
+
+REIDENTIFY = "UPDATE run SET identity = $2 WHERE id = $1"
+
+# Questions are locked before stages, as every change of a question does it.
+HOLD_QUERIES = """
+SELECT FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY q.id FOR NO KEY UPDATE OF q
+"""
+
+# The jobs of a run, and those of other runs that its questions moved away from: nothing else would find them again.
+JOBS = """
+WITH RECURSIVE gone AS (
+    SELECT j.id, j.run_id, j.inputs, q.id AS query_id
+    FROM job AS j LEFT JOIN queries AS q ON q.job_id = j.id WHERE j.run_id = $1
+    UNION ALL
+    SELECT j.id, j.run_id, j.inputs, g.query_id
+    FROM gone AS g JOIN job AS j ON j.id = (g.inputs ->> 'moved_from')::bigint WHERE g.query_id IS NOT NULL
+)
+SELECT id, max(run_id) AS run_id FROM gone GROUP BY id ORDER BY id
+"""
+
+LOCK_STAGES = """
+SELECT job_id, stage, status FROM stage_run WHERE job_id = ANY($1::bigint[]) ORDER BY job_id, position FOR UPDATE
+"""
+
+LOCK_OPEN_JOBS = """
+SELECT id FROM job WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[]) ORDER BY id FOR UPDATE
+"""
+
+CONTENT = """
+SELECT (SELECT count(*) FROM job WHERE run_id = $2) AS jobs,
+       (SELECT count(*) FROM stage_attempt WHERE job_id = ANY($1::bigint[])) AS attempts,
+       (SELECT count(*) FROM queries WHERE job_id = ANY($1::bigint[])) AS questions,
+       (SELECT count(*) FROM results AS r JOIN queries AS q ON q.id = r.query_id
+        WHERE q.job_id = ANY($1::bigint[])) AS answers
+"""
+
+# A question that continued in another run keeps its answers, and the way to what was there before this run.
+KEEP_ANSWERS = """
+UPDATE results AS r SET attempt_id = NULL FROM stage_attempt AS a, queries AS q
+WHERE a.id = r.attempt_id AND a.job_id = ANY($1::bigint[]) AND q.id = r.query_id AND q.job_id <> ALL($1::bigint[])
+"""
+
+BRIDGE = """
+UPDATE job AS later
+SET inputs = (later.inputs - 'moved_from') || jsonb_strip_nulls(
+    jsonb_build_object('moved_from', former.inputs -> 'moved_from')
+)
+FROM job AS former
+WHERE former.id = ANY($1::bigint[]) AND later.kind = 'query' AND later.id <> ALL($1::bigint[])
+  AND (later.inputs ->> 'moved_from')::bigint = former.id
+"""
+
+# Published indexes are what few-shot runs search; a version that was never published is of no use without its run.
+DROP_PLANS = "DELETE FROM reference_index WHERE run_id = $1 AND published_at IS NULL"
+
+KEEP_INDEXES = """
+WITH kept AS (UPDATE reference_index SET run_id = NULL WHERE run_id = $1 RETURNING name, replaced_at)
+SELECT DISTINCT name FROM kept WHERE replaced_at IS NULL ORDER BY name
+"""
+
+DELETE_RUN = "DELETE FROM run WHERE id = $1"
+
+_OPEN = [status for status in JobStatus if status.is_open]
+
+
+class DeletedCalls(NamedTuple):
+    """The language model calls of deleted jobs."""
+
+    deleted: int
+    kept: int
+    """Those that another job used too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeletedRun:
+    """What a deletion removed, and what it kept for others."""
+
+    run_id: int
+    jobs: int
+    attempts: int
+    questions: int
+    answers: int
+    calls: int
+    """Language model calls that no other run used."""
+    kept_calls: int
+    kept_indexes: list[str]
+    """Reference indexes that the run built, which stay searchable."""
+
+
+async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> DeletedCalls:
+    """Delete jobs with all that was computed, and the model calls that no other job used."""
+    call_ids = [row["call_id"] for row in await connection.fetch(CALLS, job_ids)]
+    await connection.execute(DELETE_JOBS, job_ids)
+    await connection.execute(LOCK_CALLS, call_ids)
+    deleted: int = await connection.fetchval(DELETE_CALLS, call_ids)
+    return DeletedCalls(deleted, len(call_ids) - deleted)
+
+
+async def leave_run(connection: Connection, run_id: int, job_id: int) -> None:
+    """After a job was deleted: delete its run if that was the last job.
+
+    A run that keeps others is no longer what was submitted: the same submission makes a new one from then on.
+    """
+    await connection.execute(DELETE_EMPTY_RUN, run_id)
+    identity = await connection.fetchval(IDENTITY, run_id)
+    if identity is not None:
+        await connection.execute(REIDENTIFY, run_id, content_hash({"was": identity, "without": job_id}))
+
+
+async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
+    """Delete a run with its jobs, their questions and answers, and the model calls that no other run used.
+
+    The former jobs of its questions, in other runs, go too. Raises RunMissingError, and RunActiveError while a job is
+    unfinished or a stage runs.
+    """
+    async with connection.transaction():
+        if await connection.fetchval("SELECT id FROM run WHERE id = $1 FOR UPDATE", run_id) is None:
+            raise RunMissingError(run_id)
+        await connection.execute(HOLD_QUERIES, run_id)
+        jobs = await connection.fetch(JOBS, run_id)
+        job_ids = [job["id"] for job in jobs]
+        await _refuse_active(connection, run_id, job_ids)
+        content = await connection.fetchrow(CONTENT, job_ids, run_id)
+        await connection.execute(KEEP_ANSWERS, job_ids)
+        await connection.execute(BRIDGE, job_ids)
+        calls = await delete_jobs(connection, job_ids)
+        for job in jobs:
+            if job["run_id"] != run_id:
+                await leave_run(connection, job["run_id"], job["id"])
+        await connection.execute(DROP_PLANS, run_id)
+        indexes = [row["name"] for row in await connection.fetch(KEEP_INDEXES, run_id)]
+        await connection.execute(DELETE_RUN, run_id)
+    return DeletedRun(run_id=run_id, **dict(content), calls=calls.deleted, kept_calls=calls.kept, kept_indexes=indexes)
+
+
+async def _refuse_active(connection: Connection, run_id: int, job_ids: Sequence[int]) -> None:
+    stages = await connection.fetch(LOCK_STAGES, job_ids)
+    unfinished = await connection.fetch(LOCK_OPEN_JOBS, job_ids, _OPEN)
+    if unfinished:
+        raise RunActiveError(
+            run_id,
+            f"{len(unfinished)} of its jobs are unfinished. `ragq cancel r{run_id}` ends them, "
+            f"`ragq watch r{run_id}` waits for them.",
+        )
+    for stage in stages:
+        if stage["status"] == StageStatus.RUNNING:
+            raise RunActiveError(
+                run_id,
+                f"a worker still computes stage '{stage['stage']}' of job j{stage['job_id']}. "
+                f"`ragq inspect j{stage['job_id']}` shows when it has ended; delete the run then.",
+            )

@@ -1,0 +1,199 @@
+"""Every command of the guides, page by page, on real workers with a scripted language model."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from schemas.values.phq8 import PHQ8Item
+from stack.ports import free_port
+from tests.acceptance.conftest import Install
+from tests.acceptance.harness import Installation
+from tests.acceptance.shelf import write_shelf
+from tests.acceptance.small_data_set import plain_files, write_files
+from tests.docs.blocks import ROOT, blocks_of, pages, script
+from tests.original_results import experiment, results_file, subject
+from tests.scripted_ollama import ACCEPT, ScriptedOllama, ScriptedReply
+
+SHELF = "ragq import works books/ --corpus shelf --wait"
+ASK = 'ragq submit --query "Why does black tea turn dark?" --corpus shelf --wait'
+INDEX = "huggingface_all_minilm_l6_v2_paper_train"
+INTERVIEWS = "ragq import participants DIR && ragq index references --split paper-train"
+
+
+@dataclass(frozen=True)
+class Guide:
+    """How a page is run: what comes before its commands, and what its example words stand for."""
+
+    before: Mapping[str, str] = field(default_factory=dict)
+    """The beginning of a command of the page, and what is run before it."""
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    def script(self, lines: Sequence[str]) -> str:
+        """A bash script of the page's commands."""
+        words = re.compile("|".join(rf"(?<![\w.]){re.escape(word)}(?!\w)" for word in self.words) or "$^")
+        written: list[str] = []
+        waiting = dict(self.before)
+        for line in lines:
+            for beginning in [beginning for beginning in waiting if line.startswith(beginning)]:
+                written.append(waiting.pop(beginning))
+            written.append(words.sub(lambda found: self.words[found[0]], line))
+        assert not waiting, f"The page has no command that begins so: {[*waiting]}"
+        return script(written)
+
+
+GUIDES: Mapping[str, Guide] = {
+    "participants.md": Guide(
+        before={
+            "ragq splits make --paper --seed": "ragq index chunk-scores --scorer-model gemma3:12b --wait"
+            f" && ragq references export {INDEX} --directory data/embeddings",
+        },
+        words={
+            "paper-test": "paper-test --limit 2",
+            "../ai-psychiatrist": "ai-psychiatrist",
+            "NAME": INDEX,
+            "r5": "r2",
+            "r9": "r4",
+        },
+    ),
+    "artifacts.md": Guide(
+        before={
+            "ragq index references": INTERVIEWS,
+            "ragq references import data": f"ragq references export {INDEX} --directory data/embeddings",
+        },
+        words={"r12": "r1", "huggingface_qwen3_8b_paper_train": INDEX, "--profile paper": "--name imported"},
+    ),
+    "reports.md": Guide(
+        before={
+            "ragq report r12": f"{INTERVIEWS} && ragq submit --split paper-val --wait"
+            " && ragq submit --split paper-test --limit 2 --wait"
+            " && ragq submit --split paper-test --limit 2 --set EMBEDDING_TOP_K_REFERENCES=1 --wait",
+            "ragq submit --queries": SHELF,
+        },
+        words={
+            "paper-test": "paper-test --limit 2",
+            "r7": "r2",
+            "r12": "r3",
+            "r15": "r4",
+            "r20": "r6",
+            "r21": "r6",
+            "r14": "r7",
+        },
+    ),
+    "queries.md": Guide(before={"ragq template show": ASK}, words={"7": "1"}),
+    "corpora.md": Guide(),
+    "presets.md": Guide(before={"ragq preset list": SHELF}),
+    "tags.md": Guide(words={"/tmp/tags": "tags"}),
+    "api.md": Guide(before={"API=": f"{SHELF} && {ASK} && {INTERVIEWS}"}, words={"7": "1", "12": "2", "34": "2"}),
+    "api-security.md": Guide(),
+}
+PORT = "8420"
+#: Pages with a test of their own.
+ELSEWHERE = {"README.md", "tutorial.md", "reproduce.md"}
+
+
+def test_every_page_with_commands_is_run_by_a_test() -> None:
+    with_commands = {
+        page.name
+        for page in pages()
+        if page.parent.name != "how-to" and any(block.needs is None for block in blocks_of(page))
+    }
+    assert with_commands == set(GUIDES) | ELSEWHERE
+
+
+@pytest.fixture
+def installation(install: Install, migrated_template: str, ollama: ScriptedOllama) -> Iterator[Installation]:
+    """A new installation with one worker, and the files that the pages name."""
+    for name in ("smollm2:135m", "gemma3:12b"):
+        ollama.model(reply, name)
+    with install(migrated_template) as made:
+        made.start_worker()
+        write_files(made.folder / "DIR", shortest_files())
+        write_shelf(made.folder / "books")
+        for name, text in FILES.items():
+            (made.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (made.folder / name).write_text(text)
+        yield made
+
+
+EXPANSION = {
+    "queries": ["catechins", "leaves", "oxygen"],
+    "hyde_answer": "They oxidise.",
+    "intent": "MECHANISM",
+    "entities": [],
+}
+RESULTS = results_file(experiment("few_shot", subject(302, "11111111", "01201101"))).decode()
+QUERY = {"_id": "q1", "text": "Why does black tea turn dark?"}
+FILES = {
+    "reply.txt": json.dumps(EXPANSION),
+    "answer.txt": "Oxygen darkens the catechins [S1].",
+    "queries.jsonl": json.dumps(QUERY),
+    "set.jsonl": json.dumps(QUERY),
+    "qrels.tsv": "query-id\tcorpus-id\tscore\nq1\ttea\t1\n",
+    "set.tsv": "query-id\tcorpus-id\tscore\nq1\ttea\t1\n",
+    "splits.csv": "Participant_ID,split\n302,mine\n",
+    "ai-psychiatrist/.env": "LLM_BACKEND=ollama\n",
+    "data/outputs/both_paper-test_20260107_120000.json": RESULTS,
+    "data/outputs/few_shot_paper-test_20260107_120000.json": RESULTS,
+}
+
+
+def shortest_files() -> dict[str, bytes]:
+    """The interviews of all participants, with rows for two or three chunks each."""
+    return {
+        name: b"".join(data.splitlines(keepends=True)[:12]) if name.startswith("transcripts/") else data
+        for name, data in plain_files().items()
+    }
+
+
+def reply(prompt: str) -> ScriptedReply:
+    """A usable reply to the prompt of any stage, the same for the same prompt."""
+    if "Source:" in prompt:
+        return ScriptedReply("Oxygen darkens the catechins [S1].")
+    if "hyde_answer" in prompt:
+        return ScriptedReply(json.dumps(EXPANSION))
+    if PHQ8Item.SLEEP.evidence_key not in prompt:
+        return ScriptedReply(ACCEPT)
+    drawn = {item.evidence_key: zlib.crc32(f"{item} {prompt}".encode()) % 4 for item in PHQ8Item}
+    if "<transcript>" not in prompt:
+        return ScriptedReply(json.dumps(drawn))
+    scores = {key: {"score": score, "confidence": 1 + score % 3} for key, score in drawn.items()}
+    return ScriptedReply(json.dumps(scores))
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", GUIDES)
+def test_every_command_of_the_page_works(name: str, installation: Installation) -> None:
+    guide = GUIDES[name]
+    port = str(free_port())
+    lines = [line for block in blocks_of(ROOT / "docs" / name) if block.needs is None for line in block.commands]
+    commands = replace(guide, words={**guide.words, PORT: port}).script(lines)
+    if port in commands:
+        installation.start("ragq", "api", "--port", port)
+        wait_for_api(port)
+    environment = installation.environment | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", commands],
+        cwd=installation.folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, "\n".join(done.stdout.splitlines()[-30:])
+
+
+def wait_for_api(port: str) -> None:
+    """Wait until the API replies."""
+    transport = httpx.HTTPTransport(retries=8)
+    with httpx.Client(transport=transport) as client:
+        client.get(f"http://127.0.0.1:{port}/healthz").raise_for_status()

@@ -1,0 +1,254 @@
+"""An answer as it is written, over a real port."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from httpx_sse import ServerSentEvent
+
+from api.context import ApiContext
+from schemas.values.failures import AttemptError
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.runs import answer_pieces, job_control, stages
+from store.runs.stages import Claim
+from tests.api.rest.conftest import Open
+from tests.api.rest.rag.conftest import ANSWER, Ask
+from tests.services.questions.questions import PROMPT, WHOLE, a_question
+
+CUT_OFF = AttemptError("schemas.errors.LLMResponseParseError", "It was cut off.", "answer_unusable", None)
+
+
+class Event(NamedTuple):
+    """An event with what its data has of it."""
+
+    name: str
+    data: Any
+
+
+@pytest.fixture
+async def query(ctx: ApiContext) -> StoredQuery:
+    """A question whose prompt is stored and whose answer is due."""
+    async with ctx.database.connection() as connection:
+        return await a_question(connection, *WHOLE[:7])
+
+
+class Writer:
+    """A worker that writes the answer of a question as a test says."""
+
+    def __init__(self, ctx: ApiContext, query: StoredQuery) -> None:
+        self._database = ctx.database
+        self._query = query
+        self._claim: Claim | None = None
+        self._pieces = 0
+
+    @property
+    def claim(self) -> Claim:
+        assert self._claim is not None
+        return self._claim
+
+    async def begin(self, lease_s: float = 60) -> None:
+        async with self._database.connection() as connection:
+            self._claim = await stages.claim(connection, self._query.job_id, "generate", "worker", lease_s)
+        self._pieces = 0
+
+    async def write(self, text: str) -> None:
+        self._pieces += 1
+        async with self._database.connection() as connection:
+            await answer_pieces.add(connection, self.claim.attempt_id, self._pieces, text)
+
+    async def store(self) -> int:
+        result_ids: list[int] = []
+
+        async def keep(connection: Any) -> None:
+            attempt_id = self.claim.attempt_id
+            result_ids.append(
+                await queries.add_result(
+                    connection, self._query.id, ANSWER, PROMPT.sources, attempt_id=attempt_id, preset=None
+                )
+            )
+
+        async with self._database.connection() as connection:
+            await stages.commit(connection, self.claim, inputs={}, output=ANSWER.model_dump(mode="json"), effect=keep)
+        return result_ids[0]
+
+    async def fail(self, retry_in_s: float | None = None) -> None:
+        async with self._database.connection() as connection:
+            await stages.fail(connection, self.claim, CUT_OFF, inputs={}, retry_in_s=retry_in_s)
+
+    async def die(self) -> None:
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "UPDATE stage_run SET lease_until = now() - interval '1 second' WHERE stage = 'generate'"
+            )
+            await stages.expire(connection, max_interruptions=3)
+
+    async def control(self, action: str) -> None:
+        async with self._database.connection() as connection:
+            await connection.execute("UPDATE job SET status = $2 WHERE id = $1", self._query.job_id, action)
+
+
+@pytest.fixture
+def writer(ctx: ApiContext, query: StoredQuery) -> Writer:
+    return Writer(ctx, query)
+
+
+@pytest.fixture
+def there(query: StoredQuery) -> str:
+    """Where the stream is."""
+    return f"/rag/queries/{query.id}/augment/stream"
+
+
+async def following(events: AsyncIterator[ServerSentEvent]) -> Event:
+    found = await anext(events)
+    return Event(found.event, json.loads(found.data))
+
+
+async def text_until(events: AsyncIterator[ServerSentEvent], text: str) -> str:
+    """The id of the event with which the text is complete. Nothing else may come before."""
+    read = ""
+    async for found in events:
+        assert found.event == "text", found
+        read += json.loads(found.data)["text"]
+        assert text.startswith(read)
+        if read == text:
+            return found.id
+    raise AssertionError("The stream ended.")
+
+
+async def test_an_answer_grows_and_ends_with_the_stored_one(
+    watching: Open, writer: Writer, query: StoredQuery, there: str
+) -> None:
+    async with watching(there) as events:
+        assert await following(events) == Event("waiting", {"query_id": query.id, "status": "running"})
+        await writer.begin()
+        assert await following(events) == Event("started", {"query_id": query.id, "attempt": 1})
+        await writer.write("By ")
+        await text_until(events, "By ")
+        await writer.write("oxygen")
+        await text_until(events, "oxygen")
+        result_id = await writer.store()
+        stored = await following(events)
+        assert [event async for event in events] == []
+
+    assert stored == Event(
+        "answer",
+        {
+            "query_id": query.id,
+            "job_id": query.job_id,
+            "result_id": result_id,
+            "location": f"/rag/queries/{query.id}/results/{result_id}",
+        },
+    )
+
+
+async def test_a_lost_connection_continues_after_the_last_event(watching: Open, writer: Writer, there: str) -> None:
+    await writer.begin()
+    await writer.write("By ")
+    async with watching(there) as events:
+        assert (await following(events)).name == "started"
+        last = await text_until(events, "By ")
+    await writer.write("oxygen")
+    async with watching(there, **{"Last-Event-ID": last}) as events:
+        await text_until(events, "oxygen")
+        await writer.store()
+        assert (await following(events)).name == "answer"
+    async with watching(there, **{"Last-Event-ID": last}) as events:
+        assert (await following(events)).name == "answer"
+
+
+@pytest.mark.parametrize("end", ["die", "fail"])
+async def test_another_attempt_begins_the_stream_anew(watching: Open, writer: Writer, there: str, end: str) -> None:
+    await writer.begin()
+    await writer.write("By ")
+    async with watching(there) as events:
+        assert (await following(events)).name == "started"
+        last = await text_until(events, "By ")
+        await (writer.die() if end == "die" else writer.fail(retry_in_s=0))
+        assert (await following(events)).name == "waiting"
+        await writer.begin()
+        assert (await following(events)).data["attempt"] == 2
+        await writer.write("Air")
+        await text_until(events, "Air")
+    async with watching(there, **{"Last-Event-ID": last}) as events:
+        assert (await following(events)).data["attempt"] == 2
+        await text_until(events, "Air")
+
+
+async def test_a_reply_that_cannot_be_used_is_a_failure_and_no_answer(
+    watching: Open, writer: Writer, query: StoredQuery, ctx: ApiContext, there: str
+) -> None:
+    await writer.begin()
+    await writer.write("By ")
+    async with watching(there) as events:
+        assert (await following(events)).name == "started"
+        await text_until(events, "By ")
+        await writer.fail()
+        failed = await following(events)
+        assert [event async for event in events] == []
+
+    about = {"stage": "generate", "error_type": CUT_OFF.type, "message": CUT_OFF.message}
+    assert failed == Event("failed", {"query_id": query.id, "job_id": query.job_id} | about)
+    async with ctx.database.connection() as connection:
+        await job_control.retry(connection, job_id=query.job_id)
+    async with watching(there) as events:
+        assert (await following(events)).name == "waiting"
+
+
+@pytest.mark.parametrize("status", ["paused", "cancelled"])
+async def test_a_held_question_is_idle(watching: Open, writer: Writer, there: str, status: str) -> None:
+    async with watching(there) as events:
+        await following(events)
+        await writer.control(status)
+        found = await following(events)
+
+    assert (found.name, found.data["status"]) == ("idle", status)
+
+
+async def test_a_question_without_an_answer_in_its_chain_is_idle(watching: Open, ask: Ask) -> None:
+    query = await ask(*WHOLE[:6])
+    async with watching(f"/rag/queries/{query.id}/augment/stream") as events:
+        found = await following(events)
+
+    assert (found.name, found.data["status"]) == ("idle", "succeeded")
+
+
+@pytest.mark.parametrize("strange", ["", "x", "1", "-1.2", "9" * 19 + ".1", "1." + "9" * 10, "1.2.3", "1" * 5000])
+async def test_an_id_of_another_stream_begins_at_the_beginning(
+    watching: Open, writer: Writer, there: str, strange: str
+) -> None:
+    await writer.begin()
+    await writer.write("By ")
+    async with watching(there, **{"Last-Event-ID": strange}) as events:
+        assert (await following(events)).name == "started"
+        await text_until(events, "By ")
+
+
+async def test_a_missing_question_has_no_stream(client: httpx.AsyncClient) -> None:
+    reply = await client.get("/rag/queries/9/augment/stream")
+
+    assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:query-missing")
+
+
+async def test_too_many_streams_are_refused(client: httpx.AsyncClient, ctx: ApiContext, there: str) -> None:
+    ctx.streams.open = 256
+
+    assert (await client.get(there)).status_code == 503
+
+
+async def test_the_page_shows_what_is_written_so_far(
+    client: httpx.AsyncClient, writer: Writer, query: StoredQuery
+) -> None:
+    page = {"headers": {"Accept": "text/html"}}
+    before = (await client.get(f"/rag/{query.id}", **page)).text
+    await writer.begin()
+    await writer.write("By <b>oxygen")
+    during = (await client.get(f"/rag/{query.id}", **page)).text
+    await writer.store()
+    after = (await client.get(f"/rag/{query.id}", **page)).text
+
+    assert f'data-stream="/rag/queries/{query.id}/augment/stream" hidden>' in before
+    assert "By &lt;b&gt;oxygen</pre>" in during and '<noscript><meta http-equiv="refresh"' in during
+    assert "data-stream" not in after

@@ -1,0 +1,61 @@
+"""Health under the names of the original's API."""
+
+from dataclasses import replace
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from api.app import make_app
+from api.context import ApiContext
+from stack.environment import this_environment
+from store.runs import workers
+from tests.api.rest.test_health import ask
+from workers.app import make_app as make_broker
+
+
+@pytest.fixture
+async def worker(ctx: ApiContext) -> None:
+    """A worker that was seen just now."""
+    async with ctx.database.connection() as connection:
+        await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment())
+
+
+@pytest.mark.usefixtures("worker")
+async def test_every_reply_is_healthy_when_every_part_answers(client: httpx.AsyncClient) -> None:
+    health = (await client.get("/health")).json()
+    status = (await client.get("/init/status")).json()
+    parts = (await client.get("/init/health")).json()
+    checks = (await client.get("/init/db-health")).json()
+
+    assert (health["status"], set(health)) == ("healthy", {"status", "version"})
+    assert status == {
+        "database_initialized": True,
+        "embeddings_ready": True,
+        "models_loaded": True,
+        "message": "Every part answers.",
+    }
+    assert {name: part["status"] for name, part in parts["components"].items()} == dict.fromkeys(
+        ("database", "migrations", "broker", "workers"), "healthy"
+    )
+    assert parts["components"]["database"]["latency_ms"] > 0
+    assert (checks["all_passed"], checks["connection_ok"]) == (True, True)
+    assert {tuple(check) for check in checks["results"]} == {("name", "passed", "message", "details")}
+
+
+async def test_a_part_that_is_missing_is_named_with_what_to_do(ctx: ApiContext) -> None:
+    app = make_app(replace(ctx, broker=make_broker("redis://127.0.0.1:1/0")))
+
+    health, status = await ask(app, "/health"), await ask(app, "/init/status")
+    checks = (await ask(app, "/init/db-health")).json()
+
+    assert (health.status_code, health.json()["status"]) == (200, "degraded")
+    assert "`ragq worker`" in status.json()["message"]
+    failed = {check["name"]: check["details"] for check in checks["results"] if not check["passed"]}
+    assert set(failed) == {"Connection: broker", "Connection: workers"}
+    assert "REDIS_URL" in failed["Connection: broker"]
+
+
+async def test_without_a_token_only_the_status_is_shown(app: FastAPI) -> None:
+    assert (await ask(app, "/health", client="192.0.2.1")).json() == {"status": "degraded"}
+    assert (await ask(app, "/init/status", client="192.0.2.1")).status_code == 401

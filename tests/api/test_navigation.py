@@ -1,0 +1,36 @@
+"""The sections that every page lists."""
+
+import re
+
+import httpx
+
+from api.context import ApiContext
+from tests.api.pages.example_runs import participant_run
+from tests.api.pages.html import see
+
+
+def sections(page: httpx.Response) -> dict[str, bool]:
+    """The address of each section, and whether it is the current one."""
+    inside = page.text.partition('<nav aria-label="Pages">')[2].partition("</nav>")[0]
+    return {
+        address: 'aria-current="true"' in rest for address, rest in re.findall(r'<a href="([^"]*)"([^>]*)>', inside)
+    }
+
+
+async def test_every_section_exists(client: httpx.AsyncClient) -> None:
+    found = sections(await see(client, "/rag"))
+    assert {"/rag", "/runs", "/participants/new"} <= found.keys()
+    assert {address: (await see(client, address)).status_code for address in found} == dict.fromkeys(found, 200)
+
+
+async def test_the_section_of_a_page_is_marked(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
+        shown = await participant_run(connection)
+    for address, section in (
+        ("/rag/new", "/rag"),
+        (f"/runs/{shown.run_id}", "/runs"),
+        (f"/jobs/{shown.succeeded}", "/runs"),
+        ("/participants/new", "/participants/new"),
+    ):
+        marked = [path for path, is_current in sections(await see(client, address)).items() if is_current]
+        assert marked == [section], address

@@ -1,0 +1,76 @@
+"""`ragq query`: what its commands print as JSON, and the deletion of a question."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import QueryMissingError, StageRunningError
+from store.runs import stages
+from tests.cli.conftest import Ragq
+from tests.services.questions.questions import PROMPT, WHOLE, a_question
+
+STEPS = WHOLE[:-1]
+
+
+def test_commands_that_change_a_question_print_its_state_as_json(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    query = stored(a_question, "expand")
+
+    edited = json.loads(ragq("query", "edit", str(query.id), "--intent", "MECHANISM", "--json", "--no-run").stdout)
+    run = json.loads(ragq("query", "run", str(query.id), "--json").stdout)
+
+    expected = {"query": query.id, "run": f"r{query.run_id}", "job": f"j{query.job_id}", "status": "needs_embeddings"}
+    assert {**edited, "job_status": "-"} == {**expected, "job_status": "-"}
+    assert run == {**expected, "job_status": "waiting"}
+
+
+def test_a_prompt_and_a_pasted_answer_are_printed_as_json(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    query = stored(a_question, *STEPS)
+    Path("reply.txt").write_text("Because of its catechins [S1].")
+
+    prompt = json.loads(ragq("query", "prompt", str(query.id), "--json").stdout)
+    answered = json.loads(ragq("query", "answer", str(query.id), "reply.txt", "--json").stdout)
+
+    assert prompt == {"query": query.id, **PROMPT.model_dump(mode="json")}
+    assert answered == {"query": query.id, "answer": 1}
+
+
+def test_a_question_is_deleted_with_its_answers_after_a_question(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    query = stored(a_question, *STEPS)
+    Path("reply.txt").write_text("Because of its catechins [S1].")
+    ragq("query", "answer", str(query.id), "reply.txt")
+
+    kept = ragq("query", "delete", str(query.id))
+    deleted = ragq("query", "delete", str(query.id), "--yes")
+
+    assert kept.exit_code == 1
+    assert f"Delete question {query.id} of r{query.run_id} with 1 answer?" in kept.stderr
+    assert (deleted.exit_code, deleted.stdout) == (0, f"Deleted question {query.id} and 1 answer.\n")
+    gone = ragq("query", "delete", str(query.id), "--yes")
+    assert isinstance(gone.exception, QueryMissingError)
+
+
+def test_a_question_with_a_running_stage_is_kept_and_the_way_out_is_named(
+    ragq: Ragq, stored: Callable[..., Any]
+) -> None:
+    query = stored(a_question)
+    stored(stages.claim, query.job_id, "expand", "worker", 60)
+
+    refused = ragq("query", "delete", str(query.id), "--yes", "--json")
+
+    assert isinstance(refused.exception, StageRunningError)
+    assert f"`ragq pause j{query.job_id}`" in str(refused.exception)
+    assert ragq("query", "show", str(query.id)).exit_code == 0
+
+
+@pytest.mark.parametrize("yes", [(), ("--yes",)])
+def test_the_deletion_of_a_corpus_is_one_json_object(
+    ragq: Ragq, stored: Callable[..., Any], yes: tuple[str, ...]
+) -> None:
+    stored(a_question)
+
+    deleted = ragq("corpus", "delete", "small", *yes, "--json", input="y\n")
+
+    assert json.loads(deleted.stdout) == {"deleted": "small", "works": 1}

@@ -1,0 +1,108 @@
+"""`ragq run`: names, notes, and deletion."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from schemas.statuses import JobStatus
+from store.runs import job_control, run_names, runs
+from tests.cli.conftest import Ragq
+from tests.store.conftest import new_run
+
+
+@pytest.fixture
+def run_ids(stored: Callable[..., Any]) -> list[int]:
+    """Two runs."""
+    return [stored(runs.store, new_run(), always_new=True).run_id for _ in range(2)]
+
+
+def test_a_name_and_a_note_are_shown_wherever_the_run_is_listed(ragq: Ragq, run_ids: list[int]) -> None:
+    run_id = run_ids[0]
+
+    named = ragq("run", "rename", str(run_id), "few-shot [bold], top 4")
+    noted = ragq("run", "note", f"r{run_id}", "the paper's threshold", "--json")
+
+    assert named.stdout == f"r{run_id} 'few-shot [bold], top 4': name stored.\n"
+    assert json.loads(noted.stdout) == {
+        "run_id": f"r{run_id}",
+        "name": "few-shot [bold], top 4",
+        "note": "the paper's threshold",
+    }
+    assert "few-shot [bold], top 4" in ragq("runs").stdout
+    shown = ragq("show", f"r{run_id}").stdout
+    assert f"r{run_id} 'few-shot [bold], top 4'" in shown
+    assert "the paper's threshold" in shown
+    (line,) = [one for one in csv.DictReader(io.StringIO(ragq("runs", "--csv").stdout)) if one["name"]]
+    assert (line["run_id"], line["note"]) == (f"r{run_id}", "the paper's threshold")
+    (listed,) = [one for one in json.loads(ragq("runs", "--json").stdout) if one["name"]]
+    assert listed["note"] == "the paper's threshold"
+
+    assert ragq("run", "rename", str(run_id), "--remove").stdout == f"r{run_id}: name removed.\n"
+    assert ragq("run", "note", str(run_id), "--remove").stdout == f"r{run_id}: note removed.\n"
+    assert "top 4" not in ragq("runs").stdout
+
+
+def test_a_name_stands_for_the_run_in_every_command(ragq: Ragq, run_ids: list[int]) -> None:
+    ragq("run", "rename", str(run_ids[0]), "Baseline")
+
+    assert json.loads(ragq("show", "baseline", "--json").stdout)["overview"]["id"] == run_ids[0]
+    assert ragq("pause", "BASELINE").stdout == f"1 job of r{run_ids[0]} paused.\n"
+    wrong = ragq("show", "other")
+    assert wrong.exit_code == 2
+    assert "'other' is neither the number of a run, like r12, nor a run's name." in wrong.stderr
+    assert ragq("pause", "12").exit_code == 2
+
+
+def test_no_two_runs_have_the_same_name_and_the_remedy_works(ragq: Ragq, run_ids: list[int]) -> None:
+    first, second = run_ids
+    ragq("run", "rename", str(first), "baseline")
+
+    refused = ragq("run", "rename", str(second), "BaseLine")
+
+    assert refused.exit_code == 1
+    assert f"`ragq run rename r{first} --remove`" in str(refused.exception)
+    assert ragq("run", "rename", f"r{first}", "--remove").exit_code == 0
+    assert ragq("run", "rename", str(second), "BaseLine").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["r12", "12", "J7", "", " ", "a" * 101, "two\x1blines"])
+def test_what_is_no_name_is_refused(ragq: Ragq, run_ids: list[int], name: str) -> None:
+    refused = ragq("run", "rename", str(run_ids[0]), name)
+
+    assert refused.exit_code == 1
+    assert "one line of 1 to 100 characters" in str(refused.exception)
+
+
+def test_a_name_is_given_or_removed(ragq: Ragq, run_ids: list[int]) -> None:
+    assert ragq("run", "rename", str(run_ids[0])).exit_code == 2
+    assert ragq("run", "note", str(run_ids[0]), "text", "--remove").exit_code == 2
+
+
+def test_a_deletion_asks_and_prints_what_it_removed(ragq: Ragq, stored: Callable[..., Any], run_ids: list[int]) -> None:
+    run_id = run_ids[0]
+    stored(run_names.rename, run_id, "trial")
+    stored(job_control.hold, JobStatus.CANCELLED, None, run_id=run_id)
+
+    unanswered = ragq("run", "delete", "trial")
+    done = ragq("run", "delete", "trial", "--yes")
+
+    assert unanswered.exit_code == 1
+    assert f"Delete r{run_id} 'trial' (participant paper-test) with 1 job" in unanswered.stderr
+    assert done.stdout == f"Deleted r{run_id} 'trial': 1 job.\n"
+    assert ragq("show", str(run_id)).exit_code == 1
+    assert ragq("show", str(run_ids[1])).exit_code == 0
+
+
+def test_an_active_run_is_refused_and_the_remedy_works(ragq: Ragq, run_ids: list[int]) -> None:
+    run = f"r{run_ids[0]}"
+
+    refused = ragq("run", "delete", run, "--yes")
+
+    assert refused.exit_code == 1
+    assert f"`ragq cancel {run}` ends them" in str(refused.exception)
+    assert ragq("cancel", run).exit_code == 0
+    assert json.loads(ragq("run", "delete", run, "--yes", "--json").stdout)["jobs"] == 1

@@ -1,0 +1,86 @@
+"""The shell commands of the documentation."""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+_BLOCK: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NEEDS: Final = "# needs "
+_UNTIL_CTRL_C: Final = "# until Ctrl-C"
+_NONE_FAILED: Final = "exit code 1 if none failed"
+_OPERATORS: Final = frozenset({"|", "||", "&&", ";", "&"})
+
+_TIMED: Final = """
+printf '\\n$ %s\\n' {shown}
+began=${{EPOCHREALTIME/./}}
+{command}
+code=$?
+tenths=$(( (${{EPOCHREALTIME/./}} - began) / 100000 ))
+printf '# exit code %s after %d.%d s\\n' $code $((tenths / 10)) $((tenths % 10))
+[ $code = 0 ] || exit $code
+"""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of shell commands of a page."""
+
+    page: Path
+    text: str
+
+    @property
+    def needs(self) -> str | None:
+        """What a test machine does not have; None if the block can be run."""
+        first = self.text.partition("\n")[0]
+        return first.removeprefix(_NEEDS) if first.startswith(_NEEDS) else None
+
+    @property
+    def commands(self) -> list[str]:
+        """Its lines without comments, continued ones as one."""
+        lines = self.text.replace("\\\n", " ").splitlines()
+        return [line for line in lines if shlex.split(line, comments=True)]
+
+    def calls(self, program: str) -> Iterator[list[str]]:
+        """The arguments of each call of a program, without redirections."""
+        for command in self.commands:
+            words = shlex.shlex(command, posix=True, punctuation_chars=True)
+            words.whitespace_split = True
+            call: list[str] = []
+            for word in [*words, ";"]:
+                if word not in _OPERATORS:
+                    call.append(word)
+                    continue
+                if program in call:
+                    yield _without_redirections(call[call.index(program) + 1 :])
+                call = []
+
+
+def script(lines: Iterable[str]) -> str:
+    """A bash script that prints and runs commands, each with its exit code and time, and stops when one fails."""
+    return "".join(_TIMED.format(shown=shlex.quote(line), command=_accepted(line)) for line in lines)
+
+
+def _accepted(line: str) -> str:
+    if line.endswith(_NONE_FAILED):
+        return f"! {line}"
+    return f"timeout --signal=INT 5 {line} || true" if line.endswith(_UNTIL_CTRL_C) else line
+
+
+def _without_redirections(words: list[str]) -> list[str]:
+    place = next((place for place, word in enumerate(words) if word in {">", ">>", "<"}), len(words))
+    return words[:place]
+
+
+def pages() -> list[Path]:
+    """The README and every page of the docs that is written by hand."""
+    written = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "reference")
+    return [ROOT / "README.md", *written]
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The shell blocks of a page in order."""
+    return [Block(page, text) for text in _BLOCK.findall(page.read_text())]

@@ -1,0 +1,114 @@
+"""The generated pages of the site: every command, and every endpoint of the REST API.
+
+.venv/bin/python -m tests.docs.reference
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from api.app import make_app
+from api.context import ApiContext
+from cli.main import cli
+from schemas.settings.process import ProcessSettings
+from store.database import Database
+from workers.app import make_app as make_broker
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+
+
+def command_pages() -> str:
+    """The help of every command, as Markdown."""
+    sections = [
+        f"{'##' if len(names) == 1 else '###'} ragq {' '.join(names)}\n\n```text\n{_help(names, command)}\n```\n"
+        for names, command in commands_of(cli)
+    ]
+    return "# Commands\n\nGenerated from the commands; each is the text of `--help`.\n\n" + "\n".join(sections)
+
+
+def commands_of(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below a group with the words that call it, groups before their commands."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*names, name), command
+        if isinstance(command, click.Group):
+            yield from commands_of(command, *names, name)
+
+
+def _help(names: tuple[str, ...], command: click.Command) -> str:
+    context = click.Context(command, info_name=" ".join(("ragq", *names)), max_content_width=100, terminal_width=100)
+    return command.get_help(context)
+
+
+def rest_page() -> str:
+    """Every endpoint with its parameters, its body and its replies, as Markdown."""
+    document = _openapi()
+    sections = [
+        _endpoint(method.upper(), path, operation, document)
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    ]
+    return "# REST endpoints\n\nGenerated from the OpenAPI document, which the API serves.\n\n" + "\n".join(sections)
+
+
+def _openapi() -> dict[str, Any]:
+    """The description of the API, which no server is asked for."""
+    database = Database("postgresql://localhost/ragq")
+    return make_app(
+        ApiContext(settings=ProcessSettings(), database=database, broker=make_broker("redis://localhost"))
+    ).openapi()
+
+
+def _endpoint(method: str, path: str, operation: dict[str, Any], document: dict[str, Any]) -> str:
+    parts = [f"## `{method} {path}`", operation.get("description") or operation["summary"]]
+    if parameters := operation.get("parameters"):
+        rows = [
+            f"| `{parameter['name']}` | {parameter['in']} | {_type(parameter['schema'])} "
+            f"| {' '.join(parameter.get('description', '').split())} |"
+            for parameter in parameters
+        ]
+        parts.append("\n".join(["| parameter | in | type | meaning |", "|---|---|---|---|", *rows]))
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        parts.append(_fields(content["schema"], document))
+    replies = [f"`{status}` {reply['description']}" for status, reply in operation["responses"].items()]
+    return "\n\n".join([*parts, "Replies: " + ", ".join(replies)]) + "\n"
+
+
+def _fields(schema: dict[str, Any], document: dict[str, Any]) -> str:
+    if reference := schema.get("$ref"):
+        schema = document["components"]["schemas"][reference.rpartition("/")[2]]
+    required = schema.get("required", [])
+    rows = [
+        f"| `{name}`{' (required)' if name in required else ''} | {_type(field)} "
+        f"| {' '.join(field.get('description', '').split())} |"
+        for name, field in schema.get("properties", {}).items()
+    ]
+    return "\n".join(["| field of the body | type | meaning |", "|---|---|---|", *rows]) if rows else ""
+
+
+def _type(schema: dict[str, Any]) -> str:
+    if reference := schema.get("$ref"):
+        return str(reference.rpartition("/")[2])
+    if options := schema.get("anyOf"):
+        return " or ".join(_type(option) for option in options)
+    if values := schema.get("enum"):
+        return ", ".join(f"`{json.dumps(value)}`" for value in values)
+    kind = str(schema.get("type", "any"))
+    return f"list of {_type(schema['items'])}" if kind == "array" and "items" in schema else kind
+
+
+def main() -> None:
+    """Write the pages into docs/reference."""
+    folder = DOCS / "reference"
+    folder.mkdir(exist_ok=True)
+    (folder / "commands.md").write_text(command_pages())
+    (folder / "rest.md").write_text(rest_page())
+
+
+if __name__ == "__main__":
+    main()

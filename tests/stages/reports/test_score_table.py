@@ -1,0 +1,80 @@
+"""The scores of participants beside the truth."""
+
+from schemas.statuses import JobStatus
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.score_tables import ModeSummary, ScoreTable
+from stages.reports.report import build_report
+from stages.reports.score_table import score_table
+from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, job, run, scores
+
+JOBS = (
+    job(1, 319, scores("2100000"), "11111111", mode=ZERO_SHOT),
+    job(2, 316, scores("11110000"), "21110003", mode=FEW_SHOT),
+    job(3, 316, None, "21110003", mode=ZERO_SHOT),
+    job(4, 319, None, "11111111", mode=FEW_SHOT, status=JobStatus.RUNNING),
+    job(5, 320, scores("--------"), None, mode=FEW_SHOT),
+)
+
+
+def of(table: ScoreTable, participant_id: int) -> tuple[dict[AssessmentMode, tuple[str, ...]], tuple[int, ...] | None]:
+    """The scores of a participant by mode, and the truth."""
+    (row,) = [one for one in table.participants if one.participant_id == participant_id]
+    by_mode = {
+        mode: () if one.items is None else tuple("N/A" if score is None else str(score) for score in one.items.values())
+        for mode, one in row.modes.items()
+    }
+    return by_mode, None if row.truth is None else tuple(row.truth.values())
+
+
+def test_the_modes_of_a_participant_stand_beside_the_truth() -> None:
+    table = score_table(12, JOBS)
+
+    assert [row.participant_id for row in table.participants] == [316, 319, 320]
+    assert of(table, 316) == ({FEW_SHOT: tuple("11110000"), ZERO_SHOT: ()}, (2, 1, 1, 1, 0, 0, 0, 3))
+    assert of(table, 319) == ({FEW_SHOT: (), ZERO_SHOT: (*"2100000", "N/A")}, (1,) * 8)
+    assert list(table.participants[0].truth or ()) == list(PHQ8Item)
+
+
+def test_what_is_missing_has_no_number() -> None:
+    table = score_table(12, JOBS)
+    failed, running = table.participants[0].modes[ZERO_SHOT], table.participants[1].modes[FEW_SHOT]
+
+    assert (failed.status, failed.items, failed.total, failed.mae) == (JobStatus.FAILED, None, None, None)
+    assert (running.status, running.lowest_total, running.highest_total) == (JobStatus.RUNNING, None, None)
+    assert of(table, 320) == ({FEW_SHOT: ("N/A",) * 8}, None)
+    assert table.participants[2].truth_total is None
+
+
+def test_a_total_is_open_while_an_item_is_not_scored() -> None:
+    table = score_table(12, JOBS)
+    whole, open_ = table.participants[0].modes[FEW_SHOT], table.participants[1].modes[ZERO_SHOT]
+
+    assert (whole.total, whole.lowest_total, whole.highest_total) == (4, 4, 4)
+    assert (open_.total, open_.lowest_total, open_.highest_total) == (None, 3, 6)
+
+
+def test_a_mode_counts_the_items_that_have_both_score_and_truth() -> None:
+    few, zero = score_table(12, JOBS).modes
+
+    # 316: |1-2| and |0-3| of eight items; 320 has scores for none of them and no truth.
+    assert few == ModeSummary(
+        mode=FEW_SHOT, participants=3, scored=2, compared=1, mae=4 / 8, compared_items=8, na_items=8
+    )
+    # 319: |2-1|, 0, and |0-1| of five of seven items.
+    assert zero == ModeSummary(
+        mode=ZERO_SHOT, participants=2, scored=1, compared=1, mae=6 / 7, compared_items=7, na_items=1
+    )
+
+
+def test_the_mae_is_that_of_the_report() -> None:
+    report = build_report(run(*JOBS), measures=FEW)
+
+    of_report = {one.results.mode: one.results.item_mae_weighted for one in report.experiments}
+    assert {mode.mode: mode.mae for mode in score_table(12, JOBS).modes} == of_report
+
+
+def test_a_run_of_one_mode_has_one() -> None:
+    table = score_table(12, JOBS[:1])
+
+    assert [mode.mode for mode in table.modes] == [ZERO_SHOT]
+    assert list(table.participants[0].modes) == [ZERO_SHOT]

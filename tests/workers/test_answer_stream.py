@@ -1,0 +1,111 @@
+"""The publication of an answer while a model writes it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from schemas.settings.frozen import thaw
+from store.database import Database
+from store.questions.queries import StoredQuery
+from store.runs import answer_pieces, runs, stages
+from store.runs.stages import Claim
+from tests.fakes.chat import ScriptedChat
+from tests.services.questions.questions import WHOLE, a_question
+from workers.answer_stream import EVERY_SECONDS, published
+from workers.bindings.queries import generate
+from workers.frozen_models import FrozenModels
+from workers.ledger_chat import InFlightCalls
+from workers.work import Work
+
+
+@pytest.fixture
+async def query(database: Database) -> StoredQuery:
+    """A question whose prompt is stored."""
+    async with database.connection() as connection:
+        return await a_question(connection, *WHOLE[:7])
+
+
+@pytest.fixture
+async def claim(database: Database, query: StoredQuery) -> Claim:
+    """The claim on its stage `generate`."""
+    async with database.connection() as connection:
+        claimed = await stages.claim(connection, query.job_id, "generate", "worker", 60)
+    assert claimed is not None
+    return claimed
+
+
+async def pieces(database: Database) -> list[str]:
+    async with database.connection() as connection:
+        rows = await connection.fetch("SELECT text FROM answer_piece ORDER BY attempt_id, ordinal")
+    return [row["text"] for row in rows]
+
+
+async def until_published(database: Database, text: str) -> None:
+    async with asyncio.timeout(10):
+        while "".join(await pieces(database)) != text:  # noqa: ASYNC110  (another connection reads what was written)
+            await asyncio.sleep(0.02)
+
+
+async def test_many_pieces_become_few_writes(database: Database, claim: Claim) -> None:
+    async with published(database, claim.attempt_id) as on_text:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        for _ in range(100):
+            on_text("ox\0ygen \ud83d")
+            await asyncio.sleep(0.01)
+        await until_published(database, "oxygen ?" * 100)
+        most = (clock() - began) / EVERY_SECONDS + 1
+        written = len(await pieces(database))
+
+    assert 2 <= written <= most
+
+
+async def test_a_database_that_is_away_does_not_fail_the_stage(database: Database, claim: Claim) -> None:
+    async with database.connection() as connection:
+        await connection.execute("ALTER TABLE answer_piece RENAME TO gone")
+
+    async with published(database, claim.attempt_id) as on_text:
+        on_text("By ")
+        await asyncio.sleep(0.05)
+        on_text("oxygen")
+
+
+async def test_the_binding_publishes_what_the_model_writes_and_stores_the_same_as_without(
+    database: Database, query: StoredQuery, claim: Claim
+) -> None:
+    is_read = asyncio.Event()
+
+    class Writing(ScriptedChat):
+        """Writes an answer, and waits until it is read."""
+
+        async def chat(self, call: Any, on_text: Any = None) -> Any:
+            reply = await super().chat(call, on_text)
+            await is_read.wait()
+            return reply
+
+    class Server:
+        """The wiring of a process that has a language model and nothing else."""
+
+        in_flight_calls = InFlightCalls()
+        frozen_models = FrozenModels(database)
+        model = Writing(lambda call: "By oxygen [S1].")
+
+        def chat(self, _: Any) -> ScriptedChat:
+            return self.model
+
+    async with database.connection() as connection:
+        settings = thaw(await runs.settings(connection, query.run_id))
+    wiring: Any = Server()
+    running = asyncio.create_task(generate.run(Work(claim, settings.run, database, wiring, {}, settings.preset)))
+    await until_published(database, "By oxygen [S1].")
+    is_read.set()
+    result = await running
+    async with database.connection() as connection:
+        output = result.output.model_dump(mode="json")
+        await stages.commit(connection, claim, inputs={}, output=output, effect=result.effect)
+        found = await answer_pieces.read(connection, query.id)
+        kept = await connection.fetchval("SELECT reply FROM llm_call")
+
+    assert (output["text"], kept, await pieces(database)) == ("By oxygen [S1].", "By oxygen [S1].", [])
+    assert found is not None and (found.is_awaited, found.result_id is None) == (False, False)

@@ -1,0 +1,66 @@
+from collections.abc import Callable
+
+import pytest
+
+from adapters.openai_embedder import OpenAIEmbedder
+from schemas.errors import Refused
+from schemas.settings.embedding import EmbeddingSettings
+from schemas.settings.model import ModelSettings
+from schemas.settings.process import OpenAIAddress, ProcessSettings
+from schemas.settings.run import RunSettings
+from store.database import Database
+from workers.wiring import Wiring
+
+OPENAI = RunSettings(embedding=EmbeddingSettings(backend="openai"), model=ModelSettings(embedding_model="e"))
+
+Wire = Callable[..., Wiring]
+
+
+@pytest.fixture
+def wire() -> Wire:
+    """The wiring of a process with these settings, which connects to nothing before it is asked."""
+
+    def made(**settings: str) -> Wiring:
+        process = ProcessSettings.from_environment({name.upper(): value for name, value in settings.items()})
+        return Wiring(process, Database("postgresql://h/d"), ollama_url=None, is_crowded=lambda: False)
+
+    return made
+
+
+async def test_a_run_with_backend_openai_is_embedded_by_a_server(wire: Wire) -> None:
+    wiring = wire(ragq_openai_embedding_base_url="http://e/v1")
+
+    embedder = wiring.embedder(OPENAI)
+
+    assert (type(embedder), embedder.name) == (OpenAIEmbedder, "e")
+    assert wiring.embedder(OPENAI) is embedder
+    with pytest.raises(Refused, match="EMBEDDING_BACKEND=huggingface"):
+        wiring.token_embedder(OPENAI)
+    await wiring.close()
+
+
+def test_a_run_whose_server_is_not_named_is_refused(wire: Wire) -> None:
+    with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is not set"):
+        wire().embedder(OPENAI)
+
+
+@pytest.mark.parametrize(
+    ("chat", "embeddings", "expected"),
+    [
+        (("http://c/v1", "ck"), (None, None), OpenAIAddress("http://c/v1", "ck")),
+        (("http://c/v1", "ck"), ("http://e/v1", None), OpenAIAddress("http://e/v1", None)),
+        (("http://c/v1", "ck"), (None, "ek"), OpenAIAddress("http://c/v1", "ek")),
+        (("http://c/v1", "ck"), ("http://e/v1", "ek"), OpenAIAddress("http://e/v1", "ek")),
+        ((None, None), (None, "ek"), None),
+    ],
+)
+def test_no_key_is_sent_to_a_server_that_it_was_not_set_for(
+    chat: tuple[str | None, str | None], embeddings: tuple[str | None, str | None], expected: OpenAIAddress | None
+) -> None:
+    names = ("RAGQ_OPENAI_BASE_URL", "RAGQ_OPENAI_API_KEY")
+    others = ("RAGQ_OPENAI_EMBEDDING_BASE_URL", "RAGQ_OPENAI_EMBEDDING_API_KEY")
+    given = zip((*names, *others), (*chat, *embeddings), strict=True)
+
+    settings = ProcessSettings.from_environment({name: value for name, value in given if value is not None})
+
+    assert settings.openai_embedding_server == expected
