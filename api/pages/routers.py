@@ -12,6 +12,7 @@ from api.pages import (
     inspect,
     job,
     plots,
+    presets,
     question,
     question_actions,
     questions,
@@ -24,6 +25,7 @@ from api.pages import (
     runs,
     scores,
     submit_participants,
+    templates,
     work,
 )
 
@@ -49,5 +51,7 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     corpora.router,
     import_works.router,
     work.router,
+    presets.router,
+    templates.router,
     reference.router,
 )
