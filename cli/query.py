@@ -8,8 +8,8 @@ from typing import TypeVar
 import click
 from celery import Celery
 
+from cli.answers import print_answer
 from cli.choices import Choice
-from cli.numbers_in_words import counted
 from cli.output import coloured, console, plain_table, print_json, print_result
 from cli.session import with_database, with_servers
 from cli.submit_queries import LIGHT, model_option, read_reply
@@ -22,6 +22,7 @@ from services.questions.answers import answer, stored_prompt
 from services.questions.edits import UNCHANGED, QueryEdit, Unchanged
 from services.questions.lookup import QueryDetails, get_query, query_details
 from services.questions.steps import run_stages
+from stages.reports.numbers_in_words import counted
 from store.database import Connection, Database
 from store.questions import deletions, queries
 from store.questions.queries import QueryLine, StoredQuery
@@ -306,11 +307,7 @@ def _print_query(shown: QueryDetails) -> None:
             lines = f"work {group['work_id']}, lines {group['start_line']} to {group['end_line']}"
             out.print(f"  {place}. {group['score']:.3f}  {lines}  {heading}", markup=False, highlight=False)
     for result in shown.answers:
-        unknown = result.unknown_citations
-        note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
-        by = f"{result.model or result.origin}{', the light model' if result.is_light else ''}"
-        out.print(f"\nanswer {result.id} ({by}){note}", style="bold")
-        out.print(result.response_text, markup=False, highlight=False)
+        print_answer(result)
     if line.status == QueryStatus.VEC_ERR:
         why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"
         out.print(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", style="red")
