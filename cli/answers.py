@@ -27,7 +27,7 @@ def follow_queries(run_id: int, *, as_json: bool) -> None:
     if view.overview.states.get(JobStatus.SUCCEEDED, 0) < view.overview.jobs:
         raise SystemExit(SOME_FAILED)
     if not as_json and len(view.jobs) == 1:
-        job_id = view.jobs[0].id
+        job_id = view.jobs[0].job_id
         for result in with_database(lambda connection: _newest(connection, job_id)):
             print_answer(result)
 
@@ -42,7 +42,7 @@ def print_answer(result: StoredResult) -> None:
 
 
 async def _so_far(connection: Connection, view: RunView) -> Text | None:
-    query = await queries.of_job(connection, view.jobs[0].id) if len(view.jobs) == 1 else None
+    query = await queries.of_job(connection, view.jobs[0].job_id) if len(view.jobs) == 1 else None
     found = None if query is None else await answer_pieces.read(connection, query.id)
     return None if found is None or not found.text else Text(found.text[-SHOWN_CHARACTERS:])
 
