@@ -8,6 +8,7 @@ from typing import TypeVar
 import click
 from celery import Celery
 
+from cli.answers import print_answer
 from cli.output import coloured, console, plain_table, print_json, print_result
 from cli.session import with_database, with_servers
 from cli.settings_options import Assignment
@@ -327,11 +328,7 @@ def _print_query(shown: QueryDetails) -> None:
             lines = f"work {group['work_id']}, lines {group['start_line']} to {group['end_line']}"
             out.print(f"  {place}. {group['score']:.3f}  {lines}  {heading}", markup=False, highlight=False)
     for result in shown.answers:
-        unknown = result.unknown_citations
-        note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
-        by = f"{result.model or result.origin}{', the light model' if result.is_light else ''}"
-        out.print(f"\nanswer {result.id} ({by}){note}", style="bold")
-        out.print(result.response_text, markup=False, highlight=False)
+        print_answer(result)
     if line.status == QueryStatus.VEC_ERR:
         why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"
         out.print(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", style="red")
