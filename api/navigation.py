@@ -20,7 +20,7 @@ GROUPS: Final = {
 }
 
 #: Pages that belong to a section with another address.
-_INSIDE: Final = {"/jobs": "/runs"}
+_INSIDE: Final = {"/jobs": "/runs", "/works": "/corpora"}
 
 
 class Link(NamedTuple):
