@@ -4,6 +4,8 @@ RagqError
     Refused                              a request that ragq refuses; exit code 1
         StackError                       a server or a connection is not available
         SettingsError
+        ServersDifferError
+        ModelUnavailableError
         DuplicateWorkError
         WorkFileError                    a file that cannot be a work
         WorkFilesError
@@ -48,6 +50,7 @@ RagqError
                 ScoringSchemaError
                 ScoringRetriesExhausted
             LLMTimeoutError
+            ModelMissingError
         ModelChangedError
         EmbeddingError
             EmbeddingDimensionMismatchError
@@ -57,6 +60,7 @@ RagqError
                 ReferenceIndexMissingError
                 ReferenceIndexReplacedError
         RerankError
+            RerankerUnavailableError
         ReferenceLeakError
         VocabularyError
             VocabularyMissingError
@@ -74,7 +78,6 @@ Such text stays in attributes, which workers store in Postgres alone.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from types import MappingProxyType
 
 from schemas.suggestions import did_you_mean
 
@@ -99,6 +102,18 @@ class SettingsError(Refused):
         heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
         lines = [heading, *(f"- {problem}" for problem in problems)]
         super().__init__("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
+
+
+class ServersDifferError(Refused):
+    """What a submission names or needs, and what the running workers ask, are not the same."""
+
+
+class ModelUnavailableError(Refused):
+    """The server that the running workers ask does not have a model of a submission."""
+
+    def __init__(self, missing: "ModelMissingError", profile: str, why: str) -> None:
+        self.missing = missing
+        super().__init__(f"{missing} The run has profile {profile} ({why}); --profile and --set choose other models.")
 
 
 class DuplicateWorkError(Refused):
@@ -300,9 +315,14 @@ class StepNotReadyError(Refused):
         self.query_id = query_id
         self.step = step
         self.needed = needed
+        what = (
+            f"its expansion is not stored. `ragq query run {query_id} --until expand` asks the model again, "
+            f"`ragq query edit {query_id} --mqe TEXT` stores search phrases of yours"
+            if needed == "expand"
+            else f"step '{needed}' comes first. Run that step"
+        )
         super().__init__(
-            f"Query {query_id} is not ready for step '{step}': step '{needed}' comes first. "
-            f"Run that step, or the whole chain: `ragq query run {query_id}`."
+            f"Query {query_id} is not ready for step '{step}': {what}, or the whole chain: `ragq query run {query_id}`."
         )
 
 
@@ -325,8 +345,8 @@ class QuerySetPresetError(Refused):
         self.run_id = run_id
         self.questions = questions
         super().__init__(
-            f"Query {query_id} is one of {questions} that run r{run_id} asks by one preset; "
-            "submit it as a question of its own to use another."
+            f"Query {query_id} is one of {questions} that run r{run_id} asks by one preset and its values; "
+            "`ragq submit --query` asks it by itself, with others."
         )
 
 
@@ -556,6 +576,24 @@ class LLMTimeoutError(LLMError):
         super().__init__(f"LLM request timed out after {timeout_seconds:g}s")
 
 
+class ModelMissingError(LLMError):
+    """A server does not have a model. `available` are those that it has."""
+
+    def __init__(self, server: str, model: str, available: Sequence[str], *, is_embedded: bool = False) -> None:
+        self.server = server
+        self.model = model
+        self.available = tuple(available)
+        self.is_embedded = is_embedded
+        remedy = (
+            "It is the embedded server, whose models are those of `--profile demo`; for another model set OLLAMA_HOST "
+            "to a server that has it, then `ragq down` and `ragq up`."
+            if is_embedded
+            else f"Fetch it with `ollama pull {model}`, or name one that `ollama list` shows."
+        )
+        names = ", ".join(self.available) or "none"
+        super().__init__(f"{server} has no model '{model}'. It has: {names}. {remedy}", status=404)
+
+
 class ModelChangedError(DomainError):
     """A language model is another one than the run began with. `frozen` and `found` name the two."""
 
@@ -646,6 +684,16 @@ class RerankError(DomainError):
     """A cross-encoder cannot be used, or did not return one finite score per passage."""
 
 
+class RerankerUnavailableError(RerankError):
+    """The weights of a cross-encoder cannot be loaded. `cause` is the class of the loader's error."""
+
+    def __init__(self, model: str, cause: str) -> None:
+        self.model = model
+        super().__init__(
+            f"Cross-encoder '{model}' cannot be loaded ({cause}); name the folder of one, or its id on the model hub."
+        )
+
+
 class ReferenceLeakError(DomainError):
     """Somebody whom the run assesses was retrieved as a reference."""
 
@@ -716,16 +764,17 @@ class TokenVectorsMissingError(DomainError):
 
 
 class NothingRelevantError(DomainError):
-    """No chunk is left for the answer to use."""
+    """No chunk is left for the answer to use. `changes` are values of a preset that leave some."""
 
-    def __init__(self, judged: int, dropped: Mapping[str, int] = MappingProxyType({})) -> None:
-        self.judged = judged
-        self.dropped = dict(dropped)
-        if judged:
-            found = f"None of {judged} judged chunks was accepted"
-        elif dropped:
-            filters = ", ".join(f"{name} {count}" for name, count in dropped.items())
-            found = f"All {sum(dropped.values())} chunks that were found are too short for the preset ({filters})"
-        else:
-            found = "No chunk was found"
-        super().__init__(f"{found}; loosen the preset, or allow an empty context with `validation.allow_empty`.")
+    def __init__(self, found: str, *changes: str) -> None:
+        self.changes = changes
+        super().__init__(f"{found}.")
+
+    def advise(self, query_id: int) -> None:
+        """Add the commands that run the query with other values to the message."""
+        run = f"ragq query run {query_id}"
+        options = " ".join(f"--set {change}" for change in self.changes)
+        self.args = (
+            f"{self} `{run} {options}` runs it with other values, `{run} --preset NAME` with those of another preset, "
+            f"and `{run} --set validation.allow_empty=true` continues without sources.",
+        )

@@ -191,3 +191,6 @@ function prepare(root) {
   for (const form of root.querySelectorAll("form[data-unsaved]")) unsaved(form);
 }
 prepare(document);
+
+// On narrow screens the sections are one row that scrolls.
+document.querySelector(".top nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest", behavior: "instant" });
