@@ -7,13 +7,13 @@ import asyncio
 import time
 from pathlib import PureWindowsPath
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
-from schemas.errors import LLMError
+from schemas.errors import LLMError, ModelMissingError
 from schemas.values.chat import ModelIdentity
+from stages.server_names import server_name
 
 LOOKUP_TIMEOUT_S = 30.0
 LOOKUP_VALID_S = 60.0
@@ -64,10 +64,7 @@ async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> Mo
     listed = {tag.model: tag for tag in tags.models}
     found = listed.get(model, listed.get(f"{model}:latest"))
     if found is None:
-        raise LLMError(
-            f"{url} has no model '{model}'. Fetch it with `ollama pull {model}`, or name one that `ollama list` shows.",
-            status=httpx.codes.NOT_FOUND,
-        )
+        raise ModelMissingError(server_name(url), model, list(listed), is_embedded=tags.server is not None)
     return ModelIdentity(
         backend="ollama",
         server=tags.server or server_name(url),
@@ -123,20 +120,6 @@ class OpenAIModelList:
             return []
         named = [entry for entry in entries if entry.get("id") == model]
         return sorted((_known_fields(entry) for entry in named or entries), key=lambda entry: str(entry.get("id")))
-
-
-def server_name(url: str) -> str:
-    """The identity of a server: its URL in one form, without credentials, query and fragment.
-
-    >>> server_name("https://me:key@LLM.example.org:443/v1/?token=a"), server_name("http://127.0.0.1:11434")
-    ('https://llm.example.org/v1', 'http://127.0.0.1:11434')
-    """
-    address = urlsplit(url)
-    host = (address.hostname or "").lower()
-    host = f"[{host}]" if ":" in host else host
-    default = {"http": 80, "https": 443}.get(address.scheme)
-    port = "" if address.port in (None, default) else f":{address.port}"
-    return f"{address.scheme}://{host}{port}{address.path.rstrip('/')}"
 
 
 def _known_fields(entry: dict[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList, server_name
+from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.chat import ModelIdentity
+from stages.server_names import server_name
 
 Reply = TypeVar("Reply", bound=BaseModel)
 

@@ -4,10 +4,10 @@ from dataclasses import asdict
 
 import click
 
-from cli.numbers_in_words import counted
 from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus
+from stages.reports.numbers_in_words import counted
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.corpora.works import ListedWork

@@ -4,6 +4,8 @@ RagqError
     Refused                              a request that ragq refuses; exit code 1
         StackError                       a server or a connection is not available
         SettingsError
+        ServersDifferError
+        ModelUnavailableError
         DuplicateWorkError
         WorkFileError                    a file that cannot be a work
         WorkFilesError
@@ -48,6 +50,7 @@ RagqError
                 ScoringSchemaError
                 ScoringRetriesExhausted
             LLMTimeoutError
+            ModelMissingError
         ModelChangedError
         EmbeddingError
             EmbeddingDimensionMismatchError
@@ -99,6 +102,18 @@ class SettingsError(Refused):
         heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
         lines = [heading, *(f"- {problem}" for problem in problems)]
         super().__init__("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
+
+
+class ServersDifferError(Refused):
+    """What a submission names or needs, and what the running workers ask, are not the same."""
+
+
+class ModelUnavailableError(Refused):
+    """The server that the running workers ask does not have a model of a submission."""
+
+    def __init__(self, missing: "ModelMissingError", profile: str, why: str) -> None:
+        self.missing = missing
+        super().__init__(f"{missing} The run has profile {profile} ({why}); --profile and --set choose other models.")
 
 
 class DuplicateWorkError(Refused):
@@ -178,7 +193,14 @@ class PresetExistsError(Refused):
 
 
 class PresetValueError(Refused):
-    """The values or the name of a preset are invalid; the message lists every problem."""
+    """The values or the name of a preset are invalid; the message lists every problem.
+
+    `problems` has a line for each value; most begin with its name.
+    """
+
+    def __init__(self, message: str, *, problems: Sequence[str] = ()) -> None:
+        self.problems = tuple(problems)
+        super().__init__(message)
 
 
 class DefaultPresetError(Refused):
@@ -359,6 +381,10 @@ class StepFailedError(Refused):
         self.stage = stage
         self.error_type = error_type
         self.error_message = error_message
+        if error_type.rpartition(".")[2] == NothingRelevantError.__name__:
+            http = f"Over HTTP, `POST /rag/queries/{query_id}/run` takes them as `settings` and `config_preset`."
+            super().__init__(f"{error_message} {http}")
+            return
         super().__init__(
             f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type.rpartition('.')[2]}: "
             f"{error_message} `ragq inspect j{job_id} {stage}` shows everything; once the cause is removed, run the "
@@ -552,6 +578,24 @@ class LLMTimeoutError(LLMError):
     def __init__(self, timeout_seconds: float) -> None:
         self.timeout_seconds = timeout_seconds
         super().__init__(f"LLM request timed out after {timeout_seconds:g}s")
+
+
+class ModelMissingError(LLMError):
+    """A server does not have a model. `available` are those that it has."""
+
+    def __init__(self, server: str, model: str, available: Sequence[str], *, is_embedded: bool = False) -> None:
+        self.server = server
+        self.model = model
+        self.available = tuple(available)
+        self.is_embedded = is_embedded
+        remedy = (
+            "It is the embedded server, whose models are those of `--profile demo`; for another model set OLLAMA_HOST "
+            "to a server that has it, then `ragq down` and `ragq up`."
+            if is_embedded
+            else f"Fetch it with `ollama pull {model}`, or name one that `ollama list` shows."
+        )
+        names = ", ".join(self.available) or "none"
+        super().__init__(f"{server} has no model '{model}'. It has: {names}. {remedy}", status=404)
 
 
 class ModelChangedError(DomainError):

@@ -8,11 +8,12 @@ from celery import Celery
 
 from services.dispatch import enqueue
 from services.served_models import with_models
+from services.worker_servers import check_servers
 from stack.environment import this_environment
 from stages.reports.run_words import notices
 from store.access.idempotency import RequestKey, once
 from store.database import Connection, Database
-from store.runs import job_control, runs
+from store.runs import job_control, runs, workers
 from store.runs.runs import NewRun, StoredRun
 
 
@@ -43,7 +44,11 @@ class Submitted(NamedTuple):
 
 
 async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
-    """Store a run with what belongs to it, in one transaction, or find the run of the same work. Nothing is sent."""
+    """Store a run with what belongs to it, in one transaction, or find the run of the same work. Nothing is sent.
+
+    Raises ServersDifferError when the running workers ask another language model server than is named here.
+    """
+    await check_servers(connection, planned.run)
     run = replace(planned.run, environment=this_environment())
     async with connection.transaction():
         stored = await runs.store(connection, run, always_new=always_new)
@@ -58,9 +63,12 @@ async def submit_run(
     """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs.
 
     A new run is held to the language models that their server reports now. A request with a key is carried out once.
-    Raises IdempotencyKeyReusedError for a key of another request.
+    Raises IdempotencyKeyReusedError for a key of another request, and, before anything is stored, ServersDifferError
+    and ModelUnavailableError when the running workers could not ask the models of the run.
     """
-    planned = planned._replace(run=await with_models(planned.run))
+    async with database.connection() as connection:
+        live = await workers.live(connection)
+    planned = planned._replace(run=await with_models(planned.run, live))
 
     async def store(connection: Connection) -> Mapping[str, Any]:
         stored = await store_run(connection, planned, always_new=always_new)

@@ -2,33 +2,36 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import httpx
 
-from schemas.errors import LLMError, StackError
+from schemas.errors import LLMError, ModelMissingError, ModelUnavailableError, StackError
 from schemas.settings.frozen import thaw
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.values.chat import ModelIdentity
 from services.model_roles import asked_models
+from services.worker_servers import askers
 from stack.connections import language_model_server
 from store.runs.runs import NewRun
+from store.runs.workers import LiveWorker
 
 TIMEOUT_S = 3.0
 
 _UNANSWERED = (TimeoutError, httpx.HTTPError, httpx.InvalidURL, LLMError)
 
 
-async def with_models(run: NewRun) -> NewRun:
+async def with_models(run: NewRun, live: Sequence[LiveWorker] = ()) -> NewRun:
     """The run with its language models as the server reports them now.
 
     A model is left out when the server cannot be reached from here in three seconds, or does not have it: then the
-    worker that calls it first freezes it. A run of a single question is not held to its models, and not asked about.
+    worker that calls it first freezes it. A run of a single question is not held to its models. Raises
+    ModelUnavailableError when the server that the `live` workers ask does not have a model.
     """
-    if run.kind == "query" and len(run.jobs) == 1:
-        return run
-    names = sorted(set(asked_models(run).values()))
+    asked_by_workers = askers(run, live)
+    is_held = run.kind != "query" or len(run.jobs) > 1
+    names = sorted(set(asked_models(run).values())) if is_held or asked_by_workers else []
     if not names:
         return run
     backend = thaw(run.settings).run.llm.backend
@@ -36,7 +39,11 @@ async def with_models(run: NewRun) -> NewRun:
     async with httpx.AsyncClient(timeout=None, trust_env=backend == "openai") as client:
         ask = _asking(client, backend)
         found = [] if ask is None else await asyncio.gather(*(_identity(ask, name) for name in names))
-    return replace(run, models=tuple(one for one in found if one is not None))
+    for one in found:
+        if isinstance(one, ModelMissingError) and one.server in asked_by_workers:
+            raise ModelUnavailableError(one, run.profile, run.request["profile_source"])
+    identities = tuple(one for one in found if isinstance(one, ModelIdentity))
+    return replace(run, models=identities) if is_held else run
 
 
 def _asking(client: httpx.AsyncClient, backend: str) -> Callable[[str], Awaitable[ModelIdentity]] | None:
@@ -56,9 +63,13 @@ def _asking(client: httpx.AsyncClient, backend: str) -> Callable[[str], Awaitabl
     return None if url is None else lambda name: ollama_identity(client, url, name)
 
 
-async def _identity(ask: Callable[[str], Awaitable[ModelIdentity]], name: str) -> ModelIdentity | None:
+async def _identity(
+    ask: Callable[[str], Awaitable[ModelIdentity]], name: str
+) -> ModelIdentity | ModelMissingError | None:
     try:
         async with asyncio.timeout(TIMEOUT_S):
             return await ask(name)
+    except ModelMissingError as missing:
+        return missing
     except _UNANSWERED:
         return None

@@ -1,6 +1,6 @@
 """Holds every stage of a run to the language models that the run began with."""
 
-from schemas.errors import ModelChangedError
+from schemas.errors import ModelChangedError, ModelMissingError
 from schemas.values.chat import ModelIdentity
 from schemas.values.environments import FrozenModel
 from store.database import Connection, Database
@@ -35,6 +35,24 @@ class FrozenModels:
                 found.model,
                 frozen.identity.words,
                 found.words,
+                is_from_submission=frozen.is_from_submission,
+            )
+
+    async def check_missing(self, run_id: int, missing: ModelMissingError) -> None:
+        """Raise ModelChangedError when a run was submitted with a model that the server of this worker does not have.
+
+        A run that froze none is left to the error of the server.
+        """
+
+        async def find(connection: Connection) -> list[FrozenModel]:
+            return await run_models.frozen(connection, run_id, model=missing.model)
+
+        for frozen in await self._database.with_retry(find):
+            raise ModelChangedError(
+                run_id,
+                missing.model,
+                frozen.identity.words,
+                f"no model of this name at {missing.server}",
                 is_from_submission=frozen.is_from_submission,
             )
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
+from schemas.errors import ModelMissingError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.ports import ChatModel, OnText
 from stages.texts.storable import storable
@@ -61,7 +62,11 @@ class LedgerChat:
         Raises ModelChangedError when the model is another one than the run began with.
         """
         call = call.model_copy(update={"draw": self._attempt.draw})
-        served_by = await self._chat.identity(call.model)
+        try:
+            served_by = await self._chat.identity(call.model)
+        except ModelMissingError as missing:
+            await self._frozen.check_missing(self._attempt.run_id, missing)
+            raise
         await self._frozen.check(self._attempt.run_id, served_by)
         async with self._in_flight.turn(ledger.call_key(call, served_by)):
             (call_id, answer), is_reused = await self._kept_or_paid(call, served_by, on_text)

@@ -16,6 +16,7 @@ from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, connections
 from stack.environment import this_environment
+from stages.server_names import server_name
 from store.database import Database
 from store.runs import workers
 from workers.functions import FUNCTIONS
@@ -71,6 +72,10 @@ class WorkerProcess:
                 pid=os.getpid(),
                 stages=sorted(queue.name for queue in app.amqp.queues.consume_from.values()),
                 environment=this_environment(),
+                servers={
+                    "ollama": servers.ollama_url and server_name(servers.ollama_url),
+                    "openai": settings.ragq_openai_base_url and server_name(settings.ragq_openai_base_url),
+                },
             )
         )
         self._wiring = Wiring(

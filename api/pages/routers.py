@@ -12,6 +12,7 @@ from api.pages import (
     inspect,
     job,
     plots,
+    presets,
     question,
     question_actions,
     questions,
@@ -23,6 +24,7 @@ from api.pages import (
     runs,
     scores,
     submit_participants,
+    templates,
     work,
 )
 
@@ -48,4 +50,6 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     corpora.router,
     import_works.router,
     work.router,
+    presets.router,
+    templates.router,
 )

@@ -36,3 +36,5 @@ class WorkerTable(SQLModel, table=True):
     """Where it runs; null for workers older than the column."""
     started_at: datetime | None = Field(default=None, sa_column=now_column())
     seen_at: datetime | None = Field(default=None, sa_column=now_column())
+    servers: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """The language model servers that it asks, by backend, without secrets; null for workers older than the column."""

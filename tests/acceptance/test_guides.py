@@ -55,6 +55,7 @@ GUIDES: Mapping[str, Guide] = {
         before={
             "ragq splits make --paper --seed": "ragq index chunk-scores --scorer-model gemma3:12b --wait"
             f" && ragq references export {INDEX} --directory data/embeddings",
+            "ragq references import": "ragq splits make --paper --replace",
         },
         words={
             "paper-test": "paper-test --limit 2",

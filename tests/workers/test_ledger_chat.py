@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from adapters.openai_chat import OpenAIChat
-from schemas.errors import ModelChangedError
+from schemas.errors import ModelChangedError, ModelMissingError
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity, TokenSignals
 from stages.ports import ChatModel, OnText
 from store.database import Database
-from store.runs import ledger, stages
+from store.runs import ledger, run_models, stages
 from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
 from tests.scripted_openai import ScriptedOpenAI
@@ -373,3 +373,24 @@ async def test_a_forgotten_model_of_a_run_is_read_again(
     assert len(frozen) == 1
     with pytest.raises(ModelChangedError):
         await frozen.check(two_runs[0].run_id, served(digest="other weights"))
+
+
+async def test_a_worker_whose_server_lacks_the_model_of_a_run_names_both_servers(
+    database: Database, two_runs: list[CallingAttempt]
+) -> None:
+    class Elsewhere(ScriptedChat):
+        async def identity(self, model: str) -> ModelIdentity:
+            raise ModelMissingError("http://127.0.0.1:51903", model, ["smollm2:135m"], is_embedded=True)
+
+    submitted, unknown = two_runs
+    async with database.connection() as connection:
+        at_submission = served(CALL.model, server="http://gpu:11434")
+        await run_models.freeze(connection, submitted.run_id, [at_submission], is_from_submission=True)
+
+    with pytest.raises(ModelChangedError) as changed:
+        await alone(Elsewhere(lambda call: ""), database, submitted).chat(CALL)
+    with pytest.raises(ModelMissingError, match="It is the embedded server"):
+        await alone(Elsewhere(lambda call: ""), database, unknown).chat(CALL)
+
+    assert "digest d at http://gpu:11434 at its submission" in str(changed.value)
+    assert "no model of this name at http://127.0.0.1:51903 now" in str(changed.value)

@@ -1,0 +1,85 @@
+"""Compares the language model servers that a submission names with those that the running workers ask."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from schemas.errors import ServersDifferError
+from schemas.settings.frozen import thaw
+from schemas.settings.layers import ENV_FILE, merged
+from services.model_roles import asked_models
+from stack.connections import given_servers, masked
+from stages.server_names import server_name
+from store.database import Connection
+from store.runs import workers
+from store.runs.runs import NewRun
+from store.runs.workers import LiveWorker
+
+#: Backend -> the name in the environment that gives its server.
+NAMES = {"ollama": "OLLAMA_HOST", "openai": "RAGQ_OPENAI_BASE_URL"}
+
+
+async def check_servers(connection: Connection, run: NewRun, environment: Mapping[str, str] | None = None) -> None:
+    """Raise ServersDifferError when the workers that would take the stages of a run ask another server than is named.
+
+    Also when they, or without any worker this environment, have no address for the backend that the run was given.
+    """
+    if needed := _needed(run):
+        known = merged(os.environ, ENV_FILE) if environment is None else environment
+        live = await workers.live(connection)
+        for stage, backend in needed.items():
+            _check(stage, backend, _named(backend, known), _takers(stage, live), run)
+
+
+def askers(run: NewRun, live: Sequence[LiveWorker]) -> set[str]:
+    """The servers, without secrets, that the running workers ask for the language models of a run."""
+    if not live:
+        return set()
+    return {
+        address
+        for stage, backend in _needed(run).items()
+        for taker in _takers(stage, live)
+        if (address := (taker.servers or {}).get(backend))
+    }
+
+
+def _needed(run: NewRun) -> dict[str, str]:
+    """Stage -> the backend of the server that it asks."""
+    settings = thaw(run.settings).run
+    needed: dict[str, str] = dict.fromkeys(asked_models(run), settings.llm.backend)
+    if settings.embedding.backend in NAMES and any("embed" in job.stages for job in run.jobs):
+        needed["embed"] = settings.embedding.backend
+    return needed
+
+
+def _takers(stage: str, live: Iterable[LiveWorker]) -> list[LiveWorker]:
+    """The workers of a stage; of those on one host with the same stages the newest, which replaced the others."""
+    newest = {(worker.host, worker.stages): worker for worker in live if stage in worker.stages}
+    return [worker for worker in newest.values() if worker.servers is not None]
+
+
+def _named(backend: str, environment: Mapping[str, str]) -> str | None:
+    if backend == "openai":
+        return environment.get(NAMES[backend]) or None
+    return given_servers(environment).get(NAMES[backend])
+
+
+def _check(stage: str, backend: str, named: str | None, takers: Sequence[LiveWorker], run: NewRun) -> None:
+    name = NAMES[backend]
+    if not takers and named is None and backend == "openai":
+        raise ServersDifferError(
+            f"Stage '{stage}' asks a server with backend openai, and {name} is not set: set it here and for the "
+            f"workers (`ragq down`, then `ragq up`), or choose backend ollama."
+        )
+    for there in (taker.servers[backend] for taker in takers if taker.servers is not None):
+        if there is None:
+            raise ServersDifferError(
+                f"Stage '{stage}' asks a server with backend {backend}, and the running workers were started without "
+                f"{name}. Start them again with {name} set: `ragq down`, then `ragq up`."
+            )
+        if named is not None and server_name(named) != there:
+            raise ServersDifferError(
+                f"{name} is {masked(named)} here, and the running workers ask {there} for stage '{stage}'. This run "
+                f"has profile {run.profile} ({run.request['profile_source']}). To have the workers ask the first, run "
+                f"`ragq down`, then `ragq up` with {name} set as here; to use theirs, unset {name} and choose the "
+                "profile with --profile."
+            )

@@ -1,0 +1,131 @@
+"""What a submission names and what the running workers ask are compared before anything is stored."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from schemas.errors import ModelUnavailableError, Refused, ServersDifferError
+from schemas.settings.resolve import resolve
+from schemas.values.environments import Environment
+from services.new_runs import PlannedRun, submit_run
+from services.worker_servers import check_servers
+from stack.environment import this_environment
+from stack.ports import free_port
+from store.database import Connection, Database
+from store.runs import workers
+from store.runs.runs import NewJob, NewRun
+from tests.scripted_ollama import ScriptedOllama
+from workers.app import make_app
+
+GPU = {"OLLAMA_HOST": "gpu"}
+EMBEDDED = "http://127.0.0.1:51903"
+HERE: Environment = this_environment()
+
+
+def a_run(**options: str) -> NewRun:
+    settings = resolve(profile="paper", options=options, environment={}, env_file=None)
+    job = NewJob(mode="few_shot", subject="316", inputs={}, stages=("extract", "embed", "score"))
+    return NewRun(
+        kind="participant",
+        profile="paper",
+        settings=settings.snapshot(),
+        settings_hash="s",
+        request={"profile_source": "OLLAMA_HOST is set"},
+        version="0",
+        jobs=[job],
+    )
+
+
+async def enrol(
+    connection: Connection, name: str, *, stages: tuple[str, ...] = ("extract", "score"), **servers: str | None
+) -> None:
+    known = {"ollama": None, "openai": None} | servers
+    await workers.enroll(connection, name, host="here", pid=1, stages=stages, environment=HERE, servers=known)
+
+
+async def test_a_named_server_that_the_workers_do_not_ask_is_refused_with_both_names(database: Database) -> None:
+    async with database.connection() as connection:
+        await enrol(connection, "w1", ollama=EMBEDDED)
+        with pytest.raises(ServersDifferError) as refused:
+            await check_servers(connection, a_run(), GPU)
+
+    words = str(refused.value)
+    assert "OLLAMA_HOST is http://gpu:11434 here" in words
+    assert f"the running workers ask {EMBEDDED} for stage 'extract'" in words
+    assert "profile paper (OLLAMA_HOST is set)" in words
+    assert "`ragq down`, then `ragq up` with OLLAMA_HOST set" in words
+
+
+@pytest.mark.parametrize("named", [{}, {"OLLAMA_HOST": "http://127.0.0.1:51903"}, {"OLLAMA_HOST": ""}])
+async def test_the_server_of_the_workers_and_none_are_accepted(database: Database, named: dict[str, str]) -> None:
+    async with database.connection() as connection:
+        await enrol(connection, "w1", ollama=EMBEDDED)
+
+        await check_servers(connection, a_run(), named)
+
+
+async def test_without_workers_a_named_server_is_accepted(database: Database) -> None:
+    async with database.connection() as connection:
+        await check_servers(connection, a_run(), GPU)
+
+
+async def test_workers_that_are_gone_or_do_not_ask_do_not_count(database: Database) -> None:
+    async with database.connection() as connection:
+        await enrol(connection, "gone", ollama=EMBEDDED)
+        await connection.execute("UPDATE worker SET seen_at = now() - interval '1 minute'")
+        await enrol(connection, "embeds", stages=("embed",), ollama=EMBEDDED)
+
+        await check_servers(connection, a_run(), GPU)
+
+
+async def test_a_restarted_worker_replaces_the_one_before(database: Database) -> None:
+    async with database.connection() as connection:
+        await enrol(connection, "before", ollama=EMBEDDED)
+        await enrol(connection, "after", ollama="http://gpu:11434")
+
+        await check_servers(connection, a_run(), GPU)
+
+
+async def test_an_openai_server_without_an_address_is_refused(database: Database) -> None:
+    async with database.connection() as connection:
+        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_BASE_URL is not set"):
+            await check_servers(connection, a_run(LLM_BACKEND="openai"), {})
+        await enrol(connection, "w1", ollama=EMBEDDED)
+        with pytest.raises(ServersDifferError, match="workers were started without RAGQ_OPENAI_BASE_URL"):
+            await check_servers(connection, a_run(LLM_BACKEND="openai"), {"RAGQ_OPENAI_BASE_URL": "http://gpu/v1"})
+        await enrol(connection, "w2", openai="http://gpu/v1")
+
+        await check_servers(connection, a_run(LLM_BACKEND="openai"), {})
+        await check_servers(connection, a_run(LLM_BACKEND="openai"), {"RAGQ_OPENAI_BASE_URL": "http://me:key@GPU/v1/"})
+
+
+async def test_an_embedder_on_a_server_without_an_address_is_refused(database: Database) -> None:
+    async with database.connection() as connection:
+        await enrol(connection, "w1", stages=("extract", "score"), ollama="http://gpu:11434")
+        await enrol(connection, "w2", stages=("embed",))
+        with pytest.raises(ServersDifferError, match="Stage 'embed' asks a server with backend ollama"):
+            await check_servers(connection, a_run(EMBEDDING_BACKEND="ollama"), GPU)
+
+
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
+    with ScriptedOllama() as server:
+        monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{server.port}")
+        yield server
+
+
+async def test_a_model_that_the_server_of_the_workers_lacks_is_refused(
+    ollama: ScriptedOllama, database: Database
+) -> None:
+    app = make_app(f"redis://127.0.0.1:{free_port()}/0")
+    there = ollama.model().name
+    async with database.connection() as connection:
+        await enrol(connection, "w1", ollama=f"http://127.0.0.1:{ollama.port}")
+
+    with pytest.raises(ModelUnavailableError) as refused:
+        await submit_run(app, database, PlannedRun(a_run(MODEL_QUANTITATIVE_MODEL="nowhere")))
+
+    assert f"has no model 'nowhere'. It has: {there}." in str(refused.value)
+    assert "profile paper (OLLAMA_HOST is set)" in str(refused.value)
+    assert isinstance(refused.value, Refused)
+    assert (await submit_run(app, database, PlannedRun(a_run(MODEL_QUANTITATIVE_MODEL=there)))).run_id == 1
