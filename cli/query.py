@@ -9,7 +9,6 @@ import click
 from celery import Celery
 
 from cli.choices import Choice
-from cli.numbers_in_words import counted
 from cli.output import coloured, console, plain_table, print_json, print_result
 from cli.session import with_database, with_servers
 from cli.submit_queries import LIGHT, model_option, read_reply
@@ -22,6 +21,7 @@ from services.questions.answers import answer, stored_prompt
 from services.questions.edits import UNCHANGED, QueryEdit, Unchanged
 from services.questions.lookup import QueryDetails, get_query, query_details
 from services.questions.steps import run_stages
+from stages.reports.numbers_in_words import counted
 from store.database import Connection, Database
 from store.questions import deletions, queries
 from store.questions.queries import QueryLine, StoredQuery
