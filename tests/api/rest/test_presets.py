@@ -54,7 +54,7 @@ async def test_a_new_preset_may_be_the_default(client: httpx.AsyncClient) -> Non
     other = await client.post(PRESETS, json={"preset_name": "Other", "is_default": False})
 
     assert (made.json()["is_default"], other.json()["is_default"]) == (True, False)
-    assert await names(client) == [("Small", True), ("Default", False), ("Other", False), ("Wide", False)]
+    assert await names(client) == [("Small", True), ("Balanced", False), ("Original", False), ("Other", False)]
 
 
 async def test_every_preset_has_a_number(client: httpx.AsyncClient) -> None:
@@ -83,7 +83,7 @@ async def test_some_values_change_and_the_others_are_kept(client: httpx.AsyncCli
     changed = (await client.put(f"{PRESETS}/original", json=body)).json()
 
     assert (changed["description"], changed["config"]["retrieval"]["dense_limit"]) == ("wider", 99)
-    assert changed["config"]["retrieval"]["lexical_limit"] == 50
+    assert changed["config"]["retrieval"]["lexical_limit"] == 5
     assert (await client.put(f"{PRESETS}/original", json={})).json()["description"] == "wider"
 
 
