@@ -14,6 +14,7 @@ PAGES: Final = {
     "inspect": "/rag/{answered}/inspect",
     "answers": "/rag/{answered}/results",
     "answer": "/rag/{answered}/results/{answer}",
+    "participants": "/participants",
     "new-participants": "/participants/new",
     "runs": "/runs",
     "run": "/runs/{scored_run}",
