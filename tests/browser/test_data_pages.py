@@ -28,6 +28,7 @@ async def test_an_upload_is_embedded_while_its_page_is_open(visit: Visit, site_w
 
         await expect(page.locator(".figures > div", has_text="searchable")).to_contain_text("3")
         await expect(page.locator(".run-states")).to_contain_text("1 succeeded")
+        await expect(page.locator("#works-table .badge")).to_have_text("✓ searchable")
         await page.get_by_role("link", name="Ask a question").click()
         await expect(page.get_by_label("Corpus")).to_have_value("uploaded")
 
@@ -64,7 +65,7 @@ async def test_a_preset_with_unsaved_changes_is_not_left_without_asking(visit: V
         asked.append(dialog.type)
         await dialog.dismiss()
 
-    async with visit(editable_site) as page:
+    async with visit(editable_site, forgiven="dialog:") as page:
         page.on("dialog", stay)
         await page.goto("/presets")
         field, unsaved = page.get_by_label("top_n_contexts", exact=True), page.locator("#unsaved")
@@ -95,10 +96,10 @@ async def test_a_preset_and_a_template_are_changed_without_javascript(visit: Vis
         await page.locator("summary", has_text="Duplicate").click()
         await page.get_by_label("Name of the copy").fill("Mine")
         await page.get_by_role("button", name="Create the copy").click()
-        await page.get_by_label("dense_limit").fill("500")
+        await page.get_by_role("spinbutton", name="dense_limit").fill("500")
         await page.get_by_role("button", name="Save").click()
         await expect(page.get_by_role("alert")).to_contain_text("1 value cannot be used")
-        await page.get_by_label("dense_limit").fill("11")
+        await page.get_by_role("spinbutton", name="dense_limit").fill("11")
         await page.get_by_role("button", name="Save").click()
         await page.get_by_role("button", name="Make default").click()
         await expect(page.locator(".tabs a").first).to_contain_text("★ Mine")
