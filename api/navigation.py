@@ -10,7 +10,6 @@ GROUPS: Final = {
     "Work": (
         ("/rag", "Questions"),
         ("/participants", "Participants"),
-        ("/participants/new", "New participants"),
         ("/tags", "Tags"),
     ),
     "Results": (("/runs", "Runs"), ("/runs/compare", "Compare")),
