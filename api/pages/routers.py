@@ -17,6 +17,7 @@ from api.pages import (
     question,
     question_actions,
     questions,
+    reference,
     report_files,
     results,
     run,
@@ -54,4 +55,5 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     work.router,
     presets.router,
     templates.router,
+    reference.router,
 )

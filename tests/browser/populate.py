@@ -132,7 +132,9 @@ def _leave_work_undone(installation: Installation) -> None:
     worker = installation.start_worker(include=UNFIT, stages=("expand", "embed"))
     assert installation.wait_for(run_id) == {"failed": 1}
     worker.stop()
-    installation.submit(*ask, "Which clocks need no weight?", "--until", "generate", "--set", f"RAGQ_QUERY_MODEL={WRITER}")
+    installation.submit(
+        *ask, "Which clocks need no weight?", "--until", "generate", "--set", f"RAGQ_QUERY_MODEL={WRITER}"
+    )
 
 
 def _scores(prompt: str) -> str:
