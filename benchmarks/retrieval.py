@@ -16,7 +16,7 @@ from benchmarks.stack import Memory, Stack, stack
 PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgvector")
 
 #: Without filters for length: an abstract is a document, however short.
-PRESET: Final = ("--preset", "Wide")
+PRESET: Final = ("--preset", "Original")
 _TOLERANCE: Final = 0.002
 """The largest difference of fusion to the better leg."""
 
@@ -58,7 +58,7 @@ class RetrievalMeasurement(NamedTuple):
 def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path | None) -> None:
     """Import a public set into a stack of its own, search for its queries, and compare with BM25 by bm25s.
 
-    Without a name all sets are run; documents that two of them share are imported once. The preset is `Wide`. The
+    Without a name all sets are run; documents that two of them share are imported once. The preset is `Original`. The
     embedder works for ten minutes or more on scifact.
 
     Example:

@@ -26,7 +26,7 @@ def preset() -> None:
 
     \b
     Example:
-        ragq preset create small --from Default augmentation.top_n_contexts=3
+        ragq preset create small --from Balanced augmentation.top_n_contexts=3
     """
 
 
@@ -121,7 +121,7 @@ def set_command(name: str, values: tuple[tuple[str, str], ...], description: str
 
     \b
     Example:
-        ragq preset set Default retrieval.dense_limit=25 retrieval.fusion=rrf
+        ragq preset set Balanced retrieval.dense_limit=25 retrieval.fusion=rrf
     """
     if not values and description is None:
         raise click.UsageError("Say what to change: GROUP.KEY=VALUE, or --description.")

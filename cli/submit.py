@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from cli.answers import follow_queries
 from cli.changed_settings import changed_line
 from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
 from cli.output import notices, print_result
@@ -55,6 +56,7 @@ KINDS: dict[str, Kind] = {
         ("query", "queries"),
         ("corpus", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "model", "until"),
         queries_request,
+        follow_queries,
     ),
     "tags": Kind(
         ("phrases",),

@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from cli.choices import Choice
 from cli.row_files import Rows
 from schemas.errors import QueryValueError, Refused
 from schemas.settings.preset import is_preset_name
@@ -18,7 +19,7 @@ LIGHT: Final = "light"
 
 model_option = click.option(
     "--model",
-    type=click.Choice([FULL, LIGHT]),
+    type=Choice([FULL, LIGHT]),
     default=FULL,
     show_default=True,
     help="Questions: expand and answer with RAGQ_QUERY_MODEL, or with RAGQ_QUERY_LIGHT_MODEL where it is set.",

@@ -71,6 +71,8 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     }
     if request.use_light_model:
         inputs["light_model"] = True
+    if request.preset is None and not request.preset_values and len(request.queries.queries) == 1:
+        inputs["takes_default"] = True
     jobs = [
         NewJob(
             mode="answer",

@@ -8,8 +8,9 @@ from typing import Any
 
 from schemas.errors import ResultMissingError
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
-from schemas.values.queries import Answer, Source
+from schemas.values.queries import Answer, AnswerBasis, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from stages.queries.basis_words import basis_in_words
 from store.database import Connection
 
 KEEP = """
@@ -82,15 +83,15 @@ COUNTS = f"SELECT s.status, count(*) AS queries FROM queries AS q {PROGRESS} GRO
 
 ADD_RESULT = """
 INSERT INTO results
-    (query_id, attempt_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    (query_id, attempt_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations, is_cut, basis)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 RETURNING id
 """
 
 # An attempt notes the model among its inputs where it is the light one.
 RESULTS = """
 SELECT r.id, r.query_id, r.response_text, r.origin, r.model, coalesce(a.inputs ? 'model', false) AS is_light,
-       r.prompt_hash, r.preset, r.sources, r.unknown_citations, r.created_at, r.updated_at
+       r.prompt_hash, r.preset, r.sources, r.unknown_citations, r.is_cut, r.basis, r.created_at, r.updated_at
 FROM results AS r LEFT JOIN stage_attempt AS a ON a.id = r.attempt_id
 WHERE r.query_id = $1 AND ($2::bigint IS NULL OR r.id = $2) ORDER BY r.created_at DESC, r.id DESC
 """
@@ -153,8 +154,19 @@ class StoredResult:
     preset: str | None
     sources: list[dict[str, Any]]
     unknown_citations: list[str]
+    is_cut: bool
+    """The token limit ended it."""
+    basis: AnswerBasis | None
+    """What its prompt was based on; None for an answer of a version that did not store it."""
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what was lost or replaced on the way to the answer."""
+        longer = f"`ragq query run {self.query_id} --set augmentation.max_answer_tokens=4096` asks for a longer one"
+        cut = [f"The answer was cut off at the token limit; {longer}."] if self.is_cut else []
+        return [*cut, *([] if self.basis is None else basis_in_words(self.basis))]
 
 
 async def keep(
@@ -226,8 +238,9 @@ async def add_result(
     *,
     attempt_id: int | None,
     preset: str | None,
+    basis: AnswerBasis | None = None,
 ) -> int:
-    """Store an answer beside those that the question has; its number."""
+    """Store an answer beside those that the question has, with what its prompt was based on; its number."""
     result_id: int = await connection.fetchval(
         ADD_RESULT,
         query_id,
@@ -239,13 +252,15 @@ async def add_result(
         preset,
         json.dumps([source.model_dump(mode="json") for source in sources]),
         json.dumps(answer.unknown),
+        answer.is_cut,
+        None if basis is None else json.dumps(basis.model_dump(mode="json")),
     )
     return result_id
 
 
 async def results(connection: Connection, query_id: int, *, result_id: int | None = None) -> list[StoredResult]:
     """The answers to a question, newest first; or one of them."""
-    return [StoredResult(**dict(row)) for row in await connection.fetch(RESULTS, query_id, result_id)]
+    return [_result(row) for row in await connection.fetch(RESULTS, query_id, result_id)]
 
 
 async def result(connection: Connection, query_id: int, result_id: int) -> StoredResult:
@@ -284,6 +299,11 @@ async def preset_name(connection: Connection, run_id: int) -> str | None:
 
 def _query(row: Mapping[str, Any] | None) -> StoredQuery | None:
     return None if row is None else StoredQuery(**dict(row))
+
+
+def _result(row: Mapping[str, Any]) -> StoredResult:
+    basis = row["basis"]
+    return StoredResult(**{**row, "basis": None if basis is None else AnswerBasis.model_validate(basis)})
 
 
 def _line(row: Mapping[str, Any]) -> QueryLine:

@@ -272,7 +272,7 @@ def test_the_frozen_settings_name_the_preset_and_the_corpus_as_their_sources(ask
 
     settings = asked.ragq("show", f"r{run_id}", "--json").json["settings"]
     assert settings["retrieval.fusion"] == {"value": "rrf", "source": "option"}
-    assert settings["retrieval.dense_limit"]["source"] == "preset Default"
+    assert settings["retrieval.dense_limit"]["source"] == "preset Balanced"
     assert settings["MODEL_EMBEDDING_MODEL"] == {"value": "all-minilm-l6-v2", "source": "corpus"}
     assert shown(asked, run_id)["stages"]["retrieve"]["fusion"] == "rrf"
 

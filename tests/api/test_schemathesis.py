@@ -28,7 +28,7 @@ max-stream-events = 1
 values = [1, 2, 3, 4, 5, 6, 7, 8]
 
 [dictionaries.presets]
-values = ["Default", "Wide", "default"]
+values = ["Balanced", "Original", "balanced"]
 
 [dictionaries.stages]
 values = ["expand", "embed", "retrieve", "rerank"]

@@ -132,7 +132,7 @@ class QueryDetail(QueryItem):
         clean_retrieval_context=[PASSAGE_EXAMPLE],
         available_context_count=1,
         corpus="default",
-        preset="Default",
+        preset="Balanced",
         error={
             "stage": "generate",
             "attempt": 1,

@@ -26,7 +26,7 @@ _RESULT: Final[dict[str, Any]] = {
     "origin": "model",
     "model": "llama3.1:8b",
     "is_light": False,
-    "preset": "Default",
+    "preset": "Balanced",
     "prompt_hash": "5d8a995a6fa7cf7c",
     "sources": [SOURCE_EXAMPLE],
     "unknown_citations": [],

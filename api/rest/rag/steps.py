@@ -28,7 +28,7 @@ ConfigPreset = Annotated[
         pattern=r"^[^\x00]*$",
         description="Use this preset from here on. A run keeps its settings: the question moves to a new run, "
         "unless its run has this preset.",
-        examples=["Wide"],
+        examples=["Original"],
     ),
 ]
 
@@ -105,7 +105,7 @@ async def consolidate_context(
     view = await _view(ctx, query_id, wait, response)
     if view.consolidated is None:
         raise StepSupersededError(query_id)
-    original, groups = view.consolidated.original_count, len(view.consolidated.groups)
+    original, groups = view.consolidated.original_count, view.consolidated.consolidated_count
     return Consolidated(
         **asked._asdict(),
         message=f"Consolidated {original} chunks into {groups} groups",

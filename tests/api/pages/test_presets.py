@@ -45,7 +45,7 @@ async def test_a_preset_is_found_by_its_name(client: httpx.AsyncClient, at: str)
     found = await client.get("/presets", params={"name": "small"}, headers=HTML)
 
     assert (found.status_code, found.headers["location"]) == (303, at)
-    assert (await see(client, "/presets", name="none")).status_code == 404
+    assert "There is no preset “none” any more" in words(await see(client, "/presets", name="none"))
     assert (await see(client, "/presets/999")).status_code == 404
 
 
