@@ -8,9 +8,9 @@ from typing import TypeVar
 import click
 from celery import Celery
 
-from cli.answers import print_answer
 from cli.completed_names import PRESET
 from cli.output import coloured, console, plain_table, print_json, print_result
+from cli.query_answers import print_answer, print_failure
 from cli.session import with_database, with_servers
 from cli.settings_options import Assignment
 from cli.submit_queries import LIGHT, model_option, read_reply
@@ -63,12 +63,19 @@ def list_command(limit: int, as_json: bool) -> None:
     if as_json:
         print_json([asdict(line) for line in lines])
         return
-    table = plain_table("query", "run", "job", "state", "needs", "intent", "answers", "question")
+    table = plain_table("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
     for line in lines:
-        state = coloured(line.job_status)
-        needs = "" if line.status is QueryStatus.READY else line.status
-        numbers = (str(line.id), f"r{line.run_id}", f"j{line.job_id}")
-        table.add_row(*numbers, state, needs, line.intent or "", str(line.results), line.original_query)
+        table.add_row(
+            str(line.id),
+            f"r{line.run_id}",
+            f"{line.created_at:%Y-%m-%d %H:%M}",
+            line.corpus,
+            line.preset or "",
+            coloured(line.job_status),
+            _needs(line),
+            str(line.results),
+            line.original_query,
+        )
     console().print(table)
 
 
@@ -299,6 +306,13 @@ def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable
         click.echo(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
 
 
+def _needs(line: QueryLine) -> str:
+    """What a question needs next; of one that has all of its context, only an answer that failed is named."""
+    if line.status is not QueryStatus.READY:
+        return line.status
+    return "answer" if line.job_status in (JobStatus.FAILED, JobStatus.POISONED) else ""
+
+
 def _given(value: Given | None) -> Given | Unchanged:
     return UNCHANGED if value is None else value
 
@@ -333,5 +347,7 @@ def _print_query(shown: QueryDetails) -> None:
     if line.status == QueryStatus.VEC_ERR:
         why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"
         out.print(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", style="red")
+    elif shown.error is not None:
+        print_failure(line.id, shown.error)
     elif line.status != QueryStatus.READY:
         out.print(f"\nnext: {line.status}", style="dim")

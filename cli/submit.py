@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from cli.answers import follow_queries
 from cli.changed_settings import changed_line
 from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
 from cli.output import notices, print_result
+from cli.query_answers import follow_question
 from cli.row_files import RowFile
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
@@ -56,7 +56,7 @@ KINDS: dict[str, Kind] = {
         ("query", "queries"),
         ("corpus", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "model", "until"),
         queries_request,
-        follow_queries,
+        follow_question,
     ),
     "tags": Kind(
         ("phrases",),

@@ -381,6 +381,10 @@ class StepFailedError(Refused):
         self.stage = stage
         self.error_type = error_type
         self.error_message = error_message
+        if error_type.rpartition(".")[2] == NothingRelevantError.__name__:
+            http = f"Over HTTP, `POST /rag/queries/{query_id}/run` takes them as `settings` and `config_preset`."
+            super().__init__(f"{error_message} {http}")
+            return
         super().__init__(
             f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type.rpartition('.')[2]}: "
             f"{error_message} `ragq inspect j{job_id} {stage}` shows everything; once the cause is removed, run the "

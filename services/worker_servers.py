@@ -14,8 +14,15 @@ from store.runs import workers
 from store.runs.runs import NewRun
 from store.runs.workers import LiveWorker
 
-#: Backend -> the name in the environment that gives its server.
-NAMES = {"ollama": "OLLAMA_HOST", "openai": "RAGQ_OPENAI_BASE_URL"}
+#: Kind of server -> the name in the environment that gives its address.
+NAMES = {
+    "ollama": "OLLAMA_HOST",
+    "openai": "RAGQ_OPENAI_BASE_URL",
+    "openai embeddings": "RAGQ_OPENAI_EMBEDDING_BASE_URL",
+}
+
+#: Backend of embeddings -> the kind of its server.
+EMBEDDERS = {"ollama": "ollama", "openai": "openai embeddings"}
 
 
 async def check_servers(connection: Connection, run: NewRun, environment: Mapping[str, str] | None = None) -> None:
@@ -43,11 +50,11 @@ def askers(run: NewRun, live: Sequence[LiveWorker]) -> set[str]:
 
 
 def _needed(run: NewRun) -> dict[str, str]:
-    """Stage -> the backend of the server that it asks."""
+    """Stage -> the kind of server that it asks."""
     settings = thaw(run.settings).run
     needed: dict[str, str] = dict.fromkeys(asked_models(run), settings.llm.backend)
-    if settings.embedding.backend in NAMES and any("embed" in job.stages for job in run.jobs):
-        needed["embed"] = settings.embedding.backend
+    if settings.embedding.backend in EMBEDDERS and any("embed" in job.stages for job in run.jobs):
+        needed["embed"] = EMBEDDERS[settings.embedding.backend]
     return needed
 
 
@@ -58,6 +65,8 @@ def _takers(stage: str, live: Iterable[LiveWorker]) -> list[LiveWorker]:
 
 
 def _named(backend: str, environment: Mapping[str, str]) -> str | None:
+    if backend == "openai embeddings":
+        return environment.get(NAMES[backend]) or _named("openai", environment)
     if backend == "openai":
         return environment.get(NAMES[backend]) or None
     return given_servers(environment).get(NAMES[backend])
@@ -65,16 +74,16 @@ def _named(backend: str, environment: Mapping[str, str]) -> str | None:
 
 def _check(stage: str, backend: str, named: str | None, takers: Sequence[LiveWorker], run: NewRun) -> None:
     name = NAMES[backend]
-    if not takers and named is None and backend == "openai":
+    if not takers and named is None and backend != "ollama":
         raise ServersDifferError(
             f"Stage '{stage}' asks a server with backend openai, and {name} is not set: set it here and for the "
             f"workers (`ragq down`, then `ragq up`), or choose backend ollama."
         )
-    for there in (taker.servers[backend] for taker in takers if taker.servers is not None):
+    for there in (taker.servers.get(backend) for taker in takers if taker.servers is not None):
         if there is None:
             raise ServersDifferError(
-                f"Stage '{stage}' asks a server with backend {backend}, and the running workers were started without "
-                f"{name}. Start them again with {name} set: `ragq down`, then `ragq up`."
+                f"Stage '{stage}' asks a server with backend {backend.split()[0]}, and the running workers were "
+                f"started without {name}. Start them again with {name} set: `ragq down`, then `ragq up`."
             )
         if named is not None and server_name(named) != there:
             raise ServersDifferError(

@@ -13,7 +13,7 @@ import structlog
 from celery import Celery
 
 from schemas.settings.layers import ENV_FILE, merged
-from schemas.settings.process import ProcessSettings
+from schemas.settings.process import OpenAIAddress, ProcessSettings
 from stack.connections import Connections, connections
 from stack.environment import this_environment
 from stages.server_names import server_name
@@ -74,7 +74,8 @@ class WorkerProcess:
                 environment=this_environment(),
                 servers={
                     "ollama": servers.ollama_url and server_name(servers.ollama_url),
-                    "openai": settings.ragq_openai_base_url and server_name(settings.ragq_openai_base_url),
+                    "openai": _name_of(settings.openai_server),
+                    "openai embeddings": _name_of(settings.openai_embedding_server),
                 },
             )
         )
@@ -107,6 +108,10 @@ class WorkerProcess:
         self._reaping.cancel()
         await self._wiring.close()
         await self._database.close()
+
+
+def _name_of(address: OpenAIAddress | None) -> str | None:
+    return None if address is None else server_name(address.base_url)
 
 
 def current(app: Celery) -> WorkerProcess:

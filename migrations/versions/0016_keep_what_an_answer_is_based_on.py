@@ -37,7 +37,7 @@ PRESETS = {
         {
             "expansion": {"enabled": True, "n": 3, "max_tokens": 0},
             "retrieval": {
-                "dense_limit": 100,
+                "dense_limit": 50,
                 "lexical_limit": 50,
                 "lexical": "bm25",
                 "bm25_k1": 0.9,
@@ -45,7 +45,7 @@ PRESETS = {
                 "fusion": "zscore",
                 "dense_weight": 0.5,
                 "rrf_k": 50,
-                "top_k_rrf": 200,
+                "top_k_rrf": 75,
                 "top_n_final": 17,
                 "entity_boost": 0.05,
                 "min_word_count": 0,
@@ -64,7 +64,7 @@ PRESETS = {
                 "enabled": True,
                 "coverage_threshold": 0.5,
                 "line_gap": 7,
-                "min_content_length": 350,
+                "min_content_length": 0,
                 "enrich_from_md": True,
             },
             "augmentation": {"top_n_contexts": 5, "max_answer_tokens": 0},

@@ -31,7 +31,7 @@ class ExpansionPreset(SettingsGroup):
 class RetrievalPreset(SettingsGroup):
     """The search, and the order of what it finds."""
 
-    dense_limit: int = Field(default=100, ge=0, le=100)
+    dense_limit: int = Field(default=50, ge=0, le=100)
     """Chunks per vector; 0 disables the search by vector."""
     lexical_limit: int = Field(default=50, ge=0, le=50)
     """Chunks per text; 0 disables the full-text search."""
@@ -47,7 +47,7 @@ class RetrievalPreset(SettingsGroup):
     """Share of the search by vector in `zscore` and `minmax`; the full-text search has the rest."""
     rrf_k: int = Field(default=50, ge=1, le=100)
     """Added to every rank by `rrf`: larger values reduce the differences between ranks."""
-    top_k_rrf: int = Field(default=200, ge=1, le=200)
+    top_k_rrf: int = Field(default=75, ge=1, le=200)
     """Chunks kept after fusion, whichever fusion runs; at least retrieval.top_n_final."""
     top_n_final: int = Field(default=17, ge=1, le=50)
     """Chunks in the final selection."""
@@ -106,7 +106,7 @@ class ConsolidationPreset(SettingsGroup):
     """Share of a section's lines from which the whole section replaces its chunks."""
     line_gap: int = Field(default=7, ge=0, le=50)
     """Maximum lines from the end of a chunk to the start of the next for joining both."""
-    min_content_length: int = Field(default=350, ge=0, le=5000)
+    min_content_length: int = Field(default=0, ge=0, le=5000)
     """Groups of fewer characters are dropped."""
     enrich_from_md: bool = True
     """Read the lines of a group from the work, instead of joining the texts of its chunks."""

@@ -85,7 +85,7 @@ async def answer(
             augmented.sources,
             attempt_id=None,
             preset=await queries.preset_name(connection, query.run_id),
-            basis=await answer_basis(connection, query.job_id),
+            basis=await answer_basis(connection, query.job_id, augmented),
         )
         return {"result": result_id}
 

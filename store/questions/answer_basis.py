@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schemas.values.queries import AnswerBasis
+from schemas.values.queries import AnswerBasis, AugmentedPrompt
 from store.database import Connection
 
 BASIS = """
@@ -19,16 +19,16 @@ CROSS JOIN LATERAL jsonb_each(CASE a.stage
         jsonb_array_length(jsonb_path_query_array(a.output, '$.verdicts[*] ? (@.decision != "accept")')))
     WHEN 'consolidate' THEN jsonb_build_object(
         'consolidated_count', a.output -> 'consolidated_count', 'dropped_passages', a.output -> 'dropped_short')
-    WHEN 'augment' THEN jsonb_build_object(
-        'context_source', a.output -> 'context_source', 'available', a.output -> 'available',
-        'shown', jsonb_array_length(a.output -> 'sources'))
 END) AS f
 WHERE a.job_id = $1 AND a.status = 'done'
-  AND a.stage IN ('embed', 'retrieve', 'rerank', 'validate', 'consolidate', 'augment')
+  AND a.stage IN ('embed', 'retrieve', 'rerank', 'validate', 'consolidate')
 """
 
 
-async def answer_basis(connection: Connection, job_id: int) -> AnswerBasis | None:
-    """What the stored prompt of a job is based on; None while it has none."""
+async def answer_basis(connection: Connection, job_id: int, prompt: AugmentedPrompt) -> AnswerBasis:
+    """What a prompt is based on that is made from the outputs of a job."""
     found: dict[str, Any] | None = await connection.fetchval(BASIS, job_id)
-    return AnswerBasis.model_validate(found) if found and "context_source" in found else None
+    return AnswerBasis.model_validate(
+        (found or {})
+        | {"context_source": prompt.context_source, "available": prompt.available, "shown": len(prompt.sources)}
+    )

@@ -34,6 +34,8 @@ FROM queries AS q JOIN job AS j ON j.id = q.job_id
 WHERE q.id = $1 OR q.job_id = $2
 """
 
+OF_RUN = "SELECT q.id FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY q.id LIMIT 2"
+
 REWRITE = "UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1"
 
 # Names a question by `q.job_id`.
@@ -61,7 +63,8 @@ CROSS JOIN LATERAL (
 
 # The lateral parts are computed for one page of questions, unless they are chosen by their status.
 LINES = f"""
-SELECT q.id, q.job_id, j.run_id, q.original_query, q.created_at, q.updated_at, j.status AS job_status, s.status,
+SELECT q.id, q.job_id, j.run_id, c.name AS corpus, n.request ->> 'preset' AS preset, q.original_query, q.created_at,
+       q.updated_at, j.status AS job_status, s.status,
        s.vector_status, s.has_retrieved_context, s.has_clean_context, e.output ->> 'intent' AS intent,
        coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities,
        (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results
@@ -73,6 +76,8 @@ FROM (
     ORDER BY created_at DESC, id DESC LIMIT CASE WHEN $4::text[] IS NULL THEN $2::bigint END
 ) AS q
 JOIN job AS j ON j.id = q.job_id
+JOIN run AS n ON n.id = j.run_id
+JOIN corpus AS c ON c.id = q.corpus_id
 {PROGRESS}
 LEFT JOIN current_attempt AS e ON e.job_id = q.job_id AND e.stage = 'expand' AND e.status = 'done'
 WHERE $4::text[] IS NULL OR s.status = ANY($4)
@@ -124,6 +129,8 @@ class QueryLine:
     id: int
     job_id: int
     run_id: int
+    corpus: str
+    preset: str | None
     original_query: str = field(repr=False)
     created_at: datetime
     updated_at: datetime
@@ -198,6 +205,12 @@ async def by_id(connection: Connection, query_id: int) -> StoredQuery | None:
 async def of_job(connection: Connection, job_id: int) -> StoredQuery | None:
     """The question of a job; None when the job has none."""
     return _query(await connection.fetchrow(QUERY, None, job_id))
+
+
+async def of_run(connection: Connection, run_id: int) -> list[int]:
+    """The numbers of the first two questions of a run."""
+    rows = await connection.fetch(OF_RUN, run_id)
+    return [row["id"] for row in rows]
 
 
 async def rewrite(connection: Connection, query_id: int, text: str) -> None:

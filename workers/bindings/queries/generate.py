@@ -43,7 +43,7 @@ async def run(work: Work) -> Result[Answer]:
             augmented.sources,
             attempt_id=work.claim.attempt_id,
             preset=preset,
-            basis=await answer_basis(connection, work.claim.job_id),
+            basis=await answer_basis(connection, work.claim.job_id, augmented),
         )
 
     return Result(answer, effect=keep)
