@@ -59,7 +59,9 @@ def complete(lookup: Lookup, incomplete: str) -> list[CompletionItem]:
     try:
         found = asyncio.run(look())
     # ValueError: a database without pgvector, before its first migration.
-    except (RagqError, ValueError, *DATABASE_ERRORS):
+    except (RagqError, ValueError):
+        return []
+    except DATABASE_ERRORS:
         return []
     return [_quoted(item) for item in found if str(item.value).lower().startswith(incomplete.lower())]
 

@@ -109,11 +109,11 @@ def complete(database_url: str, stored: Callable[..., Any], home: Path, monkeypa
     [
         (("submit", "--split", ""), ["paper-test"]),
         (("submit", "--corpus", "SM"), ["small"]),
-        (("submit", "--query", "why", "--preset", "wi"), ["Wide"]),
+        (("submit", "--query", "why", "--preset", "or"), ["Original"]),
         (("submit", "--vocabulary", ""), ["clothes"]),
         (("splits", "show", "paper"), ["paper-test"]),
         (("corpus", "delete", "s"), ["small"]),
-        (("preset", "set", "W"), ["Wide"]),
+        (("preset", "set", "O"), ["Original"]),
         (("vocabulary", "show", "c"), ["clothes"]),
         (("index", "tags", "c"), ["clothes"]),
         (("import", "works", "folder", "--corpus", "s"), ["small"]),

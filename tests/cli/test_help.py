@@ -116,7 +116,7 @@ def parse(command: click.Command, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["ragq show", "ragq query lits", "ragq show r1 --jsn", "x | ragq query edit 7 --intent A"]
+    "line", ["ragq show", "ragq query lits", "ragq show r1 --jsn", "x | ragq diff r1 r2 --mode both"]
 )
 def test_an_example_that_cannot_be_typed_would_be_found(line: str) -> None:
     with pytest.raises(click.UsageError):
