@@ -28,6 +28,8 @@ OTHER_NAMES = {
     "Q4_K_M": "a quantisation",
     "STUDY_DETAIL": "an intent of a query",
     "TOKENIZERS_PARALLELISM": "of the library for models",
+    "XDG_CONFIG_HOME": "of the desktop",
+    "XDG_DATA_HOME": "of the desktop",
 }
 
 _NAME = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z]+)+\b(?!\*)")
