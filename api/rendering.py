@@ -49,9 +49,9 @@ _templates.env.filters |= {
     "took": took,
     "words": value_in_words,
     "indented": indented,
-    "filter_name": _filter_name,
     "number": numbers_in_words.number,
     "bounds": numbers_in_words.bounds,
+    "filter_name": _filter_name,
 }
 _templates.env.globals |= {"csrf_field": csrf_field, "navigation": navigation}
 

@@ -5,6 +5,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from cli.completed_names import PRESET
 from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from cli.settings_options import Assignment
@@ -53,7 +54,7 @@ def list_command(as_json: bool) -> None:
 
 
 @preset.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=PRESET)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(name: str | None, as_json: bool) -> None:
     """Show every value of a preset and what it accepts; without NAME those of the default preset.
@@ -117,7 +118,7 @@ def diff(name: str, other: str, as_json: bool) -> None:
 @preset.command()
 @click.argument("name")
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
-@click.option("--from", "origin", metavar="PRESET", help="Preset to copy; without it the default preset.")
+@click.option("--from", "origin", type=PRESET, help="Preset to copy; without it the default preset.")
 @click.option("--description", help="Its purpose, in a few words.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def create(
@@ -144,7 +145,7 @@ def create(
 
 
 @preset.command("set")
-@click.argument("name")
+@click.argument("name", type=PRESET)
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
 @click.option("--description", help="Its purpose, in a few words.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -164,7 +165,7 @@ def set_command(name: str, values: tuple[tuple[str, str], ...], description: str
 
 
 @preset.command()
-@click.argument("name")
+@click.argument("name", type=PRESET)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def default(name: str, as_json: bool) -> None:
     """Make a preset the default: the one of query runs that are submitted without --preset.
@@ -178,7 +179,7 @@ def default(name: str, as_json: bool) -> None:
 
 
 @preset.command()
-@click.argument("name")
+@click.argument("name", type=PRESET)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def delete(name: str, as_json: bool) -> None:
     """Delete a preset. The default preset cannot be deleted.

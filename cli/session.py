@@ -59,6 +59,10 @@ def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
             return await work(database)
         except asyncpg.UndefinedTableError:
             raise StackError("The database has no tables of ragq yet. `ragq migrate` makes them.") from None
+        except asyncpg.UndefinedColumnError:
+            raise StackError(
+                "The tables of the database are of an older version of ragq. `ragq migrate` brings them up to date."
+            ) from None
         except ValueError as error:
             if "unknown type" not in str(error):
                 raise

@@ -17,6 +17,9 @@ RagqError
         PresetValueError
         DefaultPresetError
         RunMissingError
+        RunNameTakenError
+        RunValueError
+        RunActiveError
         JobMissingError
         AttemptMissingError
         ImportedRunError
@@ -405,8 +408,9 @@ class ExpansionFailedError(Refused):
     def __init__(self, error_type: str, error_message: str) -> None:
         self.error_type = error_type
         super().__init__(
-            f"The question cannot be expanded: {error_type.rpartition('.')[2]}: {error_message} Nothing is stored. Ask "
-            "again once the cause is removed, or send an expansion of your own: POST /rag/expansion/manual."
+            f"The question cannot be expanded: {error_type.rpartition('.')[2]}: "
+            f"{error_message.removesuffix('.')}. Nothing is stored. Ask again once the cause is removed, or send an "
+            "expansion of your own: POST /rag/expansion/manual."
         )
 
 

@@ -57,14 +57,15 @@ class Chosen(NamedTuple):
 
 @router.get("/presets")
 async def presets_page(request: Request, ctx: Context, name: Text | None = None, notice: str = "") -> Response:
-    """The default preset; with `name`, redirects to the preset of that name."""
+    """The default preset; with `name`, redirects to the preset of that name where there is one."""
     async with ctx.database.connection() as connection:
-        if name is not None:
-            return RedirectResponse(f"/presets/{(await presets.get(connection, name)).id}", 303)
         stored = await presets.list_all(connection)
+    for preset in stored:
+        if name is not None and preset.name.lower() == name.strip().lower():
+            return RedirectResponse(f"/presets/{preset.id}", 303)
     if not stored:
         return page(request, "no_presets.html.j2", notice=NOTICES.get(notice))
-    return _page(request, Chosen(stored, stored[0]), notice=NOTICES.get(notice))
+    return _page(request, Chosen(stored, stored[0]), notice=NOTICES.get(notice), missing=name)
 
 
 @router.get("/presets/{preset_id:int}")
@@ -160,6 +161,7 @@ def _page(
     name: str = "",
     wrong: Mapping[str, str] | None = None,
     notice: str | None = None,
+    missing: str | None = None,
 ) -> Response:
     preset = chosen.preset
     stored = {key: str(value).lower() if isinstance(value, bool) else value for key, value in _values(preset).items()}
@@ -177,6 +179,7 @@ def _page(
         name=name,
         wrong=wrong or {},
         notice=notice,
+        missing=missing,
     )
 
 

@@ -27,7 +27,9 @@ async def generate_answer(
     """Ask the model once; `sample` distinguishes several answers to the same prompt.
 
     `on_text` is given the pieces of the answer while the model writes it. An answer that the token limit ended is
-    marked as cut. Raises LLMResponseParseError for a blank one, and the errors of the client unchanged.
+    marked as cut.
+
+    Raises LLMResponseParseError for a blank answer, and the errors of the client unchanged.
     """
     call = answer_call(
         augmented, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens, sample=sample

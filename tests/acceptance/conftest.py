@@ -10,6 +10,7 @@ from typing import TypeAlias
 import pytest
 import redis
 
+from schemas.settings.profiles import DEMO_MODEL
 from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
 from tests import run_folder
@@ -45,8 +46,9 @@ def broker_of_its_own(valkey: ValkeyServer) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def ollama() -> Iterator[ScriptedOllama]:
-    """A language model server whose replies the tests define."""
+    """A language model server whose replies the tests define. It has the model of profile `demo`."""
     with ScriptedOllama() as server:
+        server.model(name=DEMO_MODEL)
         yield server
 
 

@@ -14,6 +14,7 @@ PAGES: Final = {
     "inspect": "/rag/{answered}/inspect",
     "answers": "/rag/{answered}/results",
     "answer": "/rag/{answered}/results/{answer}",
+    "participants": "/participants",
     "new-participants": "/participants/new",
     "runs": "/runs",
     "run": "/runs/{scored_run}",
@@ -43,6 +44,7 @@ PAGES: Final = {
     "template-version": "/templates/rag_augmentation/2",
     "template-changes": "/templates/rag_augmentation/diff?old=1&new=2",
     "new-template-version": "/templates/rag_augmentation/new?of=2",
+    "reference": "/docs",
     "missing": "/rag/99999",
 }
 

@@ -65,7 +65,7 @@ def _fill(installation: Installation, folder: Path) -> None:
     template = folder / "template.txt"
     template.write_text(_shorter(default_template(TemplateTag.RAG_AUGMENTATION)))
     for arguments in (
-        ("template", "new", TemplateTag.RAG_AUGMENTATION, str(template), "--title", "Shorter answers"),
+        ("template", "new", TemplateTag.RAG_AUGMENTATION.value, str(template), "--title", "Shorter answers"),
         ("preset", "create", PRESET, "--description", "For works of a few lines.", *VALUES),
         ("import", "works", str(write_shelf(folder / "shelf")), "--corpus", "default", "--wait"),
         ("import", "participants", str(data)),
@@ -78,9 +78,9 @@ def _fill(installation: Installation, folder: Path) -> None:
 
 
 def _shorter(template: str) -> str:
-    """A template with a line less, a changed one, and a new one."""
-    first, second, *others = template.splitlines()
-    return "\n".join([f"{first} Be brief.", *others, second, "Answer in one paragraph."])
+    """A template with its first line changed, and another last one."""
+    first, *others, _ = template.splitlines()
+    return "\n".join([f"{first} Be brief.", *others, "Answer in one paragraph."])
 
 
 def _ask(installation: Installation, folder: Path) -> None:
@@ -132,7 +132,9 @@ def _leave_work_undone(installation: Installation) -> None:
     worker = installation.start_worker(include=UNFIT, stages=("expand", "embed"))
     assert installation.wait_for(run_id) == {"failed": 1}
     worker.stop()
-    installation.submit(*ask, "Which clocks need no weight?", "--until", "generate", "--set", "RAGQ_QUERY_MODEL=away")
+    installation.submit(
+        *ask, "Which clocks need no weight?", "--until", "generate", "--set", f"RAGQ_QUERY_MODEL={WRITER}"
+    )
 
 
 def _scores(prompt: str) -> str:
