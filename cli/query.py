@@ -8,6 +8,7 @@ from typing import TypeVar
 import click
 from celery import Celery
 
+from cli.completed_names import PRESET
 from cli.output import coloured, console, plain_table, print_json, print_result
 from cli.query_answers import print_answer, print_failure
 from cli.session import with_database, with_servers
@@ -183,7 +184,7 @@ def edit_command(
 @_QUERY
 @click.option("--from", "start", metavar="STAGE", help="Run this stage and those after it again.")
 @click.option("--until", metavar="STAGE", help="End the chain with this stage; without it with the answer.")
-@click.option("--preset", metavar="NAME", help="Continue with the values of this preset.")
+@click.option("--preset", type=PRESET, help="Continue with the values of this preset.")
 @click.option("--set", "values", type=_VALUE, multiple=True, help="Continue with this value of the preset; repeatable.")
 @model_option
 @_JSON

@@ -1,6 +1,7 @@
 """Files of a line per question or phrase set, which a configuration file may hold as tables."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ class RowFile(click.ParamType[Rows]):
         if isinstance(value, list):
             return Rows("the file of --config", "\n".join(json.dumps(row, default=str) for row in value).encode())
         if value == "-":
-            return Rows("<stdin>", click.get_binary_stream("stdin").read())
+            return Rows("<stdin>", sys.stdin.buffer.read())
         try:
             return Rows(str(value), Path(value).read_bytes())
         except OSError as error:

@@ -8,7 +8,7 @@ from cli.toml_text import toml_line, toml_tables
 from schemas.errors import Refused
 from schemas.settings.base import settings_of
 from schemas.settings.changes import changed_settings
-from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
 from schemas.values.phq8 import AssessmentMode
 from services.questions.ask import SINGLE
@@ -69,7 +69,7 @@ def _of_questions(run: Submission) -> dict[str, Any]:
     is_light = any(job.inputs.get("light_model") for job in run.jobs)
     return {
         "corpus": request["corpus"],
-        "preset": request["preset"],
+        "preset": None if _follows_default(run) else request["preset"],
         "no-expand": request["expansion"] == "none",
         "model": "light" if is_light else None,
     }
@@ -92,6 +92,9 @@ def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
         yield "It was submitted with an answer of an external model: --response FILE gives it again."
     if request.get("judgements"):
         yield "It was submitted with judgements: --qrels FILE gives them again."
+    if _follows_default(run):
+        preset = request["preset"]
+        yield f"It takes the default preset, then '{preset}'. Its values are comments below; without # they are fixed."
     if any(_is_edited(job) for job in run.jobs):
         yield "Questions were edited since: here they are as they are now."
     if not with_text and run.overview.kind != "participant":
@@ -114,7 +117,17 @@ def _settings(run: Submission) -> Iterator[str]:
     }.items():
         if chosen:
             yield f"# {heading}"
-            yield from (toml_line(name, run.settings[name]["value"]) for name in chosen)
+            yield from (_setting(run, name) for name in chosen)
+
+
+def _setting(run: Submission, name: str) -> str:
+    line = toml_line(name, run.settings[name]["value"])
+    return f"# {line}" if is_preset_name(name) and _follows_default(run) else line
+
+
+def _follows_default(run: Submission) -> bool:
+    """Whether a question takes whatever preset is the default, which a named preset would end."""
+    return any(job.inputs.get("takes_default") for job in run.jobs)
 
 
 def _names(run: Submission) -> Sequence[str]:

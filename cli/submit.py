@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from cli.changed_settings import changed_line
+from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
 from cli.output import notices, print_result
 from cli.query_answers import follow_question
 from cli.row_files import RowFile
@@ -83,7 +84,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     callback=config_option,
     help="TOML file of options and settings, such as `ragq show RUN --config` prints; the command line wins over it.",
 )
-@click.option("--split", help="Participants of this split, in the order of its file.")
+@click.option("--split", type=SPLIT, help="Participants of this split, in the order of its file.")
 @click.option("--participants", type=ParticipantIds(), help="These participants instead of a split.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N participants of the split.")
 @click.option("--few-shot-only", is_flag=True, help="Only with references.")
@@ -105,11 +106,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--queries", type=RowFile(), help="Ask every question of a JSONL file: one object with id and text a line."
 )
-@click.option("--corpus", default="default", show_default=True, help="Queries: the corpus to ask.")
+@click.option("--corpus", type=CORPUS, default="default", show_default=True, help="Queries: the corpus to ask.")
 @click.option(
     "--qrels", type=_FILE, help="Queries: judgements to evaluate by, `query-id corpus-id score` or TREC's form."
 )
-@click.option("--preset", help="Queries: how to search, rank and answer; the default preset unless named.")
+@click.option("--preset", type=PRESET, help="Queries: how to search, rank and answer; the default preset unless named.")
 @click.option("--no-expand", is_flag=True, help="Queries: search for the questions as they are asked.")
 @click.option("--expansion", type=_FILE, help="Queries: an expansion reply of an external model, for --query.")
 @click.option("--response", type=_FILE, help="Queries: an answer of an external model, for --query.")
@@ -120,7 +121,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Find tags for each line of a file, or of - for stdin: phrases with commas between, a JSON list of them, or "
     "an object with phrases and perhaps id and context_tags.",
 )
-@click.option("--vocabulary", metavar="NAME", help="Tags: the vocabulary to find them in.")
+@click.option("--vocabulary", type=VOCABULARY, help="Tags: the vocabulary to find them in.")
 @click.option("--allow-nsfw", is_flag=True, help="Tags: permit those that are not safe for work.")
 @click.option("--context-tags", metavar="TAG,TAG...", help="Tags: those that are chosen already, as context of all.")
 @shape_options

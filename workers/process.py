@@ -72,10 +72,7 @@ class WorkerProcess:
                 pid=os.getpid(),
                 stages=sorted(queue.name for queue in app.amqp.queues.consume_from.values()),
                 environment=this_environment(),
-                servers={
-                    "ollama": servers.ollama_url and server_name(servers.ollama_url),
-                    "openai": settings.ragq_openai_base_url and server_name(settings.ragq_openai_base_url),
-                },
+                servers=_servers(settings, servers),
             )
         )
         self._wiring = Wiring(
@@ -107,6 +104,16 @@ class WorkerProcess:
         self._reaping.cancel()
         await self._wiring.close()
         await self._database.close()
+
+
+def _servers(settings: ProcessSettings, servers: Connections) -> dict[str, str | None]:
+    openai, embeddings = settings.openai_server, settings.openai_embedding_server
+    urls = {
+        "OLLAMA_HOST": servers.ollama_url,
+        "RAGQ_OPENAI_BASE_URL": openai and openai.base_url,
+        "RAGQ_OPENAI_EMBEDDING_BASE_URL": embeddings and embeddings.base_url,
+    }
+    return {name: url and server_name(url) for name, url in urls.items()}
 
 
 def current(app: Celery) -> WorkerProcess:

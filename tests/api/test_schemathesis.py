@@ -76,6 +76,16 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
 include-operation-id = "run_augmented_prompt"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
+# A name belongs to one run, and is no number of a run.
+[[operations]]
+include-operation-id = "patch_run"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+
+# A run that works is not deleted.
+[[operations]]
+include-operation-id = "remove_run"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409"]
+
 # Only stored passages can be kept.
 [[operations]]
 include-operation-id = "change_query"

@@ -28,6 +28,8 @@ OTHER_NAMES = {
     "Q4_K_M": "a quantisation",
     "STUDY_DETAIL": "an intent of a query",
     "TOKENIZERS_PARALLELISM": "of the library for models",
+    "XDG_CONFIG_HOME": "of the desktop",
+    "XDG_DATA_HOME": "of the desktop",
 }
 
 _NAME = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z]+)+\b(?!\*)")
@@ -35,7 +37,7 @@ _ADVICE = re.compile(r"\b(?:raise|lower|increase|reduce|set|unset) `?([a-z]+(?:_
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 _COMMAND = re.compile(r"`(ragq [^`]*)`")
 _TEMPLATE_CODE = re.compile(r"\{[{%].*?[%}]\}|<style>.*?</style>", re.DOTALL)
-_OF_OTHERS = re.compile(r"pip install .*|\{ --.* \}")
+_OF_OTHERS = re.compile(r"pip install .*|text-embeddings-inference: .*|\{ --.* \}")
 """Options of pip, and variables of a style sheet."""
 
 

@@ -53,7 +53,7 @@ async def identities(connection: Connection) -> list[str]:
     [
         ("--split", "paper-test", "--limit", "1", "--zero-shot-only", "--set", "BINARY_THRESHOLD=12"),
         ("--participants", "304,303", "--zero-shot-only", "--until", "assemble", "--retries", "2"),
-        ("--query", QUESTION, "--corpus", "small", "--preset", "Wide", "--set", "retrieval.fusion=rrf"),
+        ("--query", QUESTION, "--corpus", "small", "--preset", "Original", "--set", "retrieval.fusion=rrf"),
         ("--query", "Why?", "--corpus", "small", "--no-expand", "--until", "augment", "--model", "light"),
         ("--queries", "set.jsonl", "--qrels", "qrels.tsv", "--corpus", "small", "--set", "RAGQ_QUERY_MAX_TOKENS=99"),
         ("--phrases", "phrases.jsonl", "--vocabulary", "clothes", "--allow-nsfw", "--set", "PSQ_MIN_TAG_COUNT=3"),
