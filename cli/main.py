@@ -24,6 +24,8 @@ COMMANDS = {
     "up": Entry("cli.stack", "up", "Start the stack and wait until every part is healthy."),
     "down": Entry("cli.stack", "down", "Stop what `ragq up` started."),
     "ps": Entry("cli.stack", "ps", "Show the parts of the stack and their states."),
+    "doctor": Entry("cli.doctor", "doctor", "Check everything that ragq needs, with remedies."),
+    "logs": Entry("cli.logs", "logs", "Show the logs of the embedded stack."),
     "migrate": Entry("cli.migrate", "migrate", "Make or bring up to date every table in the database."),
     "demo-data": Entry("cli.demo_data", "demo_data", "Write synthetic interviews, works or a vocabulary."),
     "import": Entry("cli.imports", "import_group", "Import data sets; bad files are refused."),

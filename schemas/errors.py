@@ -17,6 +17,9 @@ RagqError
         PresetValueError
         DefaultPresetError
         RunMissingError
+        RunNameTakenError
+        RunValueError
+        RunActiveError
         JobMissingError
         AttemptMissingError
         ImportedRunError

@@ -14,15 +14,9 @@ from store.runs import workers
 from store.runs.runs import NewRun
 from store.runs.workers import LiveWorker
 
-#: Kind of server -> the name in the environment that gives its address.
-NAMES = {
-    "ollama": "OLLAMA_HOST",
-    "openai": "RAGQ_OPENAI_BASE_URL",
-    "openai embeddings": "RAGQ_OPENAI_EMBEDDING_BASE_URL",
-}
-
-#: Backend of embeddings -> the kind of its server.
-EMBEDDERS = {"ollama": "ollama", "openai": "openai embeddings"}
+#: Backend -> the setting that names its server of language models, and that of its server of embeddings.
+_CHAT = {"ollama": "OLLAMA_HOST", "openai": "RAGQ_OPENAI_BASE_URL"}
+_EMBEDDINGS = {"ollama": "OLLAMA_HOST", "openai": "RAGQ_OPENAI_EMBEDDING_BASE_URL"}
 
 
 async def check_servers(connection: Connection, run: NewRun, environment: Mapping[str, str] | None = None) -> None:
@@ -33,8 +27,8 @@ async def check_servers(connection: Connection, run: NewRun, environment: Mappin
     if needed := _needed(run):
         known = merged(os.environ, ENV_FILE) if environment is None else environment
         live = await workers.live(connection)
-        for stage, backend in needed.items():
-            _check(stage, backend, _named(backend, known), _takers(stage, live), run)
+        for stage, name in needed.items():
+            _check(stage, name, _named(name, known), _takers(stage, live), run)
 
 
 def askers(run: NewRun, live: Sequence[LiveWorker]) -> set[str]:
@@ -43,18 +37,18 @@ def askers(run: NewRun, live: Sequence[LiveWorker]) -> set[str]:
         return set()
     return {
         address
-        for stage, backend in _needed(run).items()
+        for stage, name in _needed(run).items()
         for taker in _takers(stage, live)
-        if (address := (taker.servers or {}).get(backend))
+        if (address := (taker.servers or {}).get(name))
     }
 
 
 def _needed(run: NewRun) -> dict[str, str]:
-    """Stage -> the kind of server that it asks."""
+    """Stage -> the setting that names the server which it asks."""
     settings = thaw(run.settings).run
-    needed: dict[str, str] = dict.fromkeys(asked_models(run), settings.llm.backend)
-    if settings.embedding.backend in EMBEDDERS and any("embed" in job.stages for job in run.jobs):
-        needed["embed"] = EMBEDDERS[settings.embedding.backend]
+    needed = dict.fromkeys(asked_models(run), _CHAT[settings.llm.backend])
+    if settings.embedding.backend in _EMBEDDINGS and any("embed" in job.stages for job in run.jobs):
+        needed["embed"] = _EMBEDDINGS[settings.embedding.backend]
     return needed
 
 
@@ -64,26 +58,23 @@ def _takers(stage: str, live: Iterable[LiveWorker]) -> list[LiveWorker]:
     return [worker for worker in newest.values() if worker.servers is not None]
 
 
-def _named(backend: str, environment: Mapping[str, str]) -> str | None:
-    if backend == "openai embeddings":
-        return environment.get(NAMES[backend]) or _named("openai", environment)
-    if backend == "openai":
-        return environment.get(NAMES[backend]) or None
-    return given_servers(environment).get(NAMES[backend])
+def _named(name: str, environment: Mapping[str, str]) -> str | None:
+    if name == "OLLAMA_HOST":
+        return given_servers(environment).get(name)
+    return environment.get(name) or environment.get("RAGQ_OPENAI_BASE_URL") or None
 
 
-def _check(stage: str, backend: str, named: str | None, takers: Sequence[LiveWorker], run: NewRun) -> None:
-    name = NAMES[backend]
-    if not takers and named is None and backend != "ollama":
+def _check(stage: str, name: str, named: str | None, takers: Sequence[LiveWorker], run: NewRun) -> None:
+    if not takers and named is None and name != "OLLAMA_HOST":
         raise ServersDifferError(
             f"Stage '{stage}' asks a server with backend openai, and {name} is not set: set it here and for the "
-            f"workers (`ragq down`, then `ragq up`), or choose backend ollama."
+            "workers (`ragq down`, then `ragq up`), or choose backend ollama."
         )
-    for there in (taker.servers.get(backend) for taker in takers if taker.servers is not None):
+    for there in (taker.servers.get(name) for taker in takers if taker.servers is not None):
         if there is None:
             raise ServersDifferError(
-                f"Stage '{stage}' asks a server with backend {backend.split()[0]}, and the running workers were "
-                f"started without {name}. Start them again with {name} set: `ragq down`, then `ragq up`."
+                f"Stage '{stage}' asks a server that {name} names, and the running workers were started without it. "
+                f"Start them again with {name} set: `ragq down`, then `ragq up`."
             )
         if named is not None and server_name(named) != there:
             raise ServersDifferError(

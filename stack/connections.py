@@ -62,9 +62,21 @@ def database_server(environment: Mapping[str, str] = os.environ) -> str:
     return _named("DATABASE_URL", _servers(environment, _running(home)), home)
 
 
+def known_servers(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The URLs of the servers that the environment names or the running stack has, by variable; none for others."""
+    return _servers(environment, _running(find_home(environment)))
+
+
+def pages_and_monitor(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The URLs of `api` and `flower` of the running stack, as far as it has them."""
+    stack = _running(find_home(environment))
+    urls = {"api": stack.api_url, "flower": stack.flower_url} if stack else {}
+    return {part: url for part, url in urls.items() if url}
+
+
 def language_model_server(environment: Mapping[str, str] = os.environ) -> str | None:
     """The URL of the Ollama server, or of the embedded one; None when there is none."""
-    return _servers(environment, _running(find_home(environment))).get("OLLAMA_HOST")
+    return known_servers(environment).get("OLLAMA_HOST")
 
 
 def given_servers(environment: Mapping[str, str]) -> dict[str, str]:
@@ -117,12 +129,14 @@ def ollama_url(host: str, port: str | None = None) -> str:
 def masked(url: str) -> str:
     """A URL without its password, for people and logs.
 
-    >>> masked("redis://:secret@127.0.0.1:6379/0")
-    'redis://:***@127.0.0.1:6379/0'
+    >>> masked("redis://:secret@127.0.0.1:6379/0"), masked("redis://:sec/ret@127.0.0.1:6379/0")
+    ('redis://:***@127.0.0.1:6379/0', 'redis://***@127.0.0.1:6379/0')
     """
     address = urlsplit(url)
     if address.password is None:
-        return url
+        # A slash in a password ends the host; what is before the last @ may be a password in any case.
+        scheme, _, rest = url.partition("://")
+        return url if "@" not in rest.removeprefix(address.netloc) else f"{scheme}://***@{rest.rpartition('@')[2]}"
     user, host = address.username or "", address.netloc.rpartition("@")[2]
     return address._replace(netloc=f"{user}:***@{host}").geturl()
 

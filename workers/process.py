@@ -13,7 +13,7 @@ import structlog
 from celery import Celery
 
 from schemas.settings.layers import ENV_FILE, merged
-from schemas.settings.process import OpenAIAddress, ProcessSettings
+from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, connections
 from stack.environment import this_environment
 from stages.server_names import server_name
@@ -72,11 +72,7 @@ class WorkerProcess:
                 pid=os.getpid(),
                 stages=sorted(queue.name for queue in app.amqp.queues.consume_from.values()),
                 environment=this_environment(),
-                servers={
-                    "ollama": servers.ollama_url and server_name(servers.ollama_url),
-                    "openai": _name_of(settings.openai_server),
-                    "openai embeddings": _name_of(settings.openai_embedding_server),
-                },
+                servers=_servers(settings, servers),
             )
         )
         self._wiring = Wiring(
@@ -110,8 +106,14 @@ class WorkerProcess:
         await self._database.close()
 
 
-def _name_of(address: OpenAIAddress | None) -> str | None:
-    return None if address is None else server_name(address.base_url)
+def _servers(settings: ProcessSettings, servers: Connections) -> dict[str, str | None]:
+    openai, embeddings = settings.openai_server, settings.openai_embedding_server
+    urls = {
+        "OLLAMA_HOST": servers.ollama_url,
+        "RAGQ_OPENAI_BASE_URL": openai and openai.base_url,
+        "RAGQ_OPENAI_EMBEDDING_BASE_URL": embeddings and embeddings.base_url,
+    }
+    return {name: url and server_name(url) for name, url in urls.items()}
 
 
 def current(app: Celery) -> WorkerProcess:

@@ -93,7 +93,7 @@ class QuestionContent(NamedTuple):
     """The settings of the run; None where the prompt is."""
     presets: list[str]
     """The names of the stored presets, the default first."""
-    values: list[ShownValue]
+    own_values: list[ShownValue]
     notes: list[str]
     """What was lost or replaced on the way to the prompt."""
     so_far: AnswerSoFar | None
@@ -218,7 +218,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
         prompt=prompt,
         settings=settings,
         presets=stored,
-        values=[
+        own_values=[
             ShownValue(name, value, PRESET_SETTINGS[name].allowed, PRESET_SETTINGS[name].description)
             for name, value in frozen.preset.values().items()
         ],

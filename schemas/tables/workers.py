@@ -37,4 +37,4 @@ class WorkerTable(SQLModel, table=True):
     started_at: datetime | None = Field(default=None, sa_column=now_column())
     seen_at: datetime | None = Field(default=None, sa_column=now_column())
     servers: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
-    """The language model servers that it asks, by backend, without secrets; null for workers older than the column."""
+    """The servers of models that it asks, by the setting that names each, without secrets; null for older workers."""

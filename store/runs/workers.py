@@ -35,7 +35,7 @@ class LiveWorker(NamedTuple):
     version: str
     started_at: datetime
     servers: Mapping[str, str | None] | None
-    """The language model servers that it asks, by backend; None for an older version of ragq."""
+    """The language model servers that it asks, by the setting that names each; None for an older version of ragq."""
 
 
 async def enroll(

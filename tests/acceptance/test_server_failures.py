@@ -61,7 +61,7 @@ def test_a_broken_connection_keeps_its_error_type(
 def test_a_refused_connection_keeps_its_error_type(fresh: Installation, judge: ScriptedModel) -> None:
     fresh.start_worker(stages=("extract",), OLLAMA_PORT=str(free_port()))
     asked = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={judge.name}")
-    run_id = fresh.submit("--participants", "316", "--zero-shot-only", *asked)
+    run_id = fresh.submit("--participants", "316", "--zero-shot-only", *asked, OLLAMA_HOST="")
 
     assert fresh.wait_for(run_id) == {"failed": 1}
     (attempt,) = fresh.inspect(run_id, "extract")

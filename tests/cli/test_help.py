@@ -53,6 +53,7 @@ NO_RESULT = {
     "ragq down": "stops processes and reports it on stderr",
     "ragq worker": "runs until it is stopped",
     "ragq api": "runs until it is stopped",
+    "ragq logs": "prints lines as a part wrote them",
     "ragq flower": "runs until it is stopped",
     "ragq config reference": "prints Markdown",
     "ragq completion show": "prints a script of the shell",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError, Refused, TemplateError
-from schemas.settings.preset import Preset
+from schemas.settings.preset import ORIGINAL, Preset
 from stages.queries.templates import TemplateTag, default_template
 from tests.cli.conftest import Ragq
 
@@ -128,3 +128,12 @@ def test_a_file_that_is_no_text_is_refused(ragq: Ragq, tmp_path: Path) -> None:
     file.write_bytes(b"\xff\xfe")
 
     assert "cannot be read as UTF-8" in str(ragq("template", "new", TAG, str(file), "--title", "x").exception)
+
+
+def test_a_preset_is_compared_with_the_original(ragq: Ragq) -> None:
+    differing = json.loads(ragq("preset", "diff", "balanced", "--json").output)
+
+    assert differing["retrieval.fusion"] == {"Balanced": "zscore", "Original": "rrf"}
+    assert differing.keys() == {key for key, value in Preset().values().items() if ORIGINAL.get(key, value) != value}
+    assert "retrieval.min_word_count" in ragq("preset", "diff", "Balanced").output
+    assert "have the same values" in ragq("preset", "diff", "Original").output

@@ -18,6 +18,7 @@ from tests.scripted_ollama import ScriptedOllama
 from workers.app import make_app
 
 GPU = {"OLLAMA_HOST": "gpu"}
+NAMES = {"OLLAMA_HOST": "ollama", "RAGQ_OPENAI_BASE_URL": "openai", "RAGQ_OPENAI_EMBEDDING_BASE_URL": "embeddings"}
 EMBEDDED = "http://127.0.0.1:51903"
 HERE: Environment = this_environment()
 
@@ -39,7 +40,7 @@ def a_run(**options: str) -> NewRun:
 async def enrol(
     connection: Connection, name: str, *, stages: tuple[str, ...] = ("extract", "score"), **servers: str | None
 ) -> None:
-    known = {"ollama": None, "openai": None} | servers
+    known = {name: servers.get(key) for name, key in NAMES.items()}
     await workers.enroll(connection, name, host="here", pid=1, stages=stages, environment=HERE, servers=known)
 
 
@@ -91,7 +92,7 @@ async def test_an_openai_server_without_an_address_is_refused(database: Database
         with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_BASE_URL is not set"):
             await check_servers(connection, a_run(LLM_BACKEND="openai"), {})
         await enrol(connection, "w1", ollama=EMBEDDED)
-        with pytest.raises(ServersDifferError, match="workers were started without RAGQ_OPENAI_BASE_URL"):
+        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_BASE_URL names, and the running workers"):
             await check_servers(connection, a_run(LLM_BACKEND="openai"), {"RAGQ_OPENAI_BASE_URL": "http://gpu/v1"})
         await enrol(connection, "w2", openai="http://gpu/v1")
 
@@ -103,8 +104,13 @@ async def test_an_embedder_on_a_server_without_an_address_is_refused(database: D
     async with database.connection() as connection:
         await enrol(connection, "w1", stages=("extract", "score"), ollama="http://gpu:11434")
         await enrol(connection, "w2", stages=("embed",))
-        with pytest.raises(ServersDifferError, match="Stage 'embed' asks a server with backend ollama"):
+        with pytest.raises(ServersDifferError, match="Stage 'embed' asks a server that OLLAMA_HOST names"):
             await check_servers(connection, a_run(EMBEDDING_BACKEND="ollama"), GPU)
+        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is http://x/v1 here"):
+            await enrol(connection, "w3", stages=("embed",), embeddings="http://gpu/v1")
+            await check_servers(
+                connection, a_run(EMBEDDING_BACKEND="openai"), GPU | {"RAGQ_OPENAI_EMBEDDING_BASE_URL": "http://x/v1"}
+            )
 
 
 async def test_a_server_of_embeddings_is_compared_by_its_own_address(database: Database) -> None:

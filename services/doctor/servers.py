@@ -1,0 +1,130 @@
+"""Postgres, the broker, the workers, the API and Flower, each asked as its clients would ask it."""
+
+import asyncio
+from collections.abc import Mapping
+
+import asyncpg
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from schemas.chains import STAGES
+from schemas.errors import StackError
+from schemas.settings.process import ProcessSettings
+from services.doctor.findings import Finding, Findings, Verdict, shown
+from stack.connections import database_server, known_servers, masked, pages_and_monitor
+from stack.environment import this_environment
+from stack.probes import PROBE_TIMEOUT_S, http_answers
+from store import revision
+from store.database import DATABASE_ERRORS, Database
+from store.runs import workers
+from store.runs.workers import LiveWorker
+
+UP = "`ragq up` starts the embedded one"
+
+
+def check_database(environment: Mapping[str, str]) -> Findings:
+    """Postgres, pgvector, the tables, and the workers in them."""
+    try:
+        url = database_server(environment)
+    except StackError as error:
+        yield Finding("postgres", Verdict.FAIL, "no database is named", shown(error))
+        return
+    try:
+        yield from asyncio.run(_database_findings(url))
+    except (*DATABASE_ERRORS, ValueError) as error:
+        why = f"{masked(url)} does not answer: {type(error).__name__}"
+        yield Finding("postgres", Verdict.FAIL, shown(why), f"Start that server or correct DATABASE_URL; unset, {UP}.")
+
+
+async def _database_findings(url: str) -> list[Finding]:
+    # Not the pool of ragq: it needs pgvector, which may be what is missing.
+    connection = await asyncpg.connect(url, timeout=PROBE_TIMEOUT_S, command_timeout=PROBE_TIMEOUT_S)
+    try:
+        version = await connection.fetchval("SHOW server_version")
+        found = [Finding("postgres", Verdict.OK, shown(f"{version} at {masked(url)}"))]
+        vector = await connection.fetchval("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+        if vector is None:
+            found.append(Finding("pgvector", Verdict.FAIL, "not in this database", "`ragq migrate` creates it."))
+        else:
+            found.append(Finding("pgvector", Verdict.OK, shown(vector)))
+        if not await revision.is_newest(connection):
+            remedy = "`ragq migrate` brings them to this version."
+            return [*found, Finding("tables", Verdict.FAIL, "missing, or of another version", remedy)]
+        found.append(Finding("tables", Verdict.OK, "of this version"))
+    finally:
+        await connection.close(timeout=PROBE_TIMEOUT_S)
+    database = Database(url, pool_size=1)
+    try:
+        async with database.connection() as prepared:
+            return [*found, *worker_findings(await workers.live(prepared))]
+    finally:
+        await database.close()
+
+
+def worker_findings(live: list[LiveWorker]) -> Findings:
+    """Whether every stage has a worker, of this version."""
+    start = "`ragq up` or `ragq worker` starts one."
+    if not live:
+        yield Finding("workers", Verdict.FAIL, "none was seen in the last 10 seconds", start)
+        return
+    servers = sorted({url for worker in live for url in (worker.servers or {}).values() if url})
+    found = f"{len(live)} run" + (f"; they ask {', '.join(servers)}" if servers else "")
+    missing = [stage for stage in STAGES if not any(stage in worker.stages for worker in live)]
+    if missing:
+        yield Finding("workers", Verdict.WARN, f"{found}; none takes {', '.join(missing)}", start)
+    else:
+        yield Finding("workers", Verdict.OK, shown(found))
+    here = this_environment().ragq_version
+    if others := sorted({worker.version for worker in live} - {here}):
+        yield Finding("workers", Verdict.WARN, f"version {', '.join(others)}, here {here}", "Install one version.")
+
+
+def check_broker(environment: Mapping[str, str]) -> Findings:
+    """Valkey or Redis."""
+    try:
+        url = known_servers(environment).get("REDIS_URL")
+    except StackError as error:
+        yield Finding("broker", Verdict.FAIL, shown(error))
+        return
+    if url is None:
+        yield Finding("broker", Verdict.FAIL, "none is named", f"Set REDIS_URL; unset, {UP}.")
+        return
+    try:
+        with redis.Redis.from_url(
+            url,
+            socket_timeout=PROBE_TIMEOUT_S,
+            socket_connect_timeout=PROBE_TIMEOUT_S,
+            retry=Retry(NoBackoff(), retries=0),
+        ) as client:
+            client.ping()
+            told = client.info("server")
+        assert isinstance(told, dict)
+        version = (
+            f"Valkey {told['valkey_version']}" if "valkey_version" in told else f"Redis {told.get('redis_version')}"
+        )
+        yield Finding("broker", Verdict.OK, shown(f"{version} at {masked(url)}"))
+    except (redis.RedisError, OSError, ValueError) as error:
+        why = f"{masked(url)} does not answer: {type(error).__name__}"
+        yield Finding("broker", Verdict.FAIL, shown(why), f"Start that server or correct REDIS_URL; unset, {UP}.")
+
+
+def check_pages(environment: Mapping[str, str]) -> Findings:
+    """The API with its pages."""
+    settings = ProcessSettings.from_environment(environment)
+    running = pages_and_monitor(environment).get("api")
+    url = running or f"http://127.0.0.1:{settings.ragq_api_port}"
+    if http_answers(f"{url}/healthz"):
+        yield Finding("api", Verdict.OK, f"{url}/rag")
+    else:
+        yield Finding("api", Verdict.WARN, f"{url} does not answer", "`ragq up` or `ragq api` starts it.")
+
+
+def check_monitor(environment: Mapping[str, str]) -> Findings:
+    """Flower."""
+    settings = ProcessSettings.from_environment(environment)
+    url = pages_and_monitor(environment).get("flower") or f"http://127.0.0.1:{settings.ragq_flower_port}"
+    if http_answers(f"{url}/healthcheck"):
+        yield Finding("flower", Verdict.OK, url)
+    else:
+        yield Finding("flower", Verdict.WARN, f"{url} does not answer", "`ragq up` or `ragq flower` starts it.")

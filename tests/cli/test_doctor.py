@@ -1,0 +1,234 @@
+"""`ragq doctor` on servers that are there, that are away, and that mislead."""
+
+import asyncio
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cli.main import cli
+from schemas.settings.process import KNOWN_NAMES, OpenAIAddress
+from services.doctor import models
+from services.doctor.examine import examine
+from services.doctor.findings import Finding, Findings, Verdict
+from stack.environment import this_environment
+from stack.ports import LOOPBACK, free_port
+from stack.valkey import ValkeyServer
+from store import migrate
+from store.runs import workers
+from tests.scripted_ollama import ScriptedOllama
+from tests.scripted_openai import ScriptedOpenAI
+
+Doctor = Callable[..., Result]
+Checked = dict[str, list[tuple[str, str, str]]]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """Runs `ragq doctor` in an empty home, with servers by environment."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, **environment: str) -> Result:
+        known = dict.fromkeys(KNOWN_NAMES) | {"RAGQ_HOME": str(tmp_path / "home")} | environment
+        return CliRunner(env=known).invoke(cli, ["doctor", *arguments])
+
+    return run
+
+
+def checked(result: Result) -> Checked:
+    found: Checked = {}
+    for one in json.loads(result.stdout):
+        found.setdefault(one["name"], []).append((one["verdict"], one["found"], one["remedy"]))
+    return found
+
+
+def only(found: Checked, name: str) -> tuple[str, str, str]:
+    (one,) = found[name]
+    return one
+
+
+@contextmanager
+def hostile(reply: bytes) -> Iterator[int]:
+    """A port where something accepts connections, sends these bytes, and nothing more."""
+    with socket.create_server((LOOPBACK, 0)) as server:
+        kept = []
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                    kept.append(connection)
+                    connection.sendall(reply)
+                except OSError:
+                    return
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+        for connection in kept:
+            connection.close()
+
+
+def test_with_nothing_running_every_part_is_named_with_what_starts_it(doctor: Doctor) -> None:
+    result = doctor("--json")
+    found = checked(result)
+
+    assert result.exit_code == 1
+    assert {name: [one[0] for one in lines] for name, lines in found.items()} == {
+        "ragq": ["ok"],
+        "profile": ["ok"],
+        "stack": ["warn"],
+        "postgres": ["fail"],
+        "broker": ["fail"],
+        "language model": ["fail"],
+        "embedder": ["ok"],
+        "api": ["warn"],
+        "flower": ["warn"],
+        "disk": ["ok"],
+    }
+    assert only(found, "profile")[1].startswith("demo: neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set")
+    for name in ("stack", "postgres", "broker", "language model", "api", "flower"):
+        assert "ragq up" in only(found, name)[2]
+
+
+def test_it_prints_a_line_each(doctor: Doctor) -> None:
+    lines = doctor().stdout.splitlines()
+
+    assert [line.split()[0] for line in lines] == [one["verdict"] for one in json.loads(doctor("--json").stdout)]
+    assert any(line.startswith("fail  broker          none is named. Set REDIS_URL") for line in lines)
+
+
+def test_servers_that_answer_are_named_with_their_versions_and_models(
+    doctor: Doctor, database_url: str, valkey: ValkeyServer, stored: Callable[..., Any]
+) -> None:
+    async def enrol(connection: Any) -> None:
+        known = {"host": "here", "pid": 1, "environment": this_environment(), "servers": {"OLLAMA_HOST": "http://gpu"}}
+        await workers.enroll(connection, "w1", stages=("extract", "score"), **known)
+
+    stored(enrol)
+    with ScriptedOllama() as ollama:
+        ollama.model(name="gemma3:27b")
+        found = checked(
+            doctor("--json", DATABASE_URL=database_url, REDIS_URL=valkey.url, OLLAMA_HOST=f"127.0.0.1:{ollama.port}")
+        )
+
+    assert [only(found, name)[0] for name in ("postgres", "pgvector", "tables", "broker")] == ["ok"] * 4
+    assert only(found, "broker")[1].startswith("Valkey ")
+    assert only(found, "workers")[0] == "warn"
+    assert "1 run; they ask http://gpu; none takes embed, retrieve" in only(found, "workers")[1]
+    assert only(found, "profile")[1].startswith("paper: OLLAMA_HOST is set")
+    assert "gemma3:27b" in only(found, "language model")[1]
+    assert "model" not in found
+
+
+def test_a_model_that_the_server_lacks_is_named_with_its_setting(doctor: Doctor) -> None:
+    with ScriptedOllama() as ollama:
+        ollama.model(name="other:1b")
+        found = checked(doctor("--json", OLLAMA_HOST=f"127.0.0.1:{ollama.port}"))
+
+    verdict, what, remedy = only(found, "model")
+    assert (verdict, what) == ("fail", "gemma3:27b (MODEL_QUANTITATIVE_MODEL) is not there")
+    assert remedy == "`ollama pull gemma3:27b` fetches it; or set MODEL_QUANTITATIVE_MODEL."
+
+
+async def test_the_list_of_an_openai_server_is_read_with_its_key() -> None:
+    async with ScriptedOpenAI({"id": "gpt"}) as server:
+        address = OpenAIAddress(server.url, "key")
+        found = await asyncio.to_thread(lambda: list(models._openai(address, {"gpt": "A", "absent": "B"})))
+
+    assert [(one.name, one.verdict) for one in found] == [("language model", Verdict.OK), ("model", Verdict.WARN)]
+
+
+@pytest.mark.parametrize("revision", ["base", "0012"])
+def test_tables_of_another_version_are_named_with_migrate(doctor: Doctor, database_url: str, revision: str) -> None:
+    migrate.downgrade(database_url, revision)
+
+    found = checked(doctor("--json", DATABASE_URL=database_url))
+
+    assert "`ragq migrate`" in [one for name in ("pgvector", "tables") for one in found.get(name, [])][-1][2]
+    assert "workers" not in found
+
+
+@pytest.mark.parametrize("reply", [b"", b"\x00" * 4096, b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 2_000_000])
+def test_hostile_servers_are_findings_within_a_time_limit(doctor: Doctor, reply: bytes) -> None:
+    began = time.monotonic()
+    with hostile(reply) as port:
+        result = doctor(
+            "--json",
+            DATABASE_URL=f"postgresql://me:secret@127.0.0.1:{port}/x",
+            REDIS_URL=f"redis://:secret@127.0.0.1:{port}/0",
+            OLLAMA_HOST=f"127.0.0.1:{port}",
+            RAGQ_API_PORT=str(port),
+        )
+    found = checked(result)
+
+    assert time.monotonic() - began < 60
+    assert [only(found, name)[0] for name in ("postgres", "broker", "language model")] == ["fail"] * 3
+    assert "secret" not in result.output
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://me:secret@h/x", "postgresql://me:sec/ret@h:9/x", "postgresql://[::1", "nothing"]
+)
+def test_an_address_that_is_none_is_a_finding(doctor: Doctor, url: str) -> None:
+    result = doctor("--json", DATABASE_URL=url, REDIS_URL=url)
+
+    assert [line[0] for name in ("postgres", "broker") for line in checked(result)[name]] == ["fail"] * 2
+    assert "sec" not in result.output
+
+
+def test_settings_that_have_no_effect_or_are_refused_are_named(doctor: Doctor) -> None:
+    found = checked(doctor("--json", API_PORT="8000"))
+    assert only(found, "settings")[:2] == (
+        "warn",
+        "API_PORT (environment) has no effect: set RAGQ_API_PORT.",
+    )
+
+    found = checked(doctor("--json", RAGQ_NOTHING="1"))
+    assert only(found, "settings")[0] == "fail"
+
+
+def test_a_chosen_port_that_somebody_holds_is_named(doctor: Doctor) -> None:
+    with socket.create_server((LOOPBACK, 0)) as held:
+        port = held.getsockname()[1]
+        found = checked(doctor("--json", RAGQ_FLOWER_PORT=str(port)))
+
+    verdict, what, remedy = only(found, "ports")
+    assert (verdict, remedy) == ("warn", "Set RAGQ_FLOWER_PORT to another port.")
+    assert f"RAGQ_FLOWER_PORT is {port}" in what
+    assert f"pid {os.getpid()} holds" in what
+
+
+def test_a_check_that_does_not_end_or_that_breaks_leaves_the_others() -> None:
+    def endless(environment: object) -> Findings:
+        threading.Event().wait()
+        yield Finding("never", Verdict.OK, "")
+
+    def broken(environment: object) -> Findings:
+        yield Finding("broken", Verdict.OK, "half")
+        raise ZeroDivisionError("secret")
+
+    def fine(environment: object) -> Findings:
+        yield Finding("fine", Verdict.OK, "all of it")
+
+    found = examine({}, checks={"endless": endless, "broken": broken, "fine": fine}, limit_s=1)
+
+    assert [(one.name, one.verdict, one.found) for one in found] == [
+        ("endless", Verdict.FAIL, "no answer within 1 s"),
+        ("broken", Verdict.OK, "half"),
+        ("broken", Verdict.FAIL, "cannot be checked: ZeroDivisionError"),
+        ("fine", Verdict.OK, "all of it"),
+    ]
+
+
+def test_nothing_listens_at_a_free_port(doctor: Doctor) -> None:
+    found = checked(doctor("--json", REDIS_URL=f"redis://127.0.0.1:{free_port()}/0"))
+
+    assert "does not answer: ConnectionError" in only(found, "broker")[1]
