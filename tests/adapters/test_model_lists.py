@@ -7,11 +7,12 @@ import httpx
 import pytest
 
 from adapters import model_lists
-from adapters.model_lists import OpenAIModelList, server_name
+from adapters.model_lists import OpenAIModelList
 from adapters.ollama_chat import OllamaChat
 from adapters.openai_chat import OpenAIChat
 from adapters.packaged import PACKAGED_LLM
 from schemas.errors import LLMError
+from stages.server_names import server_name
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 from tests.scripted_openai import ScriptedOpenAI
 

@@ -287,8 +287,7 @@ def test_a_run_that_down_cuts_is_finished_after_up(running: Installed, tmp_path:
     data = write_files(tmp_path / "data", small_files())
     assert running.ragq("import", "participants", str(data)).returncode == 0
     work = ("--participants", "316", "--zero-shot-only", "--evidence", str(tmp_path / "evidence.json"))
-    work += ("--set", "RAGQ_SCORE_TEXT_CHARS=1")
-    submitted = running.ragq("submit", *work, "--json")
+    submitted = running.ragq("submit", *work, "--set", "RAGQ_SCORE_TEXT_CHARS=1", "--json")
     assert submitted.returncode == 0, submitted.stderr
     run = json.loads(submitted.stdout)["run"]
     deadline = time.monotonic() + 60
