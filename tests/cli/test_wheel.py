@@ -126,7 +126,8 @@ def test_migrations_pages_and_templates_are_in_the_wheel(installed: Path, tmp_pa
     port = free_port()
     with serving(installed, tmp_path, port, servers):
         for address in ("/rag", "/static/style.css"):
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{address}", timeout=30) as page:
+            asked = urllib.request.Request(f"http://127.0.0.1:{port}{address}", headers={"Accept": "text/html,*/*"})
+            with urllib.request.urlopen(asked, timeout=30) as page:
                 assert page.status == 200
 
 
