@@ -9,7 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from adapters.weights import cached_folder, local_folder, weights_digest
-from schemas.errors import LLMTimeoutError, RerankError
+from schemas.errors import LLMTimeoutError, RerankError, RerankerUnavailableError
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -107,10 +107,7 @@ class CrossEncoderScorer:
         try:
             model: CrossEncoder = CrossEncoder(str(folder or self._name), local_files_only=folder is not None)
         except (OSError, ValueError) as error:
-            raise RerankError(
-                f"Cross-encoder '{self._name}' cannot be loaded ({type(error).__name__}); name the folder of "
-                "one, or its id on the model hub."
-            ) from error
+            raise RerankerUnavailableError(self._name, type(error).__name__) from error
         # Loading fills a missing head with random weights, without an error.
         architectures = model.model.config.architectures or () if model.model is not None else ()
         if model.num_labels != 1 or (len(model) == 1 and not any(map(_is_trained_to_score, architectures))):

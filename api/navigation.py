@@ -10,7 +10,6 @@ GROUPS: Final = {
     "Work": (
         ("/rag", "Questions"),
         ("/participants", "Participants"),
-        ("/participants/new", "New participants"),
         ("/tags", "Tags"),
     ),
     "Results": (("/runs", "Runs"), ("/runs/compare", "Compare")),
@@ -20,7 +19,7 @@ GROUPS: Final = {
 }
 
 #: Pages that belong to a section with another address.
-_INSIDE: Final = {"/jobs": "/runs"}
+_INSIDE: Final = {"/jobs": "/runs", "/works": "/corpora"}
 
 
 class Link(NamedTuple):

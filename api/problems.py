@@ -78,6 +78,7 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
 STAGE_KINDS: Final[dict[tuple[str | None, str], ProblemKind]] = {
     ("expand", class_name(errors.LLMResponseParseError)): ProblemKind(400, "expansion-unusable"),
     ("expand", class_name(errors.ExpansionReplyError)): ProblemKind(400, "expansion-unusable"),
+    (None, class_name(errors.NothingRelevantError)): ProblemKind(422, "nothing-relevant"),
     (None, class_name(errors.WorkChangedError)): KINDS[errors.WorkChangedError],
 }
 

@@ -12,6 +12,7 @@ from starlette.templating import Jinja2Templates
 from api.navigation import navigation
 from api.security.csrf import csrf_field
 from schemas.settings.words import value_in_words
+from stages.queries.basis_words import FILTERS
 from stages.reports import numbers_in_words
 
 
@@ -30,6 +31,11 @@ def indented(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
+def _filter_name(name: str) -> str:
+    """The value of a preset behind a filter of stage `rerank`."""
+    return FILTERS.get(name, name)
+
+
 _templates = Jinja2Templates(
     env=Environment(
         loader=FileSystemLoader(str(files("api") / "html")),
@@ -45,6 +51,7 @@ _templates.env.filters |= {
     "indented": indented,
     "number": numbers_in_words.number,
     "bounds": numbers_in_words.bounds,
+    "filter_name": _filter_name,
 }
 _templates.env.globals |= {"csrf_field": csrf_field, "navigation": navigation}
 

@@ -122,7 +122,7 @@ def _fill(running: Stack, questions: int) -> None:
         ]
         asked = running.folder / f"questions-{number}.jsonl"
         asked.write_text("\n".join(lines) + "\n")
-        options = ("--corpus", "default", "--preset", "Wide", "--no-expand", "--until", "consolidate")
+        options = ("--corpus", "default", "--no-expand", "--until", "consolidate")
         running.ran("--queries", str(asked), *options)
 
 

@@ -173,7 +173,6 @@ async def _make(user: User, *, twice: bool) -> int | None:
     body = {
         "original_query": f"Why does leaf {key} turn dark?",
         "response_text": json.dumps(_REPLY),
-        "config_preset": "Wide",
     }
     made = await asyncio.gather(
         *(

@@ -15,8 +15,6 @@ from benchmarks.stack import Memory, Stack, stack
 
 PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgvector")
 
-#: Without filters for length: an abstract is a document, however short.
-PRESET: Final = ("--preset", "Wide")
 _TOLERANCE: Final = 0.002
 """The largest difference of fusion to the better leg."""
 
@@ -51,24 +49,34 @@ class RetrievalMeasurement(NamedTuple):
 
 @click.command(short_help="Retrieval quality, ranking by ranking, compared with BM25")
 @click.argument("names", metavar="[SET]...", nargs=-1, type=click.Choice(list(SETS)))
+@click.option("--preset", help="The preset; the default one unless named.")
+@click.option(
+    "--half",
+    type=click.Choice(["dev", "test"]),
+    help="Only every second query, from the first (dev) or from the second one (test).",
+)
 @click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="A value of the preset, or a setting.")
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
 )
-def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path | None) -> None:
+def retrieval(
+    names: tuple[str, ...], preset: str | None, half: str | None, values: tuple[str, ...], json_file: Path | None
+) -> None:
     """Import a public set into a stack of its own, search for its queries, and compare with BM25 by bm25s.
 
-    Without a name all sets are run; documents that two of them share are imported once. The preset is `Wide`. The
-    embedder works for ten minutes or more on scifact.
+    Without a name all sets are run; documents that two of them share are imported once. The
+    embedder works for ten minutes or more on scifact. Values of a preset are chosen with --half dev, and reported with
+    --half test.
 
     Example:
 
     \b
         python -m benchmarks retrieval psychology-sections
-        python -m benchmarks retrieval scifact --set retrieval.fusion=rrf
+        python -m benchmarks retrieval scifact --half dev --set retrieval.fusion=rrf
     """
     data = data_folder()
-    options = [*PRESET, *(argument for value in values for argument in ("--set", value))]
+    named = [] if preset is None else ["--preset", preset]
+    options = [*named, *(argument for value in values for argument in ("--set", value))]
     corpora: dict[str, BenchmarkCorpus] = {}
     measured = {}
     with stack() as running:
@@ -76,7 +84,7 @@ def retrieval(names: tuple[str, ...], values: tuple[str, ...], json_file: Path |
             documents = SETS[name].documents
             if documents not in corpora:
                 corpora[documents] = import_documents(running, data / documents)
-            measured[name] = _measure(running, name, corpora[documents], data, options)
+            measured[name] = _measure(running, name, corpora[documents], data, options, half)
     console = Console(width=110)
     machine = this_machine(PACKAGES)
     console.print(machine.sentence(), highlight=False)
@@ -114,24 +122,33 @@ def import_documents(running: Stack, file: Path) -> BenchmarkCorpus:
 
 
 def _measure(
-    running: Stack, name: str, corpus: BenchmarkCorpus, data: Path, options: list[str]
+    running: Stack, name: str, corpus: BenchmarkCorpus, data: Path, options: list[str], half: str | None
 ) -> RetrievalMeasurement:
     from benchmarks.bm25_baseline import bm25_ndcg  # needs packages of the extra `dev`
 
     found = SETS[name]
     queries, qrels = (data / found.queries / file for file in ("queries.jsonl", "qrels.tsv"))
+    if half is not None:
+        queries = half_of(queries, half, running.folder / f"{name}-{half}.jsonl")
     began = time.monotonic()
     asked = ["--queries", str(queries), "--qrels", str(qrels), "--corpus", corpus.name, "--no-expand"]
     with Memory(running) as memory:
         run = running.ran(*asked, "--until", "consolidate", *options)
     search_s = time.monotonic() - began
     return RetrievalMeasurement(
-        bm25_ndcg=bm25_ndcg(list(documents_of(data / found.documents)), query_set_of(data, name)),
+        bm25_ndcg=bm25_ndcg(list(documents_of(data / found.documents)), query_set_of(data, name, part=queries)),
         corpus=corpus,
         search_s=search_s,
         peak_mb=memory.peak_mb,
         report=running.asked("report", run),
     )
+
+
+def half_of(queries: Path, half: str, file: Path) -> Path:
+    """A file with every second query."""
+    lines = queries.read_text(encoding="utf-8").splitlines()[0 if half == "dev" else 1 :: 2]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
 
 
 def _table(name: str, found: RetrievalMeasurement) -> Table:

@@ -56,9 +56,10 @@ def documents_of(file: Path) -> Iterator[Document]:
             yield Document(row["_id"], row["title"], row["text"])
 
 
-def query_set_of(data: Path, name: str) -> QuerySet:
-    """Queries and judgements of a set."""
+def query_set_of(data: Path, name: str, *, part: Path | None = None) -> QuerySet:
+    """Queries and judgements of a set, or those of the queries in a file."""
     queries, qrels = (data / SETS[name].queries / file for file in ("queries.jsonl", "qrels.tsv"))
+    queries = queries if part is None else part
     return read_query_set(queries.read_bytes(), qrels.read_bytes(), queries_file=str(queries), qrels_file=str(qrels))
 
 

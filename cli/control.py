@@ -73,5 +73,7 @@ def _control(target: Target, action: Action, note: str | None, as_json: bool) ->
     result = with_servers(lambda app, database: control(app, database, target, action, note=note))
     done = {"target": str(target), "action": action.verb, "jobs": [f"j{job_id}" for job_id in result.job_ids]}
     print_result(done, f"{counted(len(result.job_ids), 'job')} of {target} {action.verb}.", as_json=as_json)
+    for words in result.advice:
+        click.echo(words, err=True)
     if not result.is_sent:
         click.echo("The broker cannot be reached; the jobs start when it is available again.", err=True)

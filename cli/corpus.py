@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import click
 
+from cli.completed_names import CORPUS
 from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus
@@ -44,7 +45,7 @@ def list_command(as_json: bool) -> None:
 
 
 @corpus_group.command("show")
-@click.argument("name")
+@click.argument("name", type=CORPUS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show_command(name: str, as_json: bool) -> None:
     """Show a corpus and its works.
@@ -80,7 +81,7 @@ def show_command(name: str, as_json: bool) -> None:
 
 
 @corpus_group.command("delete")
-@click.argument("name")
+@click.argument("name", type=CORPUS)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def delete_command(name: str, yes: bool, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from cli.completed_names import CORPUS
 from cli.output import print_json
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
@@ -21,7 +22,9 @@ SOME_REFUSED = 1
 
 @click.command("works")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--corpus", default=DEFAULT_CORPUS, show_default=True, help="Corpus to import into; made if not there.")
+@click.option(
+    "--corpus", type=CORPUS, default=DEFAULT_CORPUS, show_default=True, help="Corpus to import into; made if not there."
+)
 @click.option("--title", help="Title of the work; with a single file only. Goes before its front matter.")
 @click.option("--authors", help="Authors, before those of the front matter.")
 @click.option("--year", type=int, help="Year, before that of the front matter.")

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from cli.choices import Choice
+from cli.completed_names import VOCABULARY
 from cli.output import print_json
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
@@ -18,7 +19,7 @@ SEED = 7
 
 
 @click.command("tags")
-@click.argument("vocabulary")
+@click.argument("vocabulary", type=VOCABULARY)
 @click.option(
     "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="The same gives the same bytes."
 )

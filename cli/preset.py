@@ -5,6 +5,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from cli.completed_names import PRESET
 from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from cli.settings_options import Assignment
@@ -25,7 +26,7 @@ def preset() -> None:
 
     \b
     Example:
-        ragq preset create small --from Default augmentation.top_n_contexts=3
+        ragq preset create small --from Balanced augmentation.top_n_contexts=3
     """
 
 
@@ -53,12 +54,13 @@ def list_command(as_json: bool) -> None:
 
 
 @preset.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=PRESET)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(name: str | None, as_json: bool) -> None:
     """Show every value of a preset and what it accepts; without NAME those of the default preset.
 
-    Values other than those ragq comes with are marked with *.
+    Values other than those of `Balanced`, as ragq comes with it, are marked with *; `ragq preset diff` compares with
+    the original pipeline.
 
     \b
     Example:
@@ -83,8 +85,40 @@ def show(name: str | None, as_json: bool) -> None:
 
 @preset.command()
 @click.argument("name")
+@click.argument("other", default="Original")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: each value's name, and both values.")
+def diff(name: str, other: str, as_json: bool) -> None:
+    """Show the values in which a preset differs from another one; without OTHER from `Original`.
+
+    `Original` is the original pipeline to the letter.
+
+    \b
+    Example:
+        ragq preset diff Balanced
+        ragq preset diff small Balanced --json
+    """
+
+    async def read(connection: Connection) -> tuple[StoredPreset, StoredPreset]:
+        return await presets.get(connection, name), await presets.get(connection, other)
+
+    one, two = with_database(read)
+    of_two = two.preset.values()
+    differing = {key: (value, of_two[key]) for key, value in one.preset.values().items() if value != of_two[key]}
+    table = plain_table("value", one.name, two.name, "what it does")
+    for key, values in differing.items():
+        table.add_row(key, *(Text(value_in_words(value)) for value in values), Text(PRESET_SETTINGS[key].description))
+    if as_json:
+        print_json({key: {one.name: values[0], two.name: values[1]} for key, values in differing.items()})
+    elif differing:
+        console().print(table)
+    else:
+        click.echo(f"Presets '{one.name}' and '{two.name}' have the same values.")
+
+
+@preset.command()
+@click.argument("name")
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
-@click.option("--from", "origin", metavar="PRESET", help="Preset to copy; without it the default preset.")
+@click.option("--from", "origin", type=PRESET, help="Preset to copy; without it the default preset.")
 @click.option("--description", help="Its purpose, in a few words.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def create(
@@ -111,7 +145,7 @@ def create(
 
 
 @preset.command("set")
-@click.argument("name")
+@click.argument("name", type=PRESET)
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
 @click.option("--description", help="Its purpose, in a few words.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -120,7 +154,7 @@ def set_command(name: str, values: tuple[tuple[str, str], ...], description: str
 
     \b
     Example:
-        ragq preset set Default retrieval.dense_limit=25 retrieval.fusion=rrf
+        ragq preset set Balanced retrieval.dense_limit=25 retrieval.fusion=rrf
     """
     if not values and description is None:
         raise click.UsageError("Say what to change: GROUP.KEY=VALUE, or --description.")
@@ -131,7 +165,7 @@ def set_command(name: str, values: tuple[tuple[str, str], ...], description: str
 
 
 @preset.command()
-@click.argument("name")
+@click.argument("name", type=PRESET)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def default(name: str, as_json: bool) -> None:
     """Make a preset the default: the one of query runs that are submitted without --preset.
@@ -145,7 +179,7 @@ def default(name: str, as_json: bool) -> None:
 
 
 @preset.command()
-@click.argument("name")
+@click.argument("name", type=PRESET)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def delete(name: str, as_json: bool) -> None:
     """Delete a preset. The default preset cannot be deleted.

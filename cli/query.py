@@ -8,9 +8,11 @@ from typing import TypeVar
 import click
 from celery import Celery
 
-from cli.choices import Choice
+from cli.completed_names import PRESET
 from cli.output import coloured, console, plain_table, print_json, print_result
+from cli.query_answers import print_answer, print_failure
 from cli.session import with_database, with_servers
+from cli.settings_options import Assignment
 from cli.submit_queries import LIGHT, model_option, read_reply
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
@@ -30,6 +32,7 @@ Given = TypeVar("Given")
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_VALUE = Assignment("retrieval.dense_limit=25")
 _QUERY = click.argument("query_id", metavar="QUERY", type=click.IntRange(min=1))
 
 
@@ -60,12 +63,19 @@ def list_command(limit: int, as_json: bool) -> None:
     if as_json:
         print_json([asdict(line) for line in lines])
         return
-    table = plain_table("query", "run", "job", "state", "needs", "intent", "answers", "question")
+    table = plain_table("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
     for line in lines:
-        state = coloured(line.job_status)
-        needs = "" if line.status is QueryStatus.READY else line.status
-        numbers = (str(line.id), f"r{line.run_id}", f"j{line.job_id}")
-        table.add_row(*numbers, state, needs, line.intent or "", str(line.results), line.original_query)
+        table.add_row(
+            str(line.id),
+            f"r{line.run_id}",
+            f"{line.created_at:%Y-%m-%d %H:%M}",
+            line.corpus,
+            line.preset or "",
+            coloured(line.job_status),
+            _needs(line),
+            str(line.results),
+            line.original_query,
+        )
     console().print(table)
 
 
@@ -115,7 +125,7 @@ def prompt_command(query_id: int, as_json: bool) -> None:
 @query.command("edit")
 @_QUERY
 @click.option("--text", help="Ask this instead; the expansion stays.")
-@click.option("--intent", type=Choice(list(Intent), case_sensitive=False), help="What the question asks for.")
+@click.option("--intent", metavar="INTENT", help=f"What the question asks for: {', '.join(Intent)}, or another text.")
 @click.option("--mqe", "phrases", multiple=True, metavar="TEXT", help="Search phrase; repeated, they replace all.")
 @click.option("--hyde", metavar="TEXT", help="The hypothetical answer (HyDE) that is searched for.")
 @click.option("--entity", "entities", multiple=True, metavar="TEXT", help="Entity; repeated, they replace all.")
@@ -174,22 +184,42 @@ def edit_command(
 @_QUERY
 @click.option("--from", "start", metavar="STAGE", help="Run this stage and those after it again.")
 @click.option("--until", metavar="STAGE", help="End the chain with this stage; without it with the answer.")
+@click.option("--preset", type=PRESET, help="Continue with the values of this preset.")
+@click.option("--set", "values", type=_VALUE, multiple=True, help="Continue with this value of the preset; repeatable.")
 @model_option
 @_JSON
-def run_command(query_id: int, start: str | None, until: str | None, model: str, as_json: bool) -> None:
+def run_command(
+    query_id: int,
+    start: str | None,
+    until: str | None,
+    preset: str | None,
+    values: tuple[tuple[str, str], ...],
+    model: str,
+    as_json: bool,
+) -> None:
     """Run the stages of a question that are not done, or stages of it again.
 
-    `--from generate` asks for another answer; the others stay.
+    `--from generate` asks for another answer; the others stay. With another preset or other values the question moves
+    to a run of its own with them: stages whose values are the same are carried over, the others run again.
 
     \b
     Example:
         ragq query run 7
         ragq query run 7 --from retrieve
         ragq query run 7 --from generate --model light
+        ragq query run 7 --preset Original --set retrieval.min_word_count=0
     """
 
     async def change(connection: Connection, query: StoredQuery) -> bool:
-        await run_stages(connection, query, first=start, last=until, use_light_model=model == LIGHT)
+        await run_stages(
+            connection,
+            query,
+            first=start,
+            last=until,
+            preset=preset,
+            values=dict(values),
+            use_light_model=model == LIGHT,
+        )
         return True
 
     _change(query_id, change, as_json=as_json)
@@ -260,7 +290,7 @@ def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable
             is_due = await change(connection, query)
             (line,) = await queries.lines(connection, query_id=query_id)
         if is_due:
-            await enqueue(app, database, [query.job_id])
+            await enqueue(app, database, [line.job_id])
         return line
 
     line = with_servers(change_and_send)
@@ -274,6 +304,13 @@ def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable
     print_result(shown, f"j{line.job_id} {line.job_status}", as_json=as_json)
     if line.job_status == JobStatus.SUCCEEDED and line.status != QueryStatus.READY:
         click.echo(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
+
+
+def _needs(line: QueryLine) -> str:
+    """What a question needs next; of one that has all of its context, only an answer that failed is named."""
+    if line.status is not QueryStatus.READY:
+        return line.status
+    return "answer" if line.job_status in (JobStatus.FAILED, JobStatus.POISONED) else ""
 
 
 def _given(value: Given | None) -> Given | Unchanged:
@@ -306,13 +343,11 @@ def _print_query(shown: QueryDetails) -> None:
             lines = f"work {group['work_id']}, lines {group['start_line']} to {group['end_line']}"
             out.print(f"  {place}. {group['score']:.3f}  {lines}  {heading}", markup=False, highlight=False)
     for result in shown.answers:
-        unknown = result.unknown_citations
-        note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
-        by = f"{result.model or result.origin}{', the light model' if result.is_light else ''}"
-        out.print(f"\nanswer {result.id} ({by}){note}", style="bold")
-        out.print(result.response_text, markup=False, highlight=False)
+        print_answer(result)
     if line.status == QueryStatus.VEC_ERR:
         why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"
         out.print(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", style="red")
+    elif shown.error is not None:
+        print_failure(line.id, shown.error)
     elif line.status != QueryStatus.READY:
         out.print(f"\nnext: {line.status}", style="dim")

@@ -61,8 +61,12 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
 
 @click.command()
 @click.argument("run_id", metavar="RUN", type=RUN)
+@click.option(
+    "--config", "as_config", is_flag=True, help="Print the TOML with which `ragq submit --config` repeats it."
+)
+@click.option("--with-text", is_flag=True, help="With --config: print its questions or phrases too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def show(run_id: int, as_json: bool) -> None:
+def show(run_id: int, as_config: bool, with_text: bool, as_json: bool) -> None:
     """Show a run: the stages of every job, references kept and rejected, calls, seconds and errors.
 
     A run of participants ends with their scores: the eight items in both modes beside the ground truth.
@@ -70,7 +74,19 @@ def show(run_id: int, as_json: bool) -> None:
     \b
     Example:
         ragq show r12
+        ragq show r12 --config --with-text > run.toml
     """
+    if as_config and as_json:
+        raise click.UsageError("--config and --json: choose one.")
+    if with_text and not as_config:
+        raise click.UsageError("--with-text goes with --config.")
+    if as_config:
+        from cli.run_config import run_config
+        from store.views.submissions import submission
+
+        submitted = with_database(lambda connection: submission(connection, run_id))
+        click.echo(run_config(submitted, with_text=with_text))
+        return
 
     from cli.shown_run import print_run
     from cli.watch import read

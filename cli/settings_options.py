@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from schemas.settings.layers import ENV_FILE, outside_layers
+from schemas.settings.layers import ENV_FILE, Layer, outside_layers
 from schemas.settings.name_checks import check_names
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import EffectiveSettings, resolve
@@ -47,9 +47,13 @@ def settings_options(command: Command) -> Command:
     )(command)
 
 
-def effective_settings(profile: str | None, assignments: Sequence[tuple[str, str]]) -> EffectiveSettings:
+def effective_settings(
+    profile: str | None, assignments: Sequence[tuple[str, str]], config: Layer | None = None
+) -> EffectiveSettings:
     """The settings of a run submitted here and now; their warnings go to stderr. Raises Refused with every problem."""
-    settings = resolve(profile=profile, options=dict(assignments), environment=os.environ, env_file=ENV_FILE)
+    settings = resolve(
+        profile=profile, options=dict(assignments), config=config, environment=os.environ, env_file=ENV_FILE
+    )
     _warn(settings.warnings)
     return settings
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from rich.table import Column
 
+from cli.completed_names import SPLIT
 from cli.data_directory import data_directory
 from cli.output import plain_table, print_json, print_list
 from cli.session import with_database
@@ -142,7 +143,7 @@ def list_command(as_json: bool) -> None:
 
 
 @splits_group.command("show")
-@click.argument("name")
+@click.argument("name", type=SPLIT)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(name: str, as_json: bool) -> None:
     """Show the participants of a split, in its order.

@@ -8,15 +8,20 @@ import click
 from click.core import ParameterSource
 
 from cli.changed_settings import changed_line
+from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
 from cli.output import notices, print_result
+from cli.query_answers import follow_question
+from cli.row_files import RowFile
 from cli.session import with_servers
 from cli.settings_options import effective_settings, settings_options
+from cli.submission_file import SubmissionFile, config_option
 from cli.submit_participants import ParticipantIds, participants_request
 from cli.submit_queries import model_option, queries_request, split_assignments
 from cli.submit_tags import tags_request
 from cli.tags import follow_tags, shape_options
 from cli.watch import follow, follow_all
 from schemas.settings.changes import of_kind
+from schemas.settings.layers import config_layer
 from schemas.settings.resolve import EffectiveSettings
 from services.draws import MAX_SAMPLES, draws
 from services.new_runs import Submitted
@@ -51,6 +56,7 @@ KINDS: dict[str, Kind] = {
         ("query", "queries"),
         ("corpus", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "model", "until"),
         queries_request,
+        follow_question,
     ),
     "tags": Kind(
         ("phrases",),
@@ -62,11 +68,23 @@ KINDS: dict[str, Kind] = {
     ),
 }
 
+#: Options that belong to one of several subjects of their kind.
+_OF_SUBJECT = {"split": ("limit",), "query": ("expansion", "response"), "queries": ("qrels",)}
+
+_GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--split", help="Participants of this split, in the order of its file.")
+@click.option(
+    "--config",
+    type=_FILE,
+    is_eager=True,
+    callback=config_option,
+    help="TOML file of options and settings, such as `ragq show RUN --config` prints; the command line wins over it.",
+)
+@click.option("--split", type=SPLIT, help="Participants of this split, in the order of its file.")
 @click.option("--participants", type=ParticipantIds(), help="These participants instead of a split.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N participants of the split.")
 @click.option("--few-shot-only", is_flag=True, help="Only with references.")
@@ -85,23 +103,25 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Search an index of another transcript variant than that of the participants; every report shows it.",
 )
 @click.option("--query", metavar="TEXT", help="Ask one question of a corpus.")
-@click.option("--queries", type=_FILE, help="Ask every question of a JSONL file: one object with id and text a line.")
-@click.option("--corpus", default="default", show_default=True, help="Queries: the corpus to ask.")
+@click.option(
+    "--queries", type=RowFile(), help="Ask every question of a JSONL file: one object with id and text a line."
+)
+@click.option("--corpus", type=CORPUS, default="default", show_default=True, help="Queries: the corpus to ask.")
 @click.option(
     "--qrels", type=_FILE, help="Queries: judgements to evaluate by, `query-id corpus-id score` or TREC's form."
 )
-@click.option("--preset", help="Queries: how to search, rank and answer; the default preset unless named.")
+@click.option("--preset", type=PRESET, help="Queries: how to search, rank and answer; the default preset unless named.")
 @click.option("--no-expand", is_flag=True, help="Queries: search for the questions as they are asked.")
 @click.option("--expansion", type=_FILE, help="Queries: an expansion reply of an external model, for --query.")
 @click.option("--response", type=_FILE, help="Queries: an answer of an external model, for --query.")
 @model_option
 @click.option(
     "--phrases",
-    type=click.File("rb"),
+    type=RowFile(),
     help="Find tags for each line of a file, or of - for stdin: phrases with commas between, a JSON list of them, or "
     "an object with phrases and perhaps id and context_tags.",
 )
-@click.option("--vocabulary", metavar="NAME", help="Tags: the vocabulary to find them in.")
+@click.option("--vocabulary", type=VOCABULARY, help="Tags: the vocabulary to find them in.")
 @click.option("--allow-nsfw", is_flag=True, help="Tags: permit those that are not safe for work.")
 @click.option("--context-tags", metavar="TAG,TAG...", help="Tags: those that are chosen already, as context of all.")
 @shape_options
@@ -122,6 +142,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--wait", is_flag=True, help="Follow the run until it finishes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def submit(
+    config: SubmissionFile | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     retries: int | None,
@@ -139,6 +160,9 @@ def submit(
     submission again finds its run: its failed jobs continue, and nothing that is stored is computed twice; --new
     forces another run.
 
+    Values are taken from the command line, else from the file of --config, else from the environment, .env, profile
+    and defaults.
+
     Exit codes: 0 done, 1 refused, 2 wrong usage, 3 some jobs failed (with --wait), 130 Ctrl-C: the run continues.
 
     \b
@@ -148,11 +172,18 @@ def submit(
         ragq submit --participants 316,319 --set EMBEDDING_TOP_K_REFERENCES=3 --json
         ragq submit --query "How is tea made?" --corpus shelf --wait
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
+        ragq submit --config run.toml --set MODEL_TEMPERATURE=0.7
         echo "overcoat, red, seated man" | ragq submit --phrases - --vocabulary demo --wait
     """
-    kind = _kind(click.get_current_context())
+    context = click.get_current_context()
+    options |= dict.fromkeys(_overridden(context))
+    context.params |= options
+    kind = _kind(context)
+    in_file = () if config is None else tuple(config.settings.items())
     if kind == "query":
-        assignments, options["preset_values"] = split_assignments(assignments)
+        assignments, of_preset = split_assignments(assignments)
+        in_file, of_preset_in_file = split_assignments(in_file)
+        options["preset_values"] = (*of_preset_in_file, *of_preset)
     owner = KINDS[kind]
     shown = {name: options[name] for name in owner.shown}
     if any(shown.values()) and not wait:
@@ -160,7 +191,8 @@ def submit(
     request = owner.request(**{name: options[name] for name in (*owner.subjects, *owner.options)})
     if retries is not None:
         assignments = (*assignments, ("RAGQ_RETRIES", str(retries)))
-    settings = effective_settings(profile, assignments)
+    layer = None if config is None else config_layer(dict(in_file), origin=config.origin)
+    settings = effective_settings(profile, assignments, layer)
     chosen = draws(fresh=fresh, samples=samples)
     submitted, is_deterministic = with_servers(
         lambda app, database: submit_draws(app, database, request, settings, draws=chosen, always_new=always_new)
@@ -244,9 +276,24 @@ def _kind(context: click.Context) -> str:
     kind, subject = named[0]
     own = (*KINDS[kind].options, *KINDS[kind].shown)
     for name in dict.fromkeys(name for other in KINDS.values() for name in (*other.options, *other.shown)):
-        if name not in own and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        is_given = context.params.get(name) is not None and context.get_parameter_source(name) in _GIVEN
+        if name not in own and is_given:
             raise click.UsageError(f"{_option(name)} does not go with {_option(subject)}.")
     return kind
+
+
+def _overridden(context: click.Context) -> list[str]:
+    """Subjects that the file of --config names while the command line names another, with the options of each."""
+    sources = {subject: context.get_parameter_source(subject) for kind in KINDS.values() for subject in kind.subjects}
+    if ParameterSource.COMMANDLINE not in sources.values():
+        return []
+    names = [
+        name
+        for subject, source in sources.items()
+        if source is ParameterSource.DEFAULT_MAP
+        for name in (subject, *_OF_SUBJECT.get(subject, ()))
+    ]
+    return [name for name in names if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP]
 
 
 def _option(parameter: str) -> str:

@@ -20,8 +20,8 @@ class ParticipantIds(click.ParamType[tuple[int, ...]]):
         if isinstance(value, tuple):
             return value
         try:
-            return tuple(int(number) for number in value.split(","))
-        except ValueError:
+            return tuple(int(number) for number in (value if isinstance(value, list) else value.split(",")))
+        except (TypeError, ValueError):
             self.fail(f"'{value}' is not a list of participant numbers; write it like 316,319.", param, ctx)
 
 

@@ -5,6 +5,8 @@ from typing import Final
 
 import click
 
+from cli.choices import Choice
+from cli.row_files import Rows
 from schemas.errors import QueryValueError, Refused
 from schemas.settings.preset import is_preset_name
 from schemas.values.query_sets import QuerySet
@@ -17,7 +19,7 @@ LIGHT: Final = "light"
 
 model_option = click.option(
     "--model",
-    type=click.Choice([FULL, LIGHT]),
+    type=Choice([FULL, LIGHT]),
     default=FULL,
     show_default=True,
     help="Questions: expand and answer with RAGQ_QUERY_MODEL, or with RAGQ_QUERY_LIGHT_MODEL where it is set.",
@@ -27,7 +29,7 @@ model_option = click.option(
 def queries_request(
     *,
     query: str | None,
-    queries: Path | None,
+    queries: Rows | None,
     corpus: str,
     qrels: Path | None,
     preset: str | None,
@@ -69,20 +71,20 @@ def read_reply(path: Path) -> str:
     return text
 
 
-def _asked(query: str | None, queries: Path | None, qrels: Path | None) -> QuerySet:
+def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> QuerySet:
     if queries is None:
         try:
             return single_query(query or "")
         except QueryValueError as error:
             raise click.UsageError(f"--query {error.problem}.") from None
     found = read_query_set(
-        queries.read_bytes(),
+        queries.content,
         None if qrels is None else qrels.read_bytes(),
-        queries_file=str(queries),
+        queries_file=queries.file,
         qrels_file=str(qrels),
     )
     if found.left_out_keys:
-        click.echo(f"Ignored keys of {queries}: {', '.join(found.left_out_keys)}.", err=True)
+        click.echo(f"Ignored keys of {queries.file}: {', '.join(found.left_out_keys)}.", err=True)
     if found.left_out_judgements:
         click.echo(f"{found.left_out_judgements} judgements of {qrels} are of other queries.", err=True)
     return found

@@ -1,9 +1,8 @@
 """The options of `ragq submit` for phrases."""
 
-from typing import BinaryIO
-
 import click
 
+from cli.row_files import Rows
 from schemas.errors import Refused
 from schemas.values.tags import PhraseSet
 from services.tags import TagsRequest
@@ -13,7 +12,7 @@ from stages.texts.storable import can_be_stored
 
 
 def tags_request(
-    *, phrases: BinaryIO, vocabulary: str | None, allow_nsfw: bool, context_tags: str | None, until: str | None
+    *, phrases: Rows, vocabulary: str | None, allow_nsfw: bool, context_tags: str | None, until: str | None
 ) -> TagsRequest:
     """Phrase sets to find tags for. Raises UsageError without a vocabulary, and ProblemsFound for the file."""
     if vocabulary is None:
@@ -26,8 +25,8 @@ def tags_request(
     )
 
 
-def _read(phrases: BinaryIO) -> tuple[PhraseSet, ...]:
-    found, problems = parse_phrase_sets(phrases.read(), file=phrases.name)
+def _read(phrases: Rows) -> tuple[PhraseSet, ...]:
+    found, problems = parse_phrase_sets(phrases.content, file=phrases.file)
     if problems:
         raise ProblemsFound(problems, of="file of phrases", consequence="nothing was submitted")
     return found

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import click
 
+from cli.completed_names import VOCABULARY
 from cli.output import console, plain_table, print_json, print_list
 from cli.session import with_database
 from services.tags import vocabulary_of_name
@@ -41,7 +42,7 @@ def list_command(as_json: bool) -> None:
 
 
 @vocabulary.command("show")
-@click.argument("name")
+@click.argument("name", type=VOCABULARY)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show_command(name: str, as_json: bool) -> None:
     """Show a vocabulary: what it holds, and which models were built from it.

@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import click
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -35,6 +35,10 @@ SOME_FAILED = 3
 
 #: Ctrl-C ended the watching: what a shell reports for SIGINT, so that `&& next` does not continue.
 INTERRUPTED = 130
+
+
+Beside = Callable[[Connection, RunView], Awaitable[RenderableType | None]]
+"""What else is shown of a run that is watched."""
 
 
 @click.command()
@@ -78,10 +82,13 @@ def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
 
 
-def wait_until_idle(run_id: int) -> RunView:
-    """Watch a run to its end, and print nothing of it on stdout. Ctrl-C ends ragq with exit code 130."""
+def wait_until_idle(run_id: int, *, beside: Beside | None = None) -> RunView:
+    """Watch a run to its end, and print nothing of it on stdout. Ctrl-C ends ragq with exit code 130.
+
+    What `beside` gives is shown below the table of the run in a terminal.
+    """
     try:
-        return with_database(lambda connection: _until_rest(connection, run_id, notices()))
+        return with_database(lambda connection: _until_rest(connection, run_id, notices(), beside))
     except KeyboardInterrupt:
         click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
         raise SystemExit(INTERRUPTED) from None
@@ -99,7 +106,7 @@ async def read(connection: Connection, run_id: int) -> RunView:
     return view
 
 
-async def _until_rest(connection: Connection, run_id: int, screen: Console) -> RunView:
+async def _until_rest(connection: Connection, run_id: int, screen: Console, beside: Beside | None) -> RunView:
     view, is_idle = await look(connection, run_id)
     started = time.monotonic()
     with Live(console=screen, auto_refresh=False, transient=True) as live:
@@ -108,7 +115,9 @@ async def _until_rest(connection: Connection, run_id: int, screen: Console) -> R
             status = _status(await progress(connection, run_id), elapsed_s)
             is_alone = elapsed_s > _LONELY_AFTER_S and not await workers.seen(connection, within_s=_SEEN_WITHIN_S)
             if screen.is_terminal:
-                live.update(Group(run_table(view), status, *([_ALONE] if is_alone else [])), refresh=True)
+                more = None if beside is None else await beside(connection, view)
+                lines = [status, *([_ALONE] if is_alone else []), *([] if more is None else [more])]
+                live.update(Group(run_table(view), *lines), refresh=True)
             await asyncio.sleep(_POLL_S)
             view, is_idle = await look(connection, run_id)
     return await with_origin(connection, view)

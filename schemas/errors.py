@@ -60,6 +60,7 @@ RagqError
                 ReferenceIndexMissingError
                 ReferenceIndexReplacedError
         RerankError
+            RerankerUnavailableError
         ReferenceLeakError
         VocabularyError
             VocabularyMissingError
@@ -77,7 +78,6 @@ Such text stays in attributes, which workers store in Postgres alone.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from types import MappingProxyType
 
 from schemas.suggestions import did_you_mean
 
@@ -193,7 +193,14 @@ class PresetExistsError(Refused):
 
 
 class PresetValueError(Refused):
-    """The values or the name of a preset are invalid; the message lists every problem."""
+    """The values or the name of a preset are invalid; the message lists every problem.
+
+    `problems` has a line for each value; most begin with its name.
+    """
+
+    def __init__(self, message: str, *, problems: Sequence[str] = ()) -> None:
+        self.problems = tuple(problems)
+        super().__init__(message)
 
 
 class DefaultPresetError(Refused):
@@ -308,9 +315,14 @@ class StepNotReadyError(Refused):
         self.query_id = query_id
         self.step = step
         self.needed = needed
+        what = (
+            f"its expansion is not stored. `ragq query run {query_id} --until expand` asks the model again, "
+            f"`ragq query edit {query_id} --mqe TEXT` stores search phrases of yours"
+            if needed == "expand"
+            else f"step '{needed}' comes first. Run that step"
+        )
         super().__init__(
-            f"Query {query_id} is not ready for step '{step}': step '{needed}' comes first. "
-            f"Run that step, or the whole chain: `ragq query run {query_id}`."
+            f"Query {query_id} is not ready for step '{step}': {what}, or the whole chain: `ragq query run {query_id}`."
         )
 
 
@@ -333,8 +345,8 @@ class QuerySetPresetError(Refused):
         self.run_id = run_id
         self.questions = questions
         super().__init__(
-            f"Query {query_id} is one of {questions} that run r{run_id} asks by one preset; "
-            "submit it as a question of its own to use another."
+            f"Query {query_id} is one of {questions} that run r{run_id} asks by one preset and its values; "
+            "`ragq submit --query` asks it by itself, with others."
         )
 
 
@@ -369,6 +381,10 @@ class StepFailedError(Refused):
         self.stage = stage
         self.error_type = error_type
         self.error_message = error_message
+        if error_type.rpartition(".")[2] == NothingRelevantError.__name__:
+            http = f"Over HTTP, `POST /rag/queries/{query_id}/run` takes them as `settings` and `config_preset`."
+            super().__init__(f"{error_message} {http}")
+            return
         super().__init__(
             f"Stage '{stage}' of query {query_id} (job j{job_id}) failed with {error_type.rpartition('.')[2]}: "
             f"{error_message} `ragq inspect j{job_id} {stage}` shows everything; once the cause is removed, run the "
@@ -389,8 +405,9 @@ class ExpansionFailedError(Refused):
     def __init__(self, error_type: str, error_message: str) -> None:
         self.error_type = error_type
         super().__init__(
-            f"The question cannot be expanded: {error_type.rpartition('.')[2]}: {error_message} Nothing is stored. Ask "
-            "again once the cause is removed, or send an expansion of your own: POST /rag/expansion/manual."
+            f"The question cannot be expanded: {error_type.rpartition('.')[2]}: "
+            f"{error_message.removesuffix('.')}. Nothing is stored. Ask again once the cause is removed, or send an "
+            "expansion of your own: POST /rag/expansion/manual."
         )
 
 
@@ -672,6 +689,16 @@ class RerankError(DomainError):
     """A cross-encoder cannot be used, or did not return one finite score per passage."""
 
 
+class RerankerUnavailableError(RerankError):
+    """The weights of a cross-encoder cannot be loaded. `cause` is the class of the loader's error."""
+
+    def __init__(self, model: str, cause: str) -> None:
+        self.model = model
+        super().__init__(
+            f"Cross-encoder '{model}' cannot be loaded ({cause}); name the folder of one, or its id on the model hub."
+        )
+
+
 class ReferenceLeakError(DomainError):
     """Somebody whom the run assesses was retrieved as a reference."""
 
@@ -742,16 +769,17 @@ class TokenVectorsMissingError(DomainError):
 
 
 class NothingRelevantError(DomainError):
-    """No chunk is left for the answer to use."""
+    """No chunk is left for the answer to use. `changes` are values of a preset that leave some."""
 
-    def __init__(self, judged: int, dropped: Mapping[str, int] = MappingProxyType({})) -> None:
-        self.judged = judged
-        self.dropped = dict(dropped)
-        if judged:
-            found = f"None of {judged} judged chunks was accepted"
-        elif dropped:
-            filters = ", ".join(f"{name} {count}" for name, count in dropped.items())
-            found = f"All {sum(dropped.values())} chunks that were found are too short for the preset ({filters})"
-        else:
-            found = "No chunk was found"
-        super().__init__(f"{found}; loosen the preset, or allow an empty context with `validation.allow_empty`.")
+    def __init__(self, found: str, *changes: str) -> None:
+        self.changes = changes
+        super().__init__(f"{found}.")
+
+    def advise(self, query_id: int) -> None:
+        """Add the commands that run the query with other values to the message."""
+        run = f"ragq query run {query_id}"
+        options = " ".join(f"--set {change}" for change in self.changes)
+        self.args = (
+            f"{self} `{run} {options}` runs it with other values, `{run} --preset NAME` with those of another preset, "
+            f"and `{run} --set validation.allow_empty=true` continues without sources.",
+        )

@@ -1,5 +1,8 @@
 """The scores of a participant run beside the truth."""
 
+from pydantic import ValidationError
+
+from schemas.errors import Refused
 from schemas.values.score_tables import ScoreTable
 from stages.reports import score_table
 from store.database import Connection
@@ -7,6 +10,15 @@ from store.runs import score_rows
 
 
 async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:
-    """The table of a run, finished or not; None where no job of it scores a participant."""
-    jobs = await score_rows.scored_subjects(connection, run_id)
+    """The table of a run, finished or not; None where no job of it scores a participant.
+
+    Raises Refused for scores that another version stored in another form.
+    """
+    try:
+        jobs = await score_rows.scored_subjects(connection, run_id)
+    except ValidationError:
+        raise Refused(
+            f"The scores of run r{run_id} were stored by another version of ragq and cannot be read; "
+            "`ragq inspect JOB score` shows them as stored."
+        ) from None
     return score_table.score_table(run_id, jobs) if jobs else None

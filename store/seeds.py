@@ -3,19 +3,16 @@
 import json
 from typing import Final
 
-from schemas.settings.preset import preset_of
+from schemas.settings.preset import ORIGINAL, Preset, preset_of
 from stages.queries.templates import RULES, default_template
 from store.database import Connection
 from store.questions import presets
 
 PRESETS: Final = {
-    "Default": ("Few chunks, read closely", {}),
-    "Wide": (
-        "50 chunks of any length from each search before they are ranked",
-        {"dense_limit": 50, "lexical_limit": 50, "min_word_count": 0, "min_char_count": 0},
-    ),
+    "Balanced": ("Works of every length; found by measuring", Preset()),
+    "Original": ("The original pipeline to the letter", preset_of(ORIGINAL, origin="preset Original")),
 }
-"""What each is for, and its values of `retrieval` that are not the defaults. The first becomes the default preset."""
+"""What each is for, and its values. The first becomes the default preset."""
 
 FIRST_VERSION = """
 INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
@@ -37,8 +34,7 @@ async def seed(connection: Connection) -> None:
     follow the code.
     """
     if not await connection.fetchval("SELECT EXISTS (SELECT FROM rag_config)"):
-        for name, (description, values) in PRESETS.items():
-            preset = preset_of({f"retrieval.{key}": value for key, value in values.items()}, origin=f"preset {name}")
+        for name, (description, preset) in PRESETS.items():
             await connection.execute(presets.CREATE, name, description, json.dumps(preset.model_dump()))
     for tag, rules in RULES.items():
         described = [{"variable_name": name, "variable_description": words} for name, words in rules.variables.items()]

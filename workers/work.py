@@ -103,6 +103,11 @@ class Work:
         """
         return output.model_validate((await self._stored(output)).value)
 
+    async def output_if_stored(self, output: type[Output]) -> Output | None:
+        """The same; None where the chain has no such stage, or it is not stored."""
+        stored = await self._find(output)
+        return None if stored is None else output.model_validate(stored.value)
+
     async def vectors(self, output: type[Value]) -> NDArray[np.float32]:
         """The vectors that were stored with such an output, one row each in stored order. Raises as `output`.
 
@@ -138,15 +143,21 @@ class Work:
         )
 
     async def _stored(self, output: type[Value]) -> attempts.Output:
+        stored = await self._find(output)
+        if stored is None:
+            stage = stage_that_stores(self.claim.kind, self.claim.mode, output)
+            raise InputChangedError(
+                f"Stage '{self.claim.stage}' of job j{self.claim.job_id} needs '{stage}', which is not stored."
+            )
+        return stored
+
+    async def _find(self, output: type[Value]) -> attempts.Output | None:
         stage = stage_that_stores(self.claim.kind, self.claim.mode, output)
         stored = await self.database.with_retry(
             lambda connection: attempts.output(connection, self.claim.job_id, stage)
         )
-        if stored is None:
-            raise InputChangedError(
-                f"Stage '{self.claim.stage}' of job j{self.claim.job_id} needs '{stage}', which is not stored."
-            )
-        self.read[stage] = stored.hash
+        if stored is not None:
+            self.read[stage] = stored.hash
         return stored
 
 

@@ -1,13 +1,16 @@
 """`/jobs/{id}`: a job with its lineage from the result back to its inputs, every attempt and every call."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
+from markupsafe import Markup
 from pydantic import ValidationError
 from starlette.responses import Response
 
 from api.context import Context
 from api.pages.actions import LastAction, Note, act, possible
+from api.pages.markdown import answer_html
 from api.parameters import MAX_ID, PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -16,6 +19,7 @@ from schemas.chains import output_of
 from schemas.errors import JobMissingError
 from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.queries import Answer, AugmentedPrompt
 from services.control import Action
 from stages.reports.run_words import notices
 from stages.reports.waterfall import waterfall
@@ -34,6 +38,7 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
         run = None if job is None else await overviews.overview(connection, job.run_id)
     if job is None or run is None:
         raise JobMissingError(job_id)
+    outputs = {stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None}
     spans = [
         (attempt.started_at.timestamp(), (attempt.ended_at or job.read_at).timestamp()) for attempt in job.attempts
     ]
@@ -41,8 +46,10 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
         request,
         "job.html.j2",
         job=job,
+        run=run,
         notices=list(notices(run.kind, run.profile, run.request)),
-        outputs={stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None},
+        outputs=outputs,
+        answer=_answer(outputs),
         phq8=list(PHQ8Item),
         waterfall=waterfall(spans),
         possible=possible({job.status: 1}),
@@ -63,6 +70,15 @@ async def act_on_job(
     """Retry, pause, resume or cancel a job, and return to its page, or to that of its run."""
     back_to = f"/jobs/{job_id}" if back_to_run is None else f"/runs/{back_to_run}"
     return await act(ctx, Target(None, job_id), action, note, back_to=back_to)
+
+
+def _answer(outputs: Mapping[str, Value | dict[str, Any]]) -> Markup | None:
+    """The answer of a question, with its citations linked to the sources of its prompt below."""
+    generated, prompt = outputs.get("generate"), outputs.get("augment")
+    if not isinstance(generated, Answer):
+        return None
+    sources = prompt.sources if isinstance(prompt, AugmentedPrompt) else ()
+    return answer_html(generated.text, [source.label for source in sources])
 
 
 def _output(job: JobTrace, stage: StageTrace) -> Value | dict[str, Any]:

@@ -1,7 +1,7 @@
 """`/rag/{id}`: the progress of a question, its prompt, and forms for an answer."""
 
 from secrets import token_urlsafe
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from markupsafe import Markup
@@ -13,23 +13,26 @@ from api.pages.markdown import answer_html
 from api.pages.next_steps import can_run_all, next_step
 from api.pages.once import form_key
 from api.pages.typed import Typed
-from api.parameters import MAX_ID, PathId
+from api.parameters import MAX_ID, PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
 from schemas.settings.frozen import thaw
+from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
 from services.dispatch import enqueue
 from services.questions.answers import answer, preview
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
-from services.questions.steps import MAX_SOURCES, Step, take_step
+from services.questions.steps import MAX_SOURCES, Step, run_stages, take_step
+from stages.queries.basis_words import basis_in_words
 from stages.queries.query_file import MAX_CHARS
 from stages.texts.size import text_size
-from store.questions import queries
+from store.questions import presets, queries
+from store.questions.answer_basis import answer_basis
 from store.questions.queries import StoredResult
 from store.questions.query_view import QueryView, existing_view
 from store.runs import answer_pieces, job_progress, runs
@@ -50,6 +53,34 @@ class PastedAnswerForm(BaseModel):
     once: str = ""
 
 
+class ValuesForm(BaseModel):
+    """Other values to run a question with: a preset, and values that win over it, one `NAME=VALUE` per line."""
+
+    preset: Text = ""
+    """Empty for the values that the question has."""
+    values: Typed = ""
+    until: Literal["", "consolidate"] = ""
+
+    def assignments(self) -> dict[str, str]:
+        """The values by name. Raises QueryValueError."""
+        found = {}
+        for line in filter(None, map(str.strip, self.values.split("\n"))):
+            name, equals, value = map(str.strip, line.partition("="))
+            if not (name and equals):
+                raise QueryValueError("values", "has a line that is not of the form NAME=VALUE")
+            found[name] = value
+        return found
+
+
+class ShownValue(NamedTuple):
+    """A value that the question was last run with."""
+
+    name: str
+    value: bool | int | float | str
+    allowed: str
+    description: str
+
+
 class QuestionContent(NamedTuple):
     """The content of the page."""
 
@@ -60,6 +91,11 @@ class QuestionContent(NamedTuple):
     """None before a search is stored."""
     settings: RunSettings | None
     """The settings of the run; None where the prompt is."""
+    presets: list[str]
+    """The names of the stored presets, the default first."""
+    own_values: list[ShownValue]
+    notes: list[str]
+    """What was lost or replaced on the way to the prompt."""
     so_far: AnswerSoFar | None
     """The answer that is awaited, as far as it is written; None where none is."""
 
@@ -119,6 +155,26 @@ async def paste(
     return RedirectResponse(f"/rag/{query_id}/results/{stored.result_id}", 303)
 
 
+@router.post("/rag/{query_id:int}/again", dependencies=[Depends(csrf)])
+async def run_with_values(
+    request: Request, ctx: Context, query_id: PathId, form: Annotated[ValuesForm, Form()]
+) -> Response:
+    """Run the stages that other values change, up to the answer or to the passages."""
+    try:
+        async with ctx.database.connection() as connection:
+            asked = await get_query(connection, query_id)
+            query = await run_stages(
+                connection, asked, last=form.until or None, preset=form.preset or None, values=form.assignments()
+            )
+    except QueryMissingError:
+        raise
+    except Refused as error:
+        shown = await _read(ctx, query_id, None)
+        return _page(request, shown, chosen=form, wrong={"values": str(error)})
+    await enqueue(ctx.broker, ctx.database, [query.job_id])
+    return RedirectResponse(f"/rag/{query_id}", 303)
+
+
 @router.post("/rag/{query_id:int}/text", dependencies=[Depends(csrf)])
 async def rewrite(
     request: Request, ctx: Context, query_id: PathId, question: Annotated[Typed, Form()] = ""
@@ -144,13 +200,31 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
         progress = await job_progress.progress(connection, [view.line.job_id])
         results = await queries.results(connection, query_id)
         prompt = settings = None
+        notes: list[str] = []
+        frozen = thaw(await runs.settings(connection, view.line.run_id))
+        stored = await presets.names(connection)
         if view.retrieved is not None:
             prompt = await preview(connection, await get_query(connection, query_id), top_n=top_n)
-            settings = thaw(await runs.settings(connection, view.line.run_id)).run
+            notes = basis_in_words(await answer_basis(connection, view.line.job_id, prompt))
+            settings = frozen.run
         so_far = await answer_pieces.read(connection, query_id)
         if so_far is not None and (so_far.stage_status is None or not so_far.is_awaited):
             so_far = None
-    return QuestionContent(view, progress[view.line.job_id], results, prompt, settings, so_far)
+    assert frozen.preset is not None
+    return QuestionContent(
+        view=view,
+        progress=progress[view.line.job_id],
+        results=results,
+        prompt=prompt,
+        settings=settings,
+        presets=stored,
+        own_values=[
+            ShownValue(name, value, PRESET_SETTINGS[name].allowed, PRESET_SETTINGS[name].description)
+            for name, value in frozen.preset.values().items()
+        ],
+        notes=notes,
+        so_far=so_far,
+    )
 
 
 def _page(
@@ -161,6 +235,7 @@ def _page(
     answers: bool = False,
     question: str | None = None,
     pasted: str = "",
+    chosen: ValuesForm | None = None,
     once: str | None = None,
     wrong: dict[str, str] | None = None,
 ) -> Response:
@@ -173,6 +248,7 @@ def _page(
         "newest": _shown_answer(results[0]) if answers and results else None,
         "question": line.original_query if question is None else question,
         "pasted": pasted,
+        "chosen": chosen or ValuesForm(),
         "once": once or token_urlsafe(16),
         "wrong": wrong or {},
         "awaits": awaits,

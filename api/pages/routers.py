@@ -11,10 +11,13 @@ from api.pages import (
     import_works,
     inspect,
     job,
+    participants,
     plots,
+    presets,
     question,
     question_actions,
     questions,
+    reference,
     report_files,
     results,
     run,
@@ -23,6 +26,7 @@ from api.pages import (
     runs,
     scores,
     submit_participants,
+    templates,
     work,
 )
 
@@ -39,6 +43,7 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     scores.pages,
     scores.files,
     report_files.router,
+    participants.router,
     submit_participants.router,
     plots.pages,
     plots.images,
@@ -48,4 +53,7 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     corpora.router,
     import_works.router,
     work.router,
+    presets.router,
+    templates.router,
+    reference.router,
 )

@@ -12,7 +12,7 @@ from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import in_order
-from schemas.errors import RunMissingError
+from schemas.errors import Refused, RunMissingError
 from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus
 from schemas.values.phq8 import PHQ8Item
@@ -49,6 +49,8 @@ class RunPageContent(NamedTuple):
     times: list[StageTimes]
     scores: ScoreTable | None
     """None where no participant is scored."""
+    unreadable: str | None
+    """Why the scores that are stored cannot be shown."""
     references: dict[PHQ8Item, ReferenceCounts]
     """Empty until the run has finished, and for a run without references."""
 
@@ -89,6 +91,7 @@ async def run_page(
         run=found.state,
         times=found.times,
         scores=found.scores,
+        unreadable=found.unreadable,
         items=list(PHQ8Item),
         shown_participants=SHOWN_PARTICIPANTS,
         references=found.references,
@@ -125,11 +128,17 @@ async def _read(connection: Connection, run_id: int, status: JobStatus | None, p
     references = reference_counts(await reference_outputs(connection, run_id) if state.is_idle else ())
     times = {one.stage: one for one in await stage_times(connection, run_id)}
     view = await with_origin(connection, view)
+    scores, unreadable = None, None
+    try:
+        scores = await run_scores(connection, run_id)
+    except Refused as error:
+        unreadable = str(error)
     return RunPageContent(
         view=view,
         state=state,
         times=[times[stage] for stage in in_order(view.overview.kind, times)],
-        scores=await run_scores(connection, run_id),
+        scores=scores,
+        unreadable=unreadable,
         references=references,
     )
 

@@ -33,9 +33,13 @@ async def work_page(
     work_id: PathId,
     show: Literal["chunks", "text"] = "chunks",
     heading: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
+    line: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
     part: Part = 1,
 ) -> Response:
-    """The headings, and a part of the chunks, of one section where it is named; or a part of the text."""
+    """The headings, and a part of the chunks, of one section where it is named; or a part of the text, that with a line
+    where it is named."""
+    if line is not None:
+        show, part = "text", (line - 1) // PAGE_LINES + 1
     chunks, lines = [], []
     async with ctx.database.connection() as connection:
         work = await work_view.work(connection, work_id)
@@ -65,7 +69,6 @@ async def work_page(
         chunks=chunks,
         lines=lines[(part - 1) * size : part * size],
         first_line=(part - 1) * size + 1,
-        page_lines=PAGE_LINES,
         count=count,
         part=part,
         parts_of_list=-(-count // size),

@@ -1,7 +1,7 @@
 """Corpora: the collections of works that questions search; their works, and imports of works."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, File, Query, Response
 
@@ -30,7 +30,9 @@ router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
 Offset = Annotated[int, Query(ge=0, le=2**31 - 1, examples=[0])]
 
-_IMPORTED = {200: {"model": ImportReply, "description": "No work was new or changed"}}
+_IMPORTED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": ImportReply, "description": "No work was new or changed"}
+}
 
 
 @router.get("", summary="List corpora", responses=problem_responses(422))

@@ -3,15 +3,14 @@
 from fastapi import APIRouter, Response
 
 from api.context import Context
-from api.idempotency import REPLAYED, Keyed
+from api.idempotency import Keyed
 from api.problems import problem_responses
-from api.rest.bodies.participants import ChangedSettingReply, ParticipantSubmission, SplitLine, SubmittedReply
+from api.rest.bodies.participants import ParticipantSubmission, SplitLine
+from api.rest.bodies.submissions import SubmittedReply
 from api.rest.strict import StrictRoute
-from schemas.errors import RunMissingError
+from api.rest.submitted import SUBMITTED, submitted_reply
 from services.submit import submit
-from stages.reports.run_words import notices
 from store.references import interviews
-from store.runs import overviews
 
 router = APIRouter(prefix="/participants", tags=["participants"], route_class=StrictRoute)
 
@@ -27,10 +26,7 @@ async def list_splits(ctx: Context) -> list[SplitLine]:
     "/runs",
     summary="Submit participants",
     status_code=201,
-    responses={
-        200: {"model": SubmittedReply, "description": "The run of the same work"},
-        **problem_responses(409, 422),
-    },
+    responses=SUBMITTED | problem_responses(409, 422),
 )
 async def submit_participants(
     ctx: Context, key: Keyed, body: ParticipantSubmission, response: Response
@@ -51,22 +47,4 @@ async def submit_participants(
         always_new=body.always_new,
         key=key,
     )
-    async with ctx.database.connection() as connection:
-        overview = await overviews.overview(connection, submitted.run_id)
-    if overview is None:
-        raise RunMissingError(submitted.run_id)
-    response.status_code = 201 if submitted.is_new else 200
-    response.headers["Location"] = f"/runs/{submitted.run_id}"
-    response.headers.update(REPLAYED if submitted.is_replay else {})
-    return SubmittedReply(
-        run_id=submitted.run_id,
-        is_new=submitted.is_new,
-        jobs=submitted.jobs,
-        resumed=submitted.resumed,
-        is_sent=submitted.sent == submitted.due,
-        profile=overview.profile,
-        changed_settings={
-            name: ChangedSettingReply.model_validate(change) for name, change in settings.changed.items()
-        },
-        notices=list(notices(overview.kind, overview.profile, overview.request)),
-    )
+    return await submitted_reply(ctx, submitted, settings, response)

@@ -98,6 +98,45 @@ function follow(section) {
 }
 for (const section of document.querySelectorAll("[data-stream]")) follow(section);
 
+// <input type="range" hidden data-slides="id">: a slider for the number field of that id.
+const fieldOf = (slider) => document.getElementById(slider.dataset.slides);
+function slide(slider) {
+  slider.hidden = false;
+  slider.value = fieldOf(slider).value;
+}
+function slid(target) {
+  if (target.dataset.slides) fieldOf(target).value = target.value;
+  const slider = target.id && document.querySelector(`[data-slides="${CSS.escape(target.id)}"]`);
+  if (slider) slide(slider);
+}
+
+// <form data-unsaved="#id">: shows there how many fields are changed, and asks before the page is left with changes.
+// With data-changed the form came back unsaved.
+const isChanged = (field) => {
+  if (!field.name || field.type === "hidden") return false;
+  if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+  if (field.options) return [...field.options].some((option) => option.selected !== option.defaultSelected);
+  return field.value !== field.defaultValue;
+};
+function unsaved(form) {
+  const changed = [...form.elements].filter(isChanged).length;
+  const shown = document.querySelector(form.dataset.unsaved);
+  shown.textContent = changed ? `${changed} unsaved ${changed === 1 ? "change" : "changes"}`
+    : "changed" in form.dataset ? "Not saved yet." : "";
+  return changed > 0 || "changed" in form.dataset;
+}
+let leaving = false;
+document.addEventListener("submit", (event) => { leaving = event.target.matches("form[data-unsaved]"); });
+window.addEventListener("beforeunload", (event) => {
+  if (!leaving && [...document.querySelectorAll("form[data-unsaved]")].some(unsaved)) event.preventDefault();
+});
+document.addEventListener("reset", (event) => {
+  if (event.target.matches("form[data-unsaved]")) setTimeout(() => {
+    for (const slider of event.target.querySelectorAll("[data-slides]")) slide(slider);
+    unsaved(event.target);
+  });
+});
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
@@ -109,6 +148,8 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("input", (event) => {
   if (event.target.dataset.counter) count(event.target);
+  slid(event.target);
+  if (event.target.form?.matches("[data-unsaved]")) unsaved(event.target.form);
 });
 document.addEventListener("change", (event) => {
   if (event.target.matches("select[data-submits]")) event.target.form.requestSubmit();
@@ -146,5 +187,10 @@ function prepare(root) {
   localise(root);
   for (const button of root.querySelectorAll("button[data-copy][hidden]")) button.hidden = false;
   for (const field of root.querySelectorAll("[data-counter]")) count(field);
+  for (const slider of root.querySelectorAll("[data-slides]")) slide(slider);
+  for (const form of root.querySelectorAll("form[data-unsaved]")) unsaved(form);
 }
 prepare(document);
+
+// On narrow screens the sections are one row that scrolls.
+document.querySelector(".top nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest", behavior: "instant" });

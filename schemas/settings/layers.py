@@ -28,6 +28,8 @@ class SettingSource(StrEnum):
     FILE = "file"
     #: A variable of the environment.
     ENVIRONMENT = "environment"
+    #: Given in the file of --config.
+    CONFIG = "config"
     #: Given with --set.
     OPTION = "option"
 
@@ -79,6 +81,11 @@ def profile_layer(name: str, variables: Mapping[str, str]) -> Layer:
 def option_layer(options: Mapping[str, str]) -> Layer:
     """The values of --set."""
     return Layer(SettingSource.OPTION, "option --set", _in_capitals(options))
+
+
+def config_layer(options: Mapping[str, str], *, origin: str) -> Layer:
+    """The settings in the file of --config."""
+    return Layer(SettingSource.CONFIG, origin, _in_capitals(options))
 
 
 def file_layer(path: Path) -> tuple[Layer, list[str]]:

@@ -24,14 +24,16 @@ class ExpansionPreset(SettingsGroup):
     """Let a language model write search phrases, a hypothetical answer (HyDE), the intent and the entities."""
     n: int = Field(default=3, ge=1, le=10)
     """Number of search phrases."""
+    max_tokens: int = Field(default=0, ge=0, le=100_000)
+    """Maximum tokens of the expansion; one that is cut off there fails the job. 0 uses RAGQ_QUERY_MAX_TOKENS."""
 
 
 class RetrievalPreset(SettingsGroup):
     """The search, and the order of what it finds."""
 
-    dense_limit: int = Field(default=19, ge=0, le=100)
+    dense_limit: int = Field(default=50, ge=0, le=100)
     """Chunks per vector; 0 disables the search by vector."""
-    lexical_limit: int = Field(default=5, ge=0, le=50)
+    lexical_limit: int = Field(default=50, ge=0, le=50)
     """Chunks per text; 0 disables the full-text search."""
     lexical: Literal["bm25", "websearch", "cover_density"] = "bm25"
     """Full-text scorer: BM25 over any term; all terms of a search-box text; or cover density over any term."""
@@ -51,10 +53,12 @@ class RetrievalPreset(SettingsGroup):
     """Chunks in the final selection."""
     entity_boost: float = Field(default=0.05, ge=0, le=0.5)
     """Added to a chunk's score for each entity of the query that it names."""
-    min_word_count: int = Field(default=150, ge=0, le=1000)
+    min_word_count: int = Field(default=0, ge=0, le=1000)
     """Chunks of fewer words are dropped; 0 drops none."""
-    min_char_count: int = Field(default=250, ge=0, le=5000)
+    min_char_count: int = Field(default=0, ge=0, le=5000)
     """Chunks of fewer characters are dropped; 0 drops none."""
+    keep_if_all_short: bool = True
+    """Keep the chunks that are too short if no longer one was found; otherwise the job fails, or has no sources."""
     min_content_length: int = Field(default=750, ge=0, le=5000)
     """Chunks of fewer characters are shown to the ranker with the lines around them."""
     enrich_lines_above: int = Field(default=0, ge=0, le=50)
@@ -76,6 +80,8 @@ class RerankingPreset(SettingsGroup):
     """The scores of both searches together; a cross-encoder; or the token vectors of query and chunk."""
     model: str = Field(default="BAAI/bge-reranker-base", min_length=1)
     """Name or folder of the cross-encoder."""
+    without_weights: Literal["fail", "score-fusion"] = "fail"
+    """If the cross-encoder cannot be loaded: fail the job, or rank by `score-fusion`, which the answer then states."""
 
 
 class ValidationPreset(SettingsGroup):
@@ -100,21 +106,23 @@ class ConsolidationPreset(SettingsGroup):
     """Share of a section's lines from which the whole section replaces its chunks."""
     line_gap: int = Field(default=7, ge=0, le=50)
     """Maximum lines from the end of a chunk to the start of the next for joining both."""
-    min_content_length: int = Field(default=350, ge=0, le=5000)
+    min_content_length: int = Field(default=0, ge=0, le=5000)
     """Groups of fewer characters are dropped."""
     enrich_from_md: bool = True
     """Read the lines of a group from the work, instead of joining the texts of its chunks."""
 
 
 class AugmentationPreset(SettingsGroup):
-    """The prompt."""
+    """The prompt, and the answer to it."""
 
     top_n_contexts: int = Field(default=5, ge=1, le=20)
     """Sources in the prompt."""
+    max_answer_tokens: int = Field(default=0, ge=0, le=100_000)
+    """Maximum tokens of the answer; one that is cut off there is stored and marked. 0 uses RAGQ_QUERY_MAX_TOKENS."""
 
 
 class Preset(BaseModel):
-    """Every value of a preset. The defaults are those of the built-in preset."""
+    """Every value of a preset. The defaults are those of `Balanced`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -182,6 +190,79 @@ PRESET_SETTINGS: Final[dict[str, Setting]] = {
 """Every value of a preset under its name."""
 
 
+_STAGE_OF_GROUP: Final = {
+    "expansion": "expand",
+    "retrieval": "retrieve",
+    "reranking": "rerank",
+    "validation": "validate",
+    "consolidation": "consolidate",
+    "augmentation": "augment",
+}
+
+_STAGE_OF_VALUE: Final = dict.fromkeys(
+    (
+        "retrieval.top_n_final",
+        "retrieval.entity_boost",
+        "retrieval.min_word_count",
+        "retrieval.min_char_count",
+        "retrieval.keep_if_all_short",
+        "retrieval.min_content_length",
+        "retrieval.enrich_lines_above",
+        "retrieval.enrich_lines_below",
+        "retrieval.mmr_lambda",
+        "retrieval.reranker_batch_size",
+        "retrieval.reranker_max_length",
+    ),
+    "rerank",
+) | {"augmentation.max_answer_tokens": "generate"}
+"""Values that another stage reads than the other values of their group."""
+
+
+def stage_of(name: str) -> str:
+    """The first stage whose output depends on a value of a preset.
+
+    >>> stage_of("retrieval.dense_limit"), stage_of("retrieval.mmr_lambda")
+    ('retrieve', 'rerank')
+    """
+    return _STAGE_OF_VALUE.get(name, _STAGE_OF_GROUP[name.partition(".")[0]])
+
+
+ORIGINAL: Final[dict[str, bool | int | float | str]] = {
+    "retrieval.dense_limit": 19,
+    "retrieval.lexical_limit": 5,
+    "retrieval.lexical": "websearch",
+    "retrieval.fusion": "rrf",
+    "retrieval.rrf_k": 50,
+    "retrieval.top_k_rrf": 75,
+    "retrieval.top_n_final": 17,
+    "retrieval.entity_boost": 0.05,
+    "retrieval.min_word_count": 150,
+    "retrieval.min_char_count": 250,
+    "retrieval.keep_if_all_short": False,
+    "retrieval.min_content_length": 750,
+    "retrieval.enrich_lines_above": 0,
+    "retrieval.enrich_lines_below": 13,
+    "retrieval.mmr_lambda": 0.7,
+    "retrieval.reranker_batch_size": 8,
+    "retrieval.reranker_max_length": 512,
+    "reranking.ranker": "cross-encoder",
+    "reranking.model": "BAAI/bge-reranker-base",
+    "reranking.without_weights": "score-fusion",
+    "expansion.enabled": True,
+    "expansion.n": 3,
+    "expansion.max_tokens": 0,
+    "validation.enabled": False,
+    "consolidation.enabled": True,
+    "consolidation.coverage_threshold": 0.5,
+    "consolidation.line_gap": 7,
+    "consolidation.min_content_length": 350,
+    "consolidation.enrich_from_md": True,
+    "augmentation.top_n_contexts": 5,
+    "augmentation.max_answer_tokens": 0,
+}
+"""The values of the original pipeline, whatever the defaults are."""
+
+
 def is_preset_name(name: str) -> bool:
     """Whether a name of a run's snapshot is that of a preset's value: names of settings have no dot."""
     return "." in name
@@ -233,4 +314,5 @@ def _refused(problems: list[str]) -> PresetValueError:
         else (f"{len(problems)} values of the preset cannot be used:")
     )
     advice = "`ragq preset show` lists every value and what it accepts."
-    return PresetValueError("\n".join([heading, *(f"- {problem}" for problem in problems), advice]))
+    message = "\n".join([heading, *(f"- {problem}" for problem in problems), advice])
+    return PresetValueError(message, problems=problems)

@@ -67,7 +67,7 @@ class RagqSettings(SettingsGroup):
     hnsw_from_chunks: int = Field(default=20_000, ge=1)
     """Searchable chunks from which a corpus gets an HNSW index; fewer are scanned exactly."""
     query_max_tokens: int = Field(default=0, ge=0)
-    """Maximum tokens of an expansion or answer; one that is cut off fails the job; 0 uses the limit of the server."""
+    """Maximum tokens of an expansion or answer unless the preset sets it; 0 uses the limit of the server."""
     retries: int = Field(default=0, ge=0, le=10)
     """Automatic retries of a stage after a transport error; other errors are not retried."""
 

@@ -1,4 +1,4 @@
-"""The values of a run and their sources: default < profile < file < environment < option."""
+"""The values of a run and their sources: default < profile < file < environment < config < option."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,14 +54,16 @@ def resolve(
     *,
     profile: str | None = None,
     options: Mapping[str, str] = MappingProxyType({}),
+    config: Layer | None = None,
     environment: Mapping[str, str],
     env_file: Path | None = None,
 ) -> EffectiveSettings:
     """The settings of a new run.
 
-    Layers: default < profile < file < environment < option. `options` are the values of --set. `env_file` may be
-    absent, and is not read when TESTING is set. An empty text is a value like any other, except for RAGQ_PROFILE and
-    connections. Raises Refused with every problem: values out of range, unknown names with the nearest known one.
+    Layers: default < profile < file < environment < config < option. `options` are the values of --set, and `config`
+    those of a configuration file. `env_file` may be absent, and is not read when TESTING is set. An empty text is a
+    value like any other, except for RAGQ_PROFILE and connections. Raises Refused with every problem: values out of
+    range, unknown names with the nearest known one.
     """
     outside, problems = outside_layers(environment, env_file)
     problems += misspelt_names(outside, known=KNOWN_NAMES)
@@ -71,10 +73,10 @@ def resolve(
         suggestion = did_you_mean(chosen.profile, PROFILES)
         there_are = f"there are {', '.join(PROFILES)}"
         problems.append(f"Profile {chosen.profile!r} ({chosen.why}) does not exist; {there_are}.{suggestion}")
-    (option,), of_option, _ = check_names([option_layer(options)])
-    problems += [*named.problems, *of_option, *_not_of_a_run(option)]
+    chosen_layers, of_chosen, _ = check_names([*([] if config is None else [config]), option_layer(options)])
+    problems += [*named.problems, *of_chosen, *(problem for one in chosen_layers for problem in _not_of_a_run(one))]
     values = PROFILES[chosen.profile].values if chosen.profile in PROFILES else {}
-    layers = [profile_layer(chosen.profile, values), *named.layers, option]
+    layers = [profile_layer(chosen.profile, values), *named.layers, *chosen_layers]
     given = _with_one_timeout_for_both(
         {name: found for group in RUN_GROUPS.values() for name, found in given_in(layers, group).items()}
     )

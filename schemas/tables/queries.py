@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Text, false
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column
@@ -56,6 +56,10 @@ class QueryResultTable(SQLModel, table=True):
     """What each label of its prompt stood for."""
     unknown_citations: list[Any] = Field(sa_column=json_column())
     """Labels that it cites and its prompt did not have."""
+    is_cut: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
+    """The token limit ended it."""
+    basis: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """What its prompt was based on, and what was lost before."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
     updated_at: datetime | None = Field(default=None, sa_column=now_column())
 

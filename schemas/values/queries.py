@@ -41,7 +41,8 @@ class Expansion(Value):
     """Search phrases (MQE), each with its own vector and full-text search."""
     hyde_answer: str = Field(default="", repr=False)
     """A hypothetical answer (HyDE): it is embedded, and not used for full-text search."""
-    intent: Intent | None = None
+    intent: str | None = None
+    """One of `Intent`, or any other text, which has no effect on the ranking."""
     entities: tuple[str, ...] = Field(default=(), repr=False)
 
 
@@ -145,6 +146,8 @@ class RerankedChunks(Value):
     """Chunk ids of all candidates by final score, before the selection for diversity."""
     dropped: dict[str, int]
     """Candidates that a filter dropped: `min_chars`, `min_words`, `blank`. Filters that dropped none are absent."""
+    kept_short: dict[str, int] = Field(default_factory=dict)
+    """Candidates that a filter would have dropped, by filter, kept because no longer one was found."""
     work_hashes: dict[int, str]
     """SHA-256 of the stored markdown of every work involved, by work id."""
 
@@ -189,8 +192,10 @@ class ConsolidatedContext(Value):
 
     original_count: int
     consolidated_count: int
-    """Groups before the short ones were dropped."""
+    """Groups that were long enough, before any manual edit. Without `dropped_short` it counts the short ones too."""
     groups: tuple[ContextGroup, ...]
+    dropped_short: int | None = None
+    """Groups that were dropped for having fewer than `min_content_length` characters."""
 
 
 class Source(Value):
@@ -227,6 +232,31 @@ class AugmentedPrompt(Value):
     sources: tuple[Source, ...]
 
 
+class AnswerBasis(Value):
+    """What a prompt is based on, and what was lost between the search and the prompt."""
+
+    context_source: ContextSource
+    shown: int
+    """Sources in the prompt."""
+    available: int
+    """Sources that were available for it."""
+    found_chunks: int = 0
+    """Chunks after fusion."""
+    dropped_chunks: dict[str, int] = Field(default_factory=dict)
+    """Those that a filter of stage `rerank` dropped, by filter: `min_chars`, `min_words`, `blank`."""
+    kept_short: dict[str, int] = Field(default_factory=dict)
+    """Those that a filter would have dropped, kept because no longer one was found."""
+    ranker: str | None = None
+    rejected_chunks: int = 0
+    """Selected chunks that validation did not accept."""
+    consolidated_count: int | None = None
+    """Passages after consolidation, before any manual edit; None where it has not run."""
+    dropped_passages: int | None = None
+    """Passages that were dropped as too short; None where that was not counted."""
+    cut_texts: int = 0
+    """Texts of the question that are longer than the embedder reads, and were cut."""
+
+
 class Answer(Value):
     """Stage `generate`: the answer, which is also a row in `results`."""
 
@@ -239,3 +269,5 @@ class Answer(Value):
     """Cited labels that are in the prompt, in order of first mention."""
     unknown: tuple[str, ...]
     """Cited labels that are not in the prompt."""
+    is_cut: bool = False
+    """The token limit ended it."""

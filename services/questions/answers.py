@@ -8,12 +8,12 @@ from schemas.errors import StepNotReadyError
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import Preset
 from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, ValidatedChunks
-from services.questions.steps import Step
 from stages.queries.generate import pasted_answer
 from stages.queries.templates import TemplateTag
 from store.access.idempotency import RequestKey, once
 from store.database import Connection
-from store.questions import presets, queries, templates
+from store.questions import presets, queries, query_jobs, templates
+from store.questions.answer_basis import answer_basis
 from store.questions.prompts import make_prompt
 from store.questions.queries import StoredQuery
 from store.runs import attempts, edits, jobs, runs
@@ -59,18 +59,25 @@ async def stored_prompt(connection: Connection, query: StoredQuery) -> Augmented
 
 
 async def answer(
-    connection: Connection, query: StoredQuery, text: str, *, top_n: int | None = None, key: RequestKey | None
+    connection: Connection,
+    query: StoredQuery,
+    text: str,
+    *,
+    top_n: int | None = None,
+    as_shown: bool = False,
+    key: RequestKey | None,
 ) -> AnswerResult:
     """Store a pasted answer beside those there are, unless the key stands for one that was given before.
 
-    It answers the prompt with `top_n` sources; without `top_n`, the prompt that is stored. A prompt that is not
-    stored yet is stored first, as a manual output, and the chain ends with it. Raises StepNotReadyError before there
-    is a consolidated context, StageRunningError, LLMResponseParseError for a blank answer, and
-    IdempotencyKeyReusedError.
+    It answers the prompt with `top_n` sources; without `top_n`, with `as_shown` the one that was last shown, and
+    otherwise the one that is stored. A prompt that is not stored yet is stored first, as a manual output, and the
+    chain ends with it. Without a consolidation its sources are the retrieved chunks. Raises StepNotReadyError before a
+    search, StageRunningError, LLMResponseParseError for a blank answer, and IdempotencyKeyReusedError.
     """
 
     async def make(connection: Connection) -> Mapping[str, Any]:
-        augmented = await _kept_prompt(connection, query, top_n)
+        wanted = await query_jobs.shown(connection, query.job_id) if as_shown and top_n is None else top_n
+        augmented = await _kept_prompt(connection, query, wanted)
         result_id = await queries.add_result(
             connection,
             query.id,
@@ -78,6 +85,7 @@ async def answer(
             augmented.sources,
             attempt_id=None,
             preset=await queries.preset_name(connection, query.run_id),
+            basis=await answer_basis(connection, query.job_id, augmented),
         )
         return {"result": result_id}
 
@@ -89,12 +97,22 @@ async def _kept_prompt(connection: Connection, query: StoredQuery, top_n: int | 
     stored = await stored_prompt(connection, query)
     if stored is not None and top_n in (None, stored.top_n):
         return stored
-    if await attempts.output(connection, query.job_id, "consolidate") is None:
-        raise StepNotReadyError(query.id, Step.ANSWER, Step.CONSOLIDATE)
     augmented = await preview(connection, query, top_n=top_n)
-    await edits.append_stages(connection, query.job_id, stages_of("query", "answer", until="augment"))
+    is_consolidated = await attempts.output(connection, query.job_id, "consolidate") is not None
+    chain = [
+        stage for stage in stages_of("query", "answer", until="augment") if stage != "consolidate" or is_consolidated
+    ]
+    await edits.set_stages(connection, query.job_id, chain)
     await edits.set_output(connection, query.job_id, "augment", augmented.model_dump(mode="json"))
-    await edits.truncate_after(connection, query.job_id, "augment")
+    return augmented
+
+
+async def show_prompt(
+    connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
+) -> AugmentedPrompt:
+    """As `preview`; an answer that is pasted as shown belongs to this prompt then."""
+    augmented = await preview(connection, query, preset=preset, top_n=top_n)
+    await query_jobs.show(connection, query.job_id, augmented.top_n)
     return augmented
 
 

@@ -6,16 +6,18 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from schemas.errors import QueryValueError, StepNotReadyError
-from schemas.values.queries import ConsolidatedContext, Expansion, Intent, Origin
+from schemas.values.queries import ConsolidatedContext, Expansion, Origin
 from services.questions.lookup import lock_query
 from services.questions.steps import Step
-from services.questions.text import MAX_ANSWER_CHARS, phrases, plain, query_text
+from services.questions.text import MAX_ANSWER_CHARS, MAX_INTENT_CHARS, phrases, plain, query_text
+from stages.queries.embed import query_texts
 from stages.queries.expand import no_expansion, pasted_expansion
+from stages.queries.intents import intent_of
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts
-from store.runs.edits import set_output, stage_states, truncate_after
+from store.runs.edits import carry_over, set_output, stage_states, truncate_after
 
 
 class Unchanged(Enum):
@@ -37,7 +39,7 @@ class QueryEdit:
     expanded_queries: Sequence[str] | Unchanged | None = UNCHANGED
     hyde_answer: str | Unchanged | None = UNCHANGED
     intent: str | Unchanged | None = UNCHANGED
-    """In upper or lower case; an empty one is none."""
+    """One of `Intent` in upper or lower case, or another text, which has no effect on the ranking; empty for none."""
     entities: Sequence[str] | Unchanged | None = UNCHANGED
     context: Sequence[int] | Unchanged = UNCHANGED
     """Places, from 1, of the passages to keep, in their new order."""
@@ -46,9 +48,10 @@ class QueryEdit:
 async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *, run: bool) -> bool:
     """Change a query: everything that is given, or nothing. Returns whether stages have to be sent now.
 
-    A new text keeps the expansion; a query without one is searched for by its text alone. After a new text or
-    expansion every later stage is stale, after new passages the prompt and the answer. With `run` the stale stages
-    of the chain run again, up to the stage it ends with. Without, the chain ends with what was edited, and the query
+    A new text keeps the expansion; a query without one is searched for by its text alone. After a new text, phrase
+    or hypothetical answer every later stage is stale; after another intent or entity, which are not embedded, the
+    search and what follows it; after new passages the prompt and the answer. With `run` the stale stages of the chain
+    run again, up to the stage it ends with. Without, the chain ends with what was edited, and the query
     shows what it needs next. Values that are stored already change nothing.
 
     Raises QueryValueError for a value that cannot be used, and for passages chosen together with another text or
@@ -66,6 +69,7 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
             text = query_text(changes.original_query)
         context = await _new_context(connection, query, changes)
         output: Expansion | ConsolidatedContext
+        embedded = None
         if text != query.original_query or expansion.model_copy(update={"origin": old.origin}) != old:
             if context is not None:
                 raise QueryValueError(
@@ -74,11 +78,16 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
             if text != query.original_query:
                 await queries.rewrite(connection, query.id, text)
             stage, output = "expand", expansion
+            is_embedded = text == query.original_query and query_texts(text, old) == query_texts(text, expansion)
+            embedded = await attempts.output(connection, query.job_id, "embed") if is_embedded else None
         elif context is not None:
             stage, output = "consolidate", context
         else:
             return False
         await set_output(connection, query.job_id, stage, output.model_dump(mode="json"))
+        if embedded is not None:
+            await carry_over(connection, embedded.attempt_id, query.job_id)
+            stage = "embed"
         if not run:
             await truncate_after(connection, query.job_id, stage)
         return run and stage != chain[-1].stage
@@ -99,20 +108,13 @@ def _new_expansion(old: Expansion, changes: QueryEdit) -> Expansion:
     if not isinstance(changes.hyde_answer, Unchanged):
         parts["hyde_answer"] = plain("hyde_answer", changes.hyde_answer or "", MAX_ANSWER_CHARS)
     if not isinstance(changes.intent, Unchanged):
-        parts["intent"] = _intent(changes.intent or "")
+        parts["intent"] = intent_of(plain("intent", changes.intent or "", MAX_INTENT_CHARS))
     if not isinstance(changes.entities, Unchanged):
         parts["entities"] = phrases("entities", changes.entities or ())
     if isinstance(changes.expansion_reply, Unchanged):
         return old.model_copy(update=parts | {"origin": Origin.EDITED})
     pasted = pasted_expansion(changes.expansion_reply)
     return pasted.model_copy(update=parts | {"origin": Origin.EDITED}) if parts else pasted
-
-
-def _intent(text: str) -> Intent | None:
-    name = text.strip().upper()
-    if name and name not in set(Intent):
-        raise QueryValueError("intent", f"is none of {', '.join(Intent)}; leave it empty for none")
-    return Intent(name) if name else None
 
 
 async def _new_context(connection: Connection, query: StoredQuery, changes: QueryEdit) -> ConsolidatedContext | None:

@@ -3,10 +3,12 @@
 from typing import Any, Final, NamedTuple
 
 from schemas.errors import QueryMissingError
+from schemas.values.failures import StageFailure
 from store.database import Connection
 from store.questions import queries, query_jobs
 from store.questions.queries import QueryLine, StoredQuery, StoredResult
 from store.runs import attempts
+from store.runs.failures import last_failures
 
 #: Stages whose outputs are text that people read; vectors are none.
 _READABLE: Final = ("expand", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
@@ -19,6 +21,9 @@ class QueryDetails(NamedTuple):
     outputs: dict[str, Any]
     """By stage, in the order of the chain; None where none is stored, or where it is stale."""
     answers: list[StoredResult]
+    """The newest first."""
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
 
 
 async def get_query(connection: Connection, query_id: int) -> StoredQuery:
@@ -44,5 +49,12 @@ async def query_details(connection: Connection, query_id: int) -> QueryDetails:
         (line,) = await queries.lines(connection, query_id=query_id)
         stored = {stage: await attempts.output(connection, query.job_id, stage) for stage in _READABLE}
         answers = await queries.results(connection, query_id)
+        error = (await last_failures(connection, job_ids=[query.job_id])).get(query.job_id)
     outputs = {stage: None if output is None else output.value for stage, output in stored.items()}
-    return QueryDetails(line, outputs, answers)
+    return QueryDetails(line, outputs, answers, error)
+
+
+async def single_query_details(connection: Connection, run_id: int) -> QueryDetails | None:
+    """The query of a run with everything that is stored for it; None for a run of several, or of none."""
+    found = await queries.of_run(connection, run_id)
+    return await query_details(connection, found[0]) if len(found) == 1 else None

@@ -1,15 +1,18 @@
-"""A query moves to another preset.
+"""A query moves to other values: another preset, or values that win over it.
 
 What a run was submitted with is frozen, so that every stored output can be explained. A query that continues with
-another preset gets its own run with it; what was stored before the first stage that runs again is carried over.
+other values gets its own run with them; what was stored before the first stage that runs again is carried over.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from schemas.chains import stages_of
 from schemas.errors import QuerySetPresetError
 from schemas.settings.frozen import thaw
-from schemas.settings.preset import is_preset_name
+from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name, stage_of
 from schemas.statuses import JobStatus
+from schemas.values.queries import Expansion, Origin
 from services.questions.lookup import get_query
 from services.questions.submission import refuse_token_vectors
 from stages.queries.templates import TemplateTag
@@ -22,38 +25,87 @@ from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
 
-async def with_preset(
-    connection: Connection, query: StoredQuery, name: str, *, chain: Sequence[str], first: str
-) -> StoredQuery:
-    """The query with a job of that preset: its own, when its run was submitted with these very values.
+class Move(NamedTuple):
+    """The values that a query continues with."""
 
-    Otherwise a new run is stored, with one job of these stages. Its settings are those of the old run but for the
-    preset, its templates are those that are active now, and the stages before `first` are carried over, with where
-    they come from. Answers stay with the query; the old job is cancelled when it is unfinished.
+    name: str
+    """Of the preset."""
+    preset: Preset
+    options: frozenset[str]
+    """Values that were chosen apart from the preset."""
+    first: str | None
+    """The first stage whose values differ from those of the query's run; None when none differs."""
+    is_same: bool
+    """Name and values are those of the query's run."""
+    takes_default: bool
+    """The query takes the default preset at its first search."""
 
-    Raises PresetMissingError, QuerySetPresetError for a query whose run has others, and Refused for a preset that
-    the corpus cannot serve.
+
+async def planned_move(
+    connection: Connection, query: StoredQuery, name: str | None, values: Mapping[str, Any], *, searches: bool
+) -> Move:
+    """The preset of this name, or of the query's run, with these values.
+
+    Without either, a query that `searches` for the first time takes the default preset, unless its submission named
+    a preset or values. Raises PresetMissingError and PresetValueError.
     """
-    stored = await presets.get(connection, name)
+    run = await overviews.overview(connection, query.run_id)
+    job = await jobs.job(connection, query.job_id)
+    settings = await runs.settings(connection, query.run_id)
+    own = thaw(settings).preset
+    assert run is not None and job is not None and own is not None
+    takes_default = bool(job.inputs.get("takes_default"))
+    options = frozenset(key for key in PRESET_SETTINGS if settings.get(key, {}).get("source") == "option")
+    base_name, base = run.request["preset"], own
+    if name is not None:
+        stored = await presets.get(connection, name)
+        base_name, base, options = stored.name, stored.preset, frozenset()
+    elif searches and takes_default and not values and not await query_jobs.has_searched(connection, query.job_id):
+        stored = await presets.default(connection)
+        base_name, base = stored.name, stored.preset
+    preset = base.changed(values, origin="option --set") if values else base
+    before, after = own.values(), preset.values()
+    chain = stages_of("query", "answer")
+    differing = sorted({stage_of(key) for key in after if after[key] != before[key]}, key=chain.index)
+    if differing and differing[0] == "expand" and await _is_given(connection, query, own):
+        differing = differing[1:]
+    return Move(
+        name=base_name,
+        preset=preset,
+        options=options | values.keys(),
+        first=differing[0] if differing else None,
+        is_same=(base_name, preset) == (run.request["preset"], own),
+        takes_default=takes_default and name is None and not values,
+    )
+
+
+async def move(
+    connection: Connection, query: StoredQuery, to: Move, *, chain: Sequence[str], first: str
+) -> StoredQuery:
+    """The query with a job of these values: a new run is stored, with one job of these stages.
+
+    Its settings are those of the old run but for the preset, its templates are those that are active now, and the
+    stages before `first` are carried over, with where they come from. Answers stay with the query; the old job is
+    cancelled when it is unfinished.
+
+    Raises QuerySetPresetError for a query whose run has others, and Refused for a preset that the corpus cannot serve.
+    """
     old = await overviews.overview(connection, query.run_id)
     assert old is not None
-    settings = await runs.settings(connection, query.run_id)
-    frozen = thaw(settings)
-    if (old.request["preset"], frozen.preset) == (stored.name, stored.preset):
-        return query
     if old.jobs > 1:
         raise QuerySetPresetError(query.id, old.id, old.jobs)
-    refuse_token_vectors(await corpora.corpus(connection, query.corpus_id), stored.preset)
+    refuse_token_vectors(await corpora.corpus(connection, query.corpus_id), to.preset)
+    settings = await runs.settings(connection, query.run_id)
     own = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
     new = await runs.store(
         connection,
         NewRun(
             kind="query",
             profile=old.profile,
-            settings=own | stored.preset.snapshot(stored.name),
-            settings_hash=content_hash([frozen.run.values(), stored.preset.values()]),
-            request=old.request | {"preset": stored.name},
-            jobs=[await _job(connection, query, chain)],
+            settings=own | to.preset.snapshot(to.name, options=to.options),
+            settings_hash=content_hash([thaw(settings).run.values(), to.preset.values()]),
+            request=old.request | {"preset": to.name},
+            jobs=[await _job(connection, query, chain, to)],
         ),
         always_new=True,
     )
@@ -65,20 +117,34 @@ async def with_preset(
     await job_control.hold(
         connection,
         JobStatus.CANCELLED,
-        f"its query moved to preset {stored.name}, job j{job_id}",
+        f"its query moved to preset {to.name}, job j{job_id}",
         job_id=query.job_id,
     )
     await query_jobs.move(connection, query.id, job_id)
     return await get_query(connection, query.id)
 
 
-async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str]) -> NewJob:
+async def _is_given(connection: Connection, query: StoredQuery, own: Preset) -> bool:
+    """Whether the expansion does not depend on the preset: it was pasted, edited, or skipped by the submission."""
+    stored = await attempts.output(connection, query.job_id, "expand")
+    if stored is None:
+        return False
+    origin = Expansion.model_validate(stored.value).origin
+    return origin in (Origin.PASTED, Origin.EDITED) or (origin is Origin.NONE and own.expansion.enabled)
+
+
+async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str], to: Move) -> NewJob:
     old = await jobs.job(connection, query.job_id)
-    assert old is not None
+    own = thaw(await runs.settings(connection, query.run_id)).preset
+    assert old is not None and own is not None
+    inputs = {name: value for name, value in old.inputs.items() if name != "takes_default" or to.takes_default}
+    origin = old.inputs["expansion"]["origin"]
+    if origin == Origin.MODEL or (origin == Origin.NONE and not own.expansion.enabled):
+        inputs["expansion"] = {"origin": Origin.MODEL if to.preset.expansion.enabled else Origin.NONE}
     return NewJob(
         mode=old.mode,
         subject=old.subject,
-        inputs=old.inputs
+        inputs=inputs
         | {
             "templates": {tag: (await templates.get(connection, tag)).version for tag in TemplateTag},
             "moved_from": query.job_id,

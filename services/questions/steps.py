@@ -3,14 +3,16 @@
 Rows change here and nothing is sent: `dispatch.enqueue` sends, once the change is committed.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from schemas.chains import stages_of
 from schemas.errors import NothingToDoError, QueryValueError, Refused, StepNotReadyError
 from schemas.statuses import StageStatus
 from services.questions.lookup import lock_query
-from services.questions.moves import with_preset
+from services.questions.moves import move, planned_move
 from store.database import Connection
 from store.questions import query_jobs
 from store.questions.queries import StoredQuery
@@ -49,6 +51,7 @@ async def take_step(
     *,
     through: Step | None = None,
     preset: str | None = None,
+    values: Mapping[str, Any] = MappingProxyType({}),
     top_n: int | None = None,
     use_light_model: bool = False,
 ) -> StoredQuery:
@@ -58,7 +61,14 @@ async def take_step(
     """
     first, last = STAGES[step][0], STAGES[through or step][1]
     return await run_stages(
-        connection, query, first=first, last=last, preset=preset, top_n=top_n, use_light_model=use_light_model
+        connection,
+        query,
+        first=first,
+        last=last,
+        preset=preset,
+        values=values,
+        top_n=top_n,
+        use_light_model=use_light_model,
     )
 
 
@@ -69,16 +79,22 @@ async def run_stages(
     first: str | None = None,
     last: str | None = None,
     preset: str | None = None,
+    values: Mapping[str, Any] = MappingProxyType({}),
     top_n: int | None = None,
     use_light_model: bool = False,
 ) -> StoredQuery:
     """Run the stages of a query from `first` to `last`, again where they ran before, and end its chain after `last`.
 
     Without `first` it continues with the first stage that is not done, a failed one too; without `last` it runs to
-    the answer. `top_n` is the number of sources in the prompt, 1 to 20; None uses the preset's. Where only the answer
-    is missing and another number, or a preset, is chosen, the prompt is made again. With `use_light_model` the light
-    model of the run expands or answers, until the next step. With `preset` the query moves to a run of that preset,
-    unless it is in one. The returned query names the job to send and to wait for.
+    the answer. A prompt or an answer without a consolidation is made from the retrieved chunks. `top_n` is the number
+    of sources in the prompt, 1 to 20; None uses the preset's. Where only the answer is missing and another number, or
+    a preset, is chosen, the prompt is made again. With `use_light_model` the light model of the run expands or
+    answers, until the next step.
+
+    With `preset`, or `values` that win over those of the preset, the query moves to a run with these values, unless
+    it is in one, and the chain starts at the first stage whose values differ, if that is before `first`. A query that
+    named none of them when it was submitted takes the default preset at its first search. The returned query names
+    the job to send and to wait for.
 
     Raises StepNotReadyError while an earlier step is not done, NothingToDoError without `first` when every stage is
     done, Refused for a stage that there is not, StageRunningError, QueryMissingError, QueryValueError for another
@@ -92,23 +108,37 @@ async def run_stages(
         stored = await edits.stage_states(connection, query.job_id)
         done = {of.stage for of in stored if of.status == StageStatus.DONE}
         missing = next((stage for stage in chain if stage not in done), None)
-        if first is None:
-            if missing is None:
-                raise NothingToDoError(query.id)
-            asked_before = await query_jobs.sources(connection, query.job_id)
-            is_other_prompt = missing == "generate" and (preset is not None or top_n != asked_before)
-            first = "augment" if is_other_prompt else missing
-        elif first not in chain:
+        if first is not None and first not in chain:
             raise Refused(f"Stage '{first}' is not one of those up to '{chain[-1]}': {', '.join(chain)}.")
-        elif missing is not None and chain.index(missing) < chain.index(first):
+        if first in ("augment", "generate") and missing == "consolidate":
+            # The prompt has the retrieved chunks as its sources, and states it.
+            chain = tuple(stage for stage in chain if stage != "consolidate")
+            missing = next(stage for stage in chain if stage not in done)
+        if first is not None and missing is not None and chain.index(missing) < chain.index(first):
             raise StepNotReadyError(query.id, _named(first), _step_of(missing))
-        if preset is not None:
-            query = await with_preset(connection, query, preset, chain=chain, first=first)
+        is_search = "retrieve" in chain[chain.index(first or missing or chain[-1]) :]
+        to = await planned_move(connection, query, preset, values, searches=is_search)
+        if first is None:
+            first = await _next_stage(connection, query, missing, is_moving=not to.is_same, top_n=top_n)
+        first = min((stage for stage in (first, to.first) if stage in chain), key=chain.index, default=None)
+        if first is None:
+            raise NothingToDoError(query.id)
+        if not to.is_same:
+            query = await move(connection, query, to, chain=chain, first=first)
         await query_jobs.ask_for(connection, query.job_id, top_n=top_n, light_model=use_light_model)
-        await edits.append_stages(connection, query.job_id, chain)
-        await edits.truncate_after(connection, query.job_id, chain[-1])
+        await edits.set_stages(connection, query.job_id, chain)
         await edits.redo(connection, query.job_id, first)
         return query
+
+
+async def _next_stage(
+    connection: Connection, query: StoredQuery, missing: str | None, *, is_moving: bool, top_n: int | None
+) -> str | None:
+    """The first stage that is not done; the prompt, where only the answer is missing and another prompt is wanted."""
+    if missing != "generate":
+        return missing
+    is_other_prompt = is_moving or top_n != await query_jobs.sources(connection, query.job_id)
+    return "augment" if is_other_prompt else missing
 
 
 def _named(stage: str) -> str:

@@ -71,6 +71,8 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     }
     if request.use_light_model:
         inputs["light_model"] = True
+    if request.preset is None and not request.preset_values and len(request.queries.queries) == 1:
+        inputs["takes_default"] = True
     jobs = [
         NewJob(
             mode="answer",
@@ -146,12 +148,12 @@ def _embedded_as(corpus: StoredCorpus, snapshot: Mapping[str, Mapping[str, Any]]
     others = [
         f"{name}={snapshot[name]['value']}"
         for name, value in of_corpus.items()
-        if snapshot[name]["source"] == "option" and snapshot[name]["value"] != value
+        if snapshot[name]["source"] in ("config", "option") and snapshot[name]["value"] != value
     ]
     if others:
         raise Refused(
-            f"Corpus '{corpus.name}' was embedded otherwise than with {', '.join(others)} (option --set): with "
+            f"Corpus '{corpus.name}' was embedded otherwise than with {', '.join(others)}: with "
             + ", ".join(f"{name}={value}" for name, value in of_corpus.items())
-            + ". Leave these options out, or import the works into another corpus."
+            + ". Leave these settings out, or import the works into another corpus."
         )
     return dict(snapshot) | {name: {"value": value, "source": "corpus"} for name, value in of_corpus.items()}

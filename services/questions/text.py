@@ -9,6 +9,7 @@ from stages.texts.storable import can_be_stored
 
 #: A hypothetical answer (HyDE) is a paragraph.
 MAX_ANSWER_CHARS: Final = 10_000
+MAX_INTENT_CHARS: Final = 50
 #: A search phrase, or an entity.
 MAX_PHRASE_CHARS: Final = 500
 MAX_PHRASES: Final = 50
@@ -20,10 +21,14 @@ def query_text(text: str) -> str:
 
 
 def phrases(field: str, texts: Sequence[str]) -> tuple[str, ...]:
-    """Search phrases or entities without blanks around them. Raises QueryValueError for one that cannot be used."""
+    """Search phrases or entities without blanks around them; blank ones are left out.
+
+    Raises QueryValueError for one that cannot be used.
+    """
     if len(texts) > MAX_PHRASES:
         raise QueryValueError(field, f"has {len(texts)} entries; at most {MAX_PHRASES} are allowed")
-    return tuple(filled(f"{field}, entry {place}", text, MAX_PHRASE_CHARS) for place, text in enumerate(texts, start=1))
+    cleaned = (plain(f"{field}, entry {place}", text, MAX_PHRASE_CHARS) for place, text in enumerate(texts, start=1))
+    return tuple(text for text in cleaned if text)
 
 
 def filled(field: str, text: str, longest: int) -> str:

@@ -50,7 +50,7 @@ def augment_prompt(
         "query": query,
         "context_blocks": blocks,
         "contexts": blocks,
-        "intent": expansion.intent or _NO_INTENT,
+        "intent": _one_line(expansion.intent or _NO_INTENT),
         "entities_str": entities,
         "entities": entities,
     }

@@ -31,10 +31,12 @@ def consolidate_chunks(
     rules = MergeRules(coverage_threshold, line_gap, enrich_from_md)
     merged = merge_until_stable([_item(chunk) for chunk in chunks], parents=parents, works=works, rules=rules)
     ordered = sorted(merged, key=lambda item: -item.score)
+    groups = tuple(_group(item, parents) for item in ordered if len(item.content) >= min_content_length)
     return ConsolidatedContext(
         original_count=len(chunks),
-        consolidated_count=len(merged),
-        groups=tuple(_group(item, parents) for item in ordered if len(item.content) >= min_content_length),
+        consolidated_count=len(groups),
+        groups=groups,
+        dropped_short=len(merged) - len(groups),
     )
 
 

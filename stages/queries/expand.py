@@ -41,7 +41,7 @@ async def expand_query(
         query, n, template=template, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens
     )
     return read_expansion(
-        whole_reply(await chat.chat(call), token_setting="RAGQ_QUERY_MAX_TOKENS" if max_tokens else None),
+        whole_reply(await chat.chat(call), token_setting="expansion.max_tokens"),
         origin=Origin.MODEL,
         n=n,
     )

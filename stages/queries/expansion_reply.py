@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from schemas.errors import ExpansionReplyError, LLMResponseParseError
 from schemas.values.queries import Expansion, Intent, Origin
+from stages.queries.intents import intent_of
 from stages.replies.strict import json_type, strict_object
 from stages.texts.storable import can_be_stored
 
@@ -14,7 +15,7 @@ _ANY_OPENING_FENCE = re.compile(r"```\w*")
 _CLOSING_FENCE = re.compile(r"^\s*```|```\s*$", re.MULTILINE)
 """JSON has no line breaks inside strings, so backticks at either end of a line close the fence."""
 
-_INTENTS = ", ".join(Intent)
+_INTENT_CHARS: Final = 50
 
 
 def expansion_json_schema(n: int) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
     Nothing is repaired. Absent keys are empty, an empty intent is None, and intents may be written in lower case. With
     `n`, a list of queries must have that length; None accepts any. Raises LLMResponseParseError when the reply is not
     a JSON object, and ExpansionReplyError, with all violations, when the object has none of the keys, an unexpected
-    key, a value of the wrong type, blank entries or an unknown intent.
+    key, a value of the wrong type, blank entries or an intent of more than 50 characters.
 
     >>> read_expansion('{"queries": ["tea leaves oxidation"]}', origin=Origin.PASTED, n=None).queries
     ('tea leaves oxidation',)
@@ -54,12 +55,11 @@ def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
     violations |= {key: wrong for key, check in checks.items() if key in reply and (wrong := check(reply[key]))}
     if violations:
         raise ExpansionReplyError(raw, violations)
-    intent = reply.get("intent", "").strip().upper()
     return Expansion(
         origin=origin,
         queries=tuple(query.strip() for query in reply.get("queries", [])),
         hyde_answer=reply.get("hyde_answer", "").strip(),
-        intent=Intent(intent) if intent else None,
+        intent=intent_of(reply.get("intent", "")),
         entities=tuple(entity.strip() for entity in reply.get("entities", [])),
     )
 
@@ -112,5 +112,4 @@ def _number_violation(value: list[str], n: int | None) -> str | None:
 
 
 def _intent_violation(value: str) -> str | None:
-    known = {"", *Intent}
-    return None if value.strip().upper() in known else f"is none of {_INTENTS}"
+    return None if len(value) <= _INTENT_CHARS else f"has more than {_INTENT_CHARS} characters"

@@ -5,7 +5,7 @@ from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Answer, AugmentedPrompt, Origin
 from stages.ports import ChatModel, OnText
 from stages.queries.citations import citations
-from stages.replies.whole_reply import whole_reply
+from stages.replies.whole_reply import is_cut_off
 from stages.texts.fence import DATA_RULE
 from stages.texts.hashes import short_hash
 from stages.texts.storable import can_be_stored
@@ -26,19 +26,16 @@ async def generate_answer(
 ) -> Answer:
     """Ask the model once; `sample` distinguishes several answers to the same prompt.
 
-    `on_text` is given the pieces of the answer while the model writes it.
+    `on_text` is given the pieces of the answer while the model writes it. An answer that the token limit ended is
+    marked as cut.
 
-    Raises LLMResponseParseError for an answer that is blank or cut off, and the errors of the client unchanged.
+    Raises LLMResponseParseError for a blank answer, and the errors of the client unchanged.
     """
     call = answer_call(
         augmented, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens, sample=sample
     )
-    return _answer(
-        whole_reply(await chat.chat(call, on_text), token_setting="RAGQ_QUERY_MAX_TOKENS" if max_tokens else None),
-        augmented,
-        origin=Origin.MODEL,
-        model=model,
-    )
+    reply = await chat.chat(call, on_text)
+    return _answer(reply.text, augmented, origin=Origin.MODEL, model=model, is_cut=is_cut_off(reply))
 
 
 def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:
@@ -72,7 +69,9 @@ def answer_call(
     )
 
 
-def _answer(text: str, augmented: AugmentedPrompt, *, origin: Origin, model: str | None) -> Answer:
+def _answer(
+    text: str, augmented: AugmentedPrompt, *, origin: Origin, model: str | None, is_cut: bool = False
+) -> Answer:
     if not text.strip():
         raise LLMResponseParseError(text, "the answer is blank")
     known, unknown = citations(text, [source.label for source in augmented.sources])
@@ -83,4 +82,5 @@ def _answer(text: str, augmented: AugmentedPrompt, *, origin: Origin, model: str
         text=text,
         cited=known,
         unknown=unknown,
+        is_cut=is_cut,
     )

@@ -28,7 +28,7 @@ def _long(chars: int) -> bool:
     return chars > 800
 
 
-PREFERENCES: Final[Mapping[Intent, IntentPreference]] = {
+PREFERENCES: Final[Mapping[str, IntentPreference]] = {
     Intent.DEFINITION: IntentPreference(frozenset({"H2", "H3"}), 0.03, _short),
     Intent.MECHANISM: IntentPreference(frozenset({"H3", "H4", "chunk"}), 0.02, _long),
     Intent.COMPARISON: IntentPreference(frozenset({"H2", "H3"}), 0.02, _medium),
@@ -38,16 +38,17 @@ PREFERENCES: Final[Mapping[Intent, IntentPreference]] = {
 }
 
 
-def intent_boost(intent: Intent | None, *, level: str, chars: int) -> float:
-    """The bonus for the level of the chunk's heading, plus the one for the length of the ranked text; 0 without intent.
+def intent_boost(intent: str | None, *, level: str, chars: int) -> float:
+    """The bonus for the level of the chunk's heading, plus the one for the length of the ranked text; 0 without one of
+    these intents.
 
     `H2-chunk`, content under a heading of level 2, counts as `H2`.
 
     >>> intent_boost(Intent.DEFINITION, level="H2-chunk", chars=499)
     0.04
     """
-    if intent is None:
+    preference = PREFERENCES.get(intent or "")
+    if preference is None:
         return 0.0
-    preference = PREFERENCES[intent]
     level_boost = preference.level_boost if level.removesuffix("-chunk") in preference.levels else 0.0
     return level_boost + (_LENGTH_BOOST if preference.has_length(chars) else 0.0)

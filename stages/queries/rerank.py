@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import ChunksGoneError, WorkChangedError
+from schemas.errors import ChunksGoneError, NothingRelevantError, WorkChangedError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import Expansion, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.queries.candidates import RankingCandidate
 from stages.queries.enrich import enriched_content
 from stages.queries.entity_bias import entity_boost
-from stages.queries.filters import drop_short
+from stages.queries.filters import drop_short, dropped_in_words
 from stages.queries.intent_bias import intent_boost
 from stages.queries.mmr import passage_similarity, select_diverse
 from stages.queries.rankers import Ranker
@@ -29,23 +29,33 @@ async def rerank_chunks(
     ranker: Ranker,
     min_chars: int,
     min_words: int,
+    keep_if_all_short: bool,
     min_content_length: int,
     lines_above: int,
     lines_below: int,
     boost_per_entity: float,
     mmr_lambda: float,
     top_n: int,
+    allow_empty: bool,
 ) -> RerankedChunks:
     """The `top_n` chunks in the order of their selection, each with all its scores.
 
     Chunks and their vectors are by chunk id, works by work id. Chunks are scored in their enriched form against the
     original query; bonuses are added to the ranker's score; equal scores keep the order of fusion. Raises
     ChunksGoneError and WorkChangedError for chunks and works that are no longer stored, and the ranker's errors
-    unchanged. If nothing was retrieved, or the filters drop all, there are no chunks, and the ranker is not called.
+    unchanged. If nothing was retrieved, or the filters drop all, the ranker is not called: there are no chunks with
+    `allow_empty`, otherwise NothingRelevantError is raised.
     """
     hits = {hit.chunk_id: hit for hit in retrieved.fused}
     _refuse_gone(hits, chunks, works)
-    long_enough, dropped = drop_short((chunks[id_] for id_ in hits), min_chars=min_chars, min_words=min_words)
+    long_enough, dropped, kept_short = drop_short(
+        (chunks[id_] for id_ in hits),
+        min_chars=min_chars,
+        min_words=min_words,
+        keep_if_all_short=keep_if_all_short,
+    )
+    if not long_enough and not allow_empty:
+        raise _nothing_left(dropped, min_chars=min_chars, min_words=min_words)
     candidates = [
         RankingCandidate(
             chunk,
@@ -80,7 +90,19 @@ async def rerank_chunks(
         chunks=tuple(ranked[place] for place in selected),
         ranking=tuple(ids),
         dropped=dropped,
+        kept_short=kept_short,
         work_hashes={chunk.work_id: works[chunk.work_id].content_hash for chunk in ranked},
+    )
+
+
+def _nothing_left(dropped: Mapping[str, int], *, min_chars: int, min_words: int) -> NothingRelevantError:
+    if not dropped:
+        return NothingRelevantError("Stage 'retrieve' found no chunk", "retrieval.dense_limit=100")
+    short = dropped_in_words(dropped, min_chars=min_chars, min_words=min_words)
+    return NothingRelevantError(
+        f"Stage 'rerank' dropped all {sum(dropped.values())} retrieved chunks for their length: {', '.join(short)}",
+        "retrieval.min_char_count=0",
+        "retrieval.min_word_count=0",
     )
 
 

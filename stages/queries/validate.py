@@ -1,7 +1,6 @@
 """Stage `validate`: a language model accepts or rejects each chunk (CRAG)."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from schemas.errors import NothingRelevantError
 from schemas.values.chat import ChatCall, Message, ReaskReason
@@ -18,17 +17,12 @@ You check passages before somebody answers a question from them. You answer with
 {{"decision": "accept"}}, {{"decision": "reject"}} or {{"decision": "unsure"}}, and with nothing else. {DATA_RULE}"""
 
 
-def keep_all(
-    chunks: Sequence[RerankedChunk],
-    *,
-    dropped: Mapping[str, int] = MappingProxyType({}),
-    allow_empty: bool,
-) -> ValidatedChunks:
+def keep_all(chunks: Sequence[RerankedChunk], *, allow_empty: bool) -> ValidatedChunks:
     """Validation disabled: every chunk is kept, whatever the cap, without a call.
 
-    Raises NothingRelevantError when there are none, unless `allow_empty`; it lists what the filters `dropped` before.
+    Raises NothingRelevantError when there are none, unless `allow_empty`.
     """
-    return _validated(None, chunks, (), (), dropped=dropped, allow_empty=allow_empty)
+    return _validated(None, chunks, (), (), allow_empty=allow_empty)
 
 
 async def validate_chunks(
@@ -43,7 +37,6 @@ async def validate_chunks(
     max_chars: int | None,
     max_tokens: int,
     retries: int,
-    dropped: Mapping[str, int] = MappingProxyType({}),
     allow_empty: bool,
 ) -> ValidatedChunks:
     """Ask about the chunks in order, until `max_chunks` are accepted; keep only those.
@@ -75,7 +68,7 @@ async def validate_chunks(
         verdicts.append(ChunkVerdict(rank=rank, chunk_id=chunk.chunk_id, decision=usable.read))
         if usable.read is Decision.ACCEPT:
             accepted.append(chunk)
-    return _validated(model, accepted, verdicts, reasks, dropped=dropped, allow_empty=allow_empty)
+    return _validated(model, accepted, verdicts, reasks, allow_empty=allow_empty)
 
 
 def verdict_call(
@@ -112,9 +105,13 @@ def _validated(
     verdicts: Sequence[ChunkVerdict],
     reasks: Sequence[ReaskReason],
     *,
-    dropped: Mapping[str, int],
     allow_empty: bool,
 ) -> ValidatedChunks:
     if not kept and not allow_empty:
-        raise NothingRelevantError(len(verdicts), dropped)
+        raise NothingRelevantError(
+            f"Stage 'validate' accepted none of {len(verdicts)} judged chunks"
+            if verdicts
+            else "The search left no chunk to validate",
+            "validation.enabled=false" if verdicts else "retrieval.min_word_count=0",
+        )
     return ValidatedChunks(validator=validator, chunks=tuple(kept), verdicts=tuple(verdicts), reasks=tuple(reasks))

@@ -13,6 +13,8 @@ COLUMNS = "id, preset_name AS name, is_default, description, config AS preset, c
 
 LIST = f"SELECT {COLUMNS} FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
 
+NAMES = "SELECT preset_name FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
+
 BY_NAME = f"SELECT {COLUMNS} FROM rag_config WHERE lower(preset_name) = lower($1)"
 
 DEFAULT = f"SELECT {COLUMNS} FROM rag_config WHERE is_default"
@@ -62,6 +64,11 @@ class StoredPreset:
 async def list_all(connection: Connection) -> list[StoredPreset]:
     """Every preset: the default first, then by name."""
     return [_stored(row) for row in await connection.fetch(LIST)]
+
+
+async def names(connection: Connection) -> list[str]:
+    """The name of every preset: the default first, then by name. Their values are not read."""
+    return [row["preset_name"] for row in await connection.fetch(NAMES)]
 
 
 async def get(connection: Connection, name: str) -> StoredPreset:

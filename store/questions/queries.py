@@ -8,8 +8,9 @@ from typing import Any
 
 from schemas.errors import ResultMissingError
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
-from schemas.values.queries import Answer, Source
+from schemas.values.queries import Answer, AnswerBasis, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from stages.queries.basis_words import basis_in_words
 from store.database import Connection
 
 KEEP = """
@@ -32,6 +33,8 @@ SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.external_id, q.original_query, q
 FROM queries AS q JOIN job AS j ON j.id = q.job_id
 WHERE q.id = $1 OR q.job_id = $2
 """
+
+OF_RUN = "SELECT q.id FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY q.id LIMIT 2"
 
 REWRITE = "UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1"
 
@@ -60,7 +63,8 @@ CROSS JOIN LATERAL (
 
 # The lateral parts are computed for one page of questions, unless they are chosen by their status.
 LINES = f"""
-SELECT q.id, q.job_id, j.run_id, q.original_query, q.created_at, q.updated_at, j.status AS job_status, s.status,
+SELECT q.id, q.job_id, j.run_id, c.name AS corpus, n.request ->> 'preset' AS preset, q.original_query, q.created_at,
+       q.updated_at, j.status AS job_status, s.status,
        s.vector_status, s.has_retrieved_context, s.has_clean_context, e.output ->> 'intent' AS intent,
        coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities,
        (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results
@@ -72,6 +76,8 @@ FROM (
     ORDER BY created_at DESC, id DESC LIMIT CASE WHEN $4::text[] IS NULL THEN $2::bigint END
 ) AS q
 JOIN job AS j ON j.id = q.job_id
+JOIN run AS n ON n.id = j.run_id
+JOIN corpus AS c ON c.id = q.corpus_id
 {PROGRESS}
 LEFT JOIN current_attempt AS e ON e.job_id = q.job_id AND e.stage = 'expand' AND e.status = 'done'
 WHERE $4::text[] IS NULL OR s.status = ANY($4)
@@ -82,15 +88,15 @@ COUNTS = f"SELECT s.status, count(*) AS queries FROM queries AS q {PROGRESS} GRO
 
 ADD_RESULT = """
 INSERT INTO results
-    (query_id, attempt_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    (query_id, attempt_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations, is_cut, basis)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 RETURNING id
 """
 
 # An attempt notes the model among its inputs where it is the light one.
 RESULTS = """
 SELECT r.id, r.query_id, r.response_text, r.origin, r.model, coalesce(a.inputs ? 'model', false) AS is_light,
-       r.prompt_hash, r.preset, r.sources, r.unknown_citations, r.created_at, r.updated_at
+       r.prompt_hash, r.preset, r.sources, r.unknown_citations, r.is_cut, r.basis, r.created_at, r.updated_at
 FROM results AS r LEFT JOIN stage_attempt AS a ON a.id = r.attempt_id
 WHERE r.query_id = $1 AND ($2::bigint IS NULL OR r.id = $2) ORDER BY r.created_at DESC, r.id DESC
 """
@@ -123,6 +129,8 @@ class QueryLine:
     id: int
     job_id: int
     run_id: int
+    corpus: str
+    preset: str | None
     original_query: str = field(repr=False)
     created_at: datetime
     updated_at: datetime
@@ -153,8 +161,19 @@ class StoredResult:
     preset: str | None
     sources: list[dict[str, Any]]
     unknown_citations: list[str]
+    is_cut: bool
+    """The token limit ended it."""
+    basis: AnswerBasis | None
+    """What its prompt was based on; None for an answer of a version that did not store it."""
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what was lost or replaced on the way to the answer."""
+        longer = f"`ragq query run {self.query_id} --set augmentation.max_answer_tokens=4096` asks for a longer one"
+        cut = [f"The answer was cut off at the token limit; {longer}."] if self.is_cut else []
+        return [*cut, *([] if self.basis is None else basis_in_words(self.basis))]
 
 
 async def keep(
@@ -186,6 +205,12 @@ async def by_id(connection: Connection, query_id: int) -> StoredQuery | None:
 async def of_job(connection: Connection, job_id: int) -> StoredQuery | None:
     """The question of a job; None when the job has none."""
     return _query(await connection.fetchrow(QUERY, None, job_id))
+
+
+async def of_run(connection: Connection, run_id: int) -> list[int]:
+    """The numbers of the first two questions of a run."""
+    rows = await connection.fetch(OF_RUN, run_id)
+    return [row["id"] for row in rows]
 
 
 async def rewrite(connection: Connection, query_id: int, text: str) -> None:
@@ -226,8 +251,9 @@ async def add_result(
     *,
     attempt_id: int | None,
     preset: str | None,
+    basis: AnswerBasis | None = None,
 ) -> int:
-    """Store an answer beside those that the question has; its number."""
+    """Store an answer beside those that the question has, with what its prompt was based on; its number."""
     result_id: int = await connection.fetchval(
         ADD_RESULT,
         query_id,
@@ -239,13 +265,15 @@ async def add_result(
         preset,
         json.dumps([source.model_dump(mode="json") for source in sources]),
         json.dumps(answer.unknown),
+        answer.is_cut,
+        None if basis is None else json.dumps(basis.model_dump(mode="json")),
     )
     return result_id
 
 
 async def results(connection: Connection, query_id: int, *, result_id: int | None = None) -> list[StoredResult]:
     """The answers to a question, newest first; or one of them."""
-    return [StoredResult(**dict(row)) for row in await connection.fetch(RESULTS, query_id, result_id)]
+    return [_result(row) for row in await connection.fetch(RESULTS, query_id, result_id)]
 
 
 async def result(connection: Connection, query_id: int, result_id: int) -> StoredResult:
@@ -284,6 +312,11 @@ async def preset_name(connection: Connection, run_id: int) -> str | None:
 
 def _query(row: Mapping[str, Any] | None) -> StoredQuery | None:
     return None if row is None else StoredQuery(**dict(row))
+
+
+def _result(row: Mapping[str, Any]) -> StoredResult:
+    basis = row["basis"]
+    return StoredResult(**{**row, "basis": None if basis is None else AnswerBasis.model_validate(basis)})
 
 
 def _line(row: Mapping[str, Any]) -> QueryLine:

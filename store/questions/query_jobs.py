@@ -13,9 +13,21 @@ WITH RECURSIVE answering AS (
 )
 """
 
+SEARCHED = f"""
+{ANSWERING}
+SELECT EXISTS (
+    SELECT FROM answering AS j JOIN stage_attempt AS a ON a.job_id = j.id
+    WHERE a.stage = 'retrieve' AND a.outcome = 'succeeded'
+)
+"""
+
 HOLD = "SELECT FROM queries WHERE id = $1 FOR NO KEY UPDATE"
 
 MOVE = "UPDATE queries SET job_id = $2, updated_at = now() WHERE id = $1"
+
+SHOW = "UPDATE job SET inputs = inputs || jsonb_build_object('shown', $2::integer) WHERE id = $1"
+
+SHOWN = "SELECT (inputs ->> 'shown')::integer FROM job WHERE id = $1"
 
 # What is not asked for is not among the inputs.
 ASK_FOR = """
@@ -24,6 +36,12 @@ UPDATE job SET inputs = (inputs - '{top_n,light_model}'::text[]) || jsonb_strip_
 )
 WHERE id = $1
 """
+
+
+async def has_searched(connection: Connection, job_id: int) -> bool:
+    """Whether a search was ever stored for the question that a job answers, by it or by a job that it moved from."""
+    found: bool = await connection.fetchval(SEARCHED, job_id)
+    return found
 
 
 async def hold(connection: Connection, query_id: int) -> StoredQuery | None:
@@ -44,6 +62,17 @@ async def ask_for(connection: Connection, job_id: int, *, top_n: int | None, lig
     That is the light model, which expands and answers from now on, or the model of all questions.
     """
     await connection.execute(ASK_FOR, job_id, top_n, light_model)
+
+
+async def show(connection: Connection, job_id: int, top_n: int) -> None:
+    """Note how many sources the prompt has that was shown last."""
+    await connection.execute(SHOW, job_id, top_n)
+
+
+async def shown(connection: Connection, job_id: int) -> int | None:
+    """How many sources the prompt had that was shown last; None when none was."""
+    found: int | None = await connection.fetchval(SHOWN, job_id)
+    return found
 
 
 async def move(connection: Connection, query_id: int, job_id: int) -> None:

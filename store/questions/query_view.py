@@ -5,7 +5,14 @@ from typing import Final
 
 from schemas.errors import QueryMissingError
 from schemas.values.failures import StageFailure
-from schemas.values.queries import ConsolidatedContext, EmbeddedQuery, Expansion, RetrievedChunks, ValidatedChunks
+from schemas.values.queries import (
+    ConsolidatedContext,
+    EmbeddedQuery,
+    Expansion,
+    RerankedChunks,
+    RetrievedChunks,
+    ValidatedChunks,
+)
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import QueryLine
@@ -15,13 +22,7 @@ OUTPUTS = """
 SELECT stage, output FROM current_attempt WHERE job_id = $1 AND status = 'done' AND stage = ANY($2::text[])
 """
 
-ORIGIN = """
-SELECT c.name AS corpus, r.request ->> 'preset' AS preset
-FROM job AS j JOIN run AS r ON r.id = j.run_id, corpus AS c
-WHERE j.id = $1 AND c.id = (SELECT corpus_id FROM queries WHERE job_id = $1)
-"""
-
-_SHOWN: Final = ("expand", "embed", "retrieve", "validate", "consolidate")
+_SHOWN: Final = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +30,10 @@ class QueryView:
     """A question with the outputs that hold now; those that are not stored, or stale, are None."""
 
     line: QueryLine
-    corpus: str
-    preset: str | None
     expansion: Expansion | None
     embedded: EmbeddedQuery | None
     found: RetrievedChunks | None
+    reranked: RerankedChunks | None
     retrieved: ValidatedChunks | None
     """The chunks that the search ended with."""
     consolidated: ConsolidatedContext | None
@@ -56,15 +56,13 @@ async def query_view(connection: Connection, query_id: int) -> QueryView | None:
             return None
         (line,) = lines
         stored = {row["stage"]: row["output"] for row in await connection.fetch(OUTPUTS, line.job_id, _SHOWN)}
-        origin = await connection.fetchrow(ORIGIN, line.job_id)
         error = (await job_progress.progress(connection, [line.job_id]))[line.job_id].error
     return QueryView(
         line=line,
-        corpus=origin["corpus"],
-        preset=origin["preset"],
         expansion=Expansion.model_validate(stored["expand"]) if "expand" in stored else None,
         embedded=EmbeddedQuery.model_validate(stored["embed"]) if "embed" in stored else None,
         found=RetrievedChunks.model_validate(stored["retrieve"]) if "retrieve" in stored else None,
+        reranked=RerankedChunks.model_validate(stored["rerank"]) if "rerank" in stored else None,
         retrieved=ValidatedChunks.model_validate(stored["validate"]) if "validate" in stored else None,
         consolidated=ConsolidatedContext.model_validate(stored["consolidate"]) if "consolidate" in stored else None,
         error=error,

@@ -6,6 +6,7 @@ refused while a stage runs, because its result would be stored into a job that h
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from schemas.errors import Refused, StageRunningError
@@ -142,6 +143,19 @@ async def append_stages(connection: Connection, job_id: int, stages: Sequence[st
             if _is_done(chain):
                 await _continue_from(connection, job_id, await stage_states(connection, job_id), last + 1)
     return added
+
+
+async def set_stages(connection: Connection, job_id: int, stages: Sequence[str]) -> None:
+    """Make these the stages of a job: those from the first that differs are removed, and what is missing is appended.
+
+    Raises as `append_stages` does.
+    """
+    async with connection.transaction():
+        stored = [of.stage for of in await stage_states(connection, job_id)]
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(stored, stages, strict=False)))
+        if common < len(stored):
+            await truncate_after(connection, job_id, stored[common - 1])
+        await append_stages(connection, job_id, stages)
 
 
 async def truncate_after(connection: Connection, job_id: int, stage: str) -> None:

@@ -31,9 +31,9 @@ class RegisteredRun(RunOverview):
         return found
 
 
-async def registered(connection: Connection, *, limit: int) -> list[RegisteredRun]:
-    """The newest runs, newest first. Three statements, however many runs."""
-    found = await overviews.overviews(connection, limit=limit)
+async def registered(connection: Connection, *, limit: int, kind: str | None = None) -> list[RegisteredRun]:
+    """The newest runs, of a kind where it is given, newest first. Three statements, however many runs."""
+    found = await overviews.overviews(connection, limit=limit, kind=kind)
     ids = [run.id for run in found]
     commits = {row["id"]: row for row in await connection.fetch(COMMITS, ids)}
     scores = await run_figures.job_scores(connection, ids)

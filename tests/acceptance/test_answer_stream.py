@@ -56,6 +56,21 @@ def heard_while_written(installation: Installation, run_id: int) -> list[str]:
     return asyncio.run(asyncio.wait_for(listen(), 60))
 
 
+def test_a_question_that_is_waited_for_shows_its_answer_as_it_grows_and_prints_it(
+    shelved: Installation, ollama: ScriptedOllama
+) -> None:
+    writer = ollama.model(lambda prompt: ScriptedReply(ANSWER, piece_delay_s=0.03))
+    shelved.start_worker()
+    asked = ("--query", QUESTION, "--corpus", "shelf", "--no-expand", "--until", "generate", "--wait")
+
+    done = shelved.ragq("submit", *asked, *SHORT, "--set", f"RAGQ_QUERY_MODEL={writer.name}", FORCE_COLOR="1")
+
+    assert done.exit_code == 0, done.stderr
+    assert " ".join(done.stdout.split()).count(WORDS) == 20
+    assert writer.name in done.stdout
+    assert WORDS in " ".join(done.stderr.split())
+
+
 def test_no_text_of_an_answer_leaves_postgres_while_it_is_written(
     shelved: Installation, ollama: ScriptedOllama
 ) -> None:

@@ -55,6 +55,7 @@ GUIDES: Mapping[str, Guide] = {
         before={
             "ragq splits make --paper --seed": "ragq index chunk-scores --scorer-model gemma3:12b --wait"
             f" && ragq references export {INDEX} --directory data/embeddings",
+            "ragq references import": "ragq splits make --paper --replace",
         },
         words={
             "paper-test": "paper-test --limit 2",
@@ -139,6 +140,8 @@ FILES = {
     "set.jsonl": json.dumps(QUERY),
     "qrels.tsv": "query-id\tcorpus-id\tscore\nq1\ttea\t1\n",
     "set.tsv": "query-id\tcorpus-id\tscore\nq1\ttea\t1\n",
+    "tea.md": "# Tea\n\nA drink.\n",
+    "bridges.md": "# Bridges\n\nA way over water.\n",
     "splits.csv": "Participant_ID,split\n302,mine\n",
     "ai-psychiatrist/.env": "LLM_BACKEND=ollama\n",
     "data/outputs/both_paper-test_20260107_120000.json": RESULTS,

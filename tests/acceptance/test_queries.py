@@ -1,6 +1,7 @@
 """A question runs through the real queue: from a pasted or a model's expansion to an answer with sources."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -272,7 +273,7 @@ def test_the_frozen_settings_name_the_preset_and_the_corpus_as_their_sources(ask
 
     settings = asked.ragq("show", f"r{run_id}", "--json").json["settings"]
     assert settings["retrieval.fusion"] == {"value": "rrf", "source": "option"}
-    assert settings["retrieval.dense_limit"]["source"] == "preset Default"
+    assert settings["retrieval.dense_limit"]["source"] == "preset Balanced"
     assert settings["MODEL_EMBEDDING_MODEL"] == {"value": "all-minilm-l6-v2", "source": "corpus"}
     assert shown(asked, run_id)["stages"]["retrieve"]["fusion"] == "rrf"
 
@@ -331,3 +332,50 @@ def test_logs_contain_no_question_and_no_answer(asked: Installation, writer: Scr
 
     for text in (QUESTION, ANSWER, str(EXPANSION["hyde_answer"]), "catechins"):
         assert text not in asked.logs
+
+
+def test_a_question_on_the_defaults_gets_an_answer_with_its_sources(asked: Installation, writer: ScriptedModel) -> None:
+    done = asked.ragq(
+        "submit", "--query", QUESTION, "--corpus", "shelf", "--set", f"RAGQ_QUERY_MODEL={writer.name}", "--wait"
+    )
+
+    assert done.exit_code == 0, done.stderr
+    assert ANSWER in done.stdout
+    assert "[S1] On Tea, lines" in done.stdout
+
+
+def test_chunks_that_are_all_too_short_fail_the_question_and_the_printed_command_continues_it(
+    asked: Installation, writer: ScriptedModel
+) -> None:
+    by = ("--set", f"RAGQ_QUERY_MODEL={writer.name}", "--set", "reranking.ranker=score-fusion")
+    failed = asked.ragq("submit", "--query", QUESTION, "--corpus", "shelf", "--preset", "Original", *by, "--wait")
+
+    assert failed.exit_code == 3
+    assert "Stage 'rerank' dropped all" in failed.stderr
+    assert "with fewer than 150 words (retrieval.min_word_count)" in failed.stderr
+    (command,) = re.findall(r"`ragq (query run \d+ --set retrieval[^`]*)`", failed.stderr)
+
+    assert asked.ragq(*command.split()).exit_code == 0
+
+    (query,) = asked.ragq("query", "list", "--json").json
+    assert asked.wait_for(query["run_id"]) == {"succeeded": 1}
+    shown = asked.ragq("query", "show", str(query["id"])).stdout
+    assert ANSWER in shown
+
+
+def test_an_answer_that_the_token_limit_ends_is_kept_and_marked(asked: Installation, ollama: ScriptedOllama) -> None:
+    model = ollama.model(
+        lambda prompt: (
+            ScriptedReply("Because", stop_reason="length")
+            if "Source:" in prompt
+            else ScriptedReply(json.dumps(EXPANSION))
+        )
+    )
+
+    run_id = ask(asked, model=model.name)
+
+    assert asked.wait_for(run_id) == {"succeeded": 1}
+    query = shown(asked, run_id)
+    assert (query["answers"][0]["response_text"], query["answers"][0]["is_cut"]) == ("Because", True)
+    printed = asked.ragq("query", "show", str(query["id"])).stdout
+    assert "cut off" in printed and "--set augmentation.max_answer_tokens=" in printed

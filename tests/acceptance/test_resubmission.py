@@ -82,3 +82,16 @@ def test_a_submission_succeeds_without_a_broker_and_reports_it(
     assert (done.exit_code, done.json["due"], done.json["sent"]) == (0, 1, 0)
     assert "The broker cannot be reached: 1 job stored, to be sent" in done.stderr
     assert time.monotonic() - began < 10
+
+
+def test_a_few_shot_run_is_found_again_by_its_configuration_file(shared: Installation, judge: ScriptedModel) -> None:
+    first = shared.submit("--split", "paper-test", "--limit", "2", *judged_by(judge.name), "--until", "assemble")
+    config = shared.folder / "run.toml"
+    config.write_text(shared.ragq("show", f"r{first}", "--config").stdout)
+
+    # Not the harness's own --until: the file has it.
+    again = shared.ragq("submit", "--config", str(config), "--json", "--until", "assemble", RAGQ_PROFILE="paper")
+    other = shared.ragq("submit", "--config", str(config), "--json", "--until", "rerank")
+
+    assert (again.json["run_id"], again.json["is_new"]) == (first, False)
+    assert other.json["is_new"] is True

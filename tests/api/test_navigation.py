@@ -19,7 +19,7 @@ def sections(page: httpx.Response) -> dict[str, bool]:
 
 async def test_every_section_exists(client: httpx.AsyncClient) -> None:
     found = sections(await see(client, "/rag"))
-    assert {"/rag", "/runs", "/participants/new"} <= found.keys()
+    assert {"/rag", "/runs", "/participants", "/corpora"} <= found.keys()
     assert {address: (await see(client, address)).status_code for address in found} == dict.fromkeys(found, 200)
 
 
@@ -30,7 +30,8 @@ async def test_the_section_of_a_page_is_marked(client: httpx.AsyncClient, ctx: A
         ("/rag/new", "/rag"),
         (f"/runs/{shown.run_id}", "/runs"),
         (f"/jobs/{shown.succeeded}", "/runs"),
-        ("/participants/new", "/participants/new"),
+        ("/participants/new", "/participants"),
+        ("/works/new", "/corpora"),
     ):
         marked = [path for path, is_current in sections(await see(client, address)).items() if is_current]
         assert marked == [section], address

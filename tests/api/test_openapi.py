@@ -14,9 +14,9 @@ from fastapi import FastAPI
 from api import problems
 from api.app import make_app
 from api.context import ApiContext
+from api.examples import MISSING, example_of
 
 NAME = re.compile(r"[a-z]+(_[a-z]+)*")
-SILENT = "no example"
 
 
 class Operation(NamedTuple):
@@ -130,33 +130,16 @@ def _contents(
             content = part.get("content", {}).get("application/json")
             if content is not None:
                 named = [example["value"] for example in content.get("examples", {}).values()]
-                yield f"{one}: {name}", content["schema"], named or [_shown(content["schema"], described)]
-
-
-def _shown(schema: dict[str, Any], described: dict[str, Any]) -> Any:
-    """The example of a schema, composed of those of its parts as documentation pages do; or the part without one."""
-    if "$ref" in schema:
-        return _shown(described["components"]["schemas"][schema["$ref"].rpartition("/")[2]], described)
-    if given := schema.get("examples") or schema.get("enum"):
-        return given[0]
-    for name in ("const", "default"):
-        if name in schema:
-            return schema[name]
-    if "anyOf" in schema:
-        return _shown(schema["anyOf"][0], described)
-    if "properties" in schema:
-        return {name: _shown(part, described) for name, part in schema["properties"].items()}
-    kinds: dict[str, Any] = {"object": {}, "boolean": True, "array": []}
-    if schema.get("format") == "date-time":
-        return "2026-01-01T12:00:00Z"
-    if "items" in schema:
-        return [_shown(schema["items"], described)]
-    return kinds.get(schema.get("type", ""), SILENT)
+                yield (
+                    f"{one}: {name}",
+                    content["schema"],
+                    named or [example_of(content["schema"], described["components"]["schemas"])],
+                )
 
 
 def _silent(example: Any, place: str = "") -> Iterator[str]:
     """Where an example is missing."""
-    if example == SILENT:
+    if example == MISSING:
         yield place or "."
     parts = example.items() if isinstance(example, dict) else enumerate(example) if isinstance(example, list) else ()
     for name, part in parts:

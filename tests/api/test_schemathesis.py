@@ -28,7 +28,7 @@ max-stream-events = 1
 values = [1, 2, 3, 4, 5, 6, 7, 8]
 
 [dictionaries.presets]
-values = ["Default", "Wide", "default"]
+values = ["Balanced", "Original", "balanced"]
 
 [dictionaries.stages]
 values = ["expand", "embed", "retrieve", "rerank"]
@@ -75,6 +75,16 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
 [[operations]]
 include-operation-id = "run_augmented_prompt"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+
+# A name belongs to one run, and is no number of a run.
+[[operations]]
+include-operation-id = "patch_run"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+
+# A run that works is not deleted.
+[[operations]]
+include-operation-id = "remove_run"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409"]
 
 # Only stored passages can be kept.
 [[operations]]

@@ -14,9 +14,15 @@ PAGES: Final = {
     "inspect": "/rag/{answered}/inspect",
     "answers": "/rag/{answered}/results",
     "answer": "/rag/{answered}/results/{answer}",
+    "participants": "/participants",
     "new-participants": "/participants/new",
     "runs": "/runs",
     "run": "/runs/{scored_run}",
+    "runs-search": "/runs?kind=query&search=succeeded",
+    "scores": "/runs/{scored_run}/scores",
+    "run-settings": "/runs/{scored_run}/settings?search=model",
+    "compare": "/runs/compare?a={scored_run}&b={scored_run}&mode=zero_shot&other_mode=few_shot",
+    "compare-questions": "/runs/compare?a={failed_run}&b={answered_run}",
     "plots": "/runs/{scored_run}/plots",
     "run-failed": "/runs/{failed_run}",
     "job-question": "/jobs/{answered_job}",
@@ -31,6 +37,14 @@ PAGES: Final = {
     "work-text": "/works/{work}?show=text",
     "new-corpus": "/works/new",
     "import-works": "/works/new?corpus=default",
+    "presets": "/presets",
+    "preset": "/presets/{preset}",
+    "templates": "/templates",
+    "template": "/templates/rag_augmentation",
+    "template-version": "/templates/rag_augmentation/2",
+    "template-changes": "/templates/rag_augmentation/diff?old=1&new=2",
+    "new-template-version": "/templates/rag_augmentation/new?of=2",
+    "reference": "/docs",
     "missing": "/rag/99999",
 }
 
@@ -42,6 +56,7 @@ WITH of_query AS (
 )
 SELECT (SELECT id FROM of_query WHERE answer IS NOT NULL) AS answered,
        (SELECT job_id FROM of_query WHERE answer IS NOT NULL) AS answered_job,
+       (SELECT run_id FROM of_query WHERE answer IS NOT NULL) AS answered_run,
        (SELECT answer FROM of_query WHERE answer IS NOT NULL) AS answer,
        (SELECT min(id) FROM of_query WHERE status = 'failed') AS failed,
        (SELECT min(job_id) FROM of_query WHERE status = 'failed') AS failed_job,
@@ -53,7 +68,8 @@ SELECT (SELECT id FROM of_query WHERE answer IS NOT NULL) AS answered,
        (SELECT min(id) FROM job WHERE mode = 'references') AS indexed_job,
        (SELECT min(corpus_id) FROM queries) AS corpus,
        (SELECT min(work_id) FROM chunks WHERE level = 'H2') AS work,
-       (SELECT min(id) FROM chunks WHERE level = 'H2') AS section
+       (SELECT min(id) FROM chunks WHERE level = 'H2') AS section,
+       (SELECT max(id) FROM rag_config) AS preset
 """
 
 

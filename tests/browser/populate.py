@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from schemas.values.phq8 import PHQ8Item
+from stages.queries.templates import TemplateTag, default_template
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
@@ -61,7 +62,10 @@ def populate(installation: Installation, folder: Path) -> None:
 
 def _fill(installation: Installation, folder: Path) -> None:
     data = write_files(folder / "data", small_files())
+    template = folder / "template.txt"
+    template.write_text(_shorter(default_template(TemplateTag.RAG_AUGMENTATION)))
     for arguments in (
+        ("template", "new", TemplateTag.RAG_AUGMENTATION.value, str(template), "--title", "Shorter answers"),
         ("preset", "create", PRESET, "--description", "For works of a few lines.", *VALUES),
         ("import", "works", str(write_shelf(folder / "shelf")), "--corpus", "default", "--wait"),
         ("import", "participants", str(data)),
@@ -71,6 +75,12 @@ def _fill(installation: Installation, folder: Path) -> None:
     ):
         done = installation.ragq(*arguments)
         assert done.exit_code == 0, done.stderr
+
+
+def _shorter(template: str) -> str:
+    """A template with its first line changed, and another last one."""
+    first, *others, _ = template.splitlines()
+    return "\n".join([f"{first} Be brief.", *others, "Answer in one paragraph."])
 
 
 def _ask(installation: Installation, folder: Path) -> None:
@@ -105,6 +115,8 @@ def _score(installation: Installation, folder: Path) -> None:
         *("--participants", "316,319,330", "--evidence", str(evidence), "--until", "score", *models)
     )
     assert installation.wait_for(run_id) == {"succeeded": 6}, installation.logs
+    for arguments in (("rename", "small models, given evidence"), ("note", "Three people of the small data set.")):
+        assert installation.ragq("run", arguments[0], str(run_id), arguments[1]).exit_code == 0
 
 
 def _tag(installation: Installation, folder: Path) -> None:
@@ -120,7 +132,9 @@ def _leave_work_undone(installation: Installation) -> None:
     worker = installation.start_worker(include=UNFIT, stages=("expand", "embed"))
     assert installation.wait_for(run_id) == {"failed": 1}
     worker.stop()
-    installation.submit(*ask, "Which clocks need no weight?", "--until", "generate", "--set", "RAGQ_QUERY_MODEL=away")
+    installation.submit(
+        *ask, "Which clocks need no weight?", "--until", "generate", "--set", f"RAGQ_QUERY_MODEL={WRITER}"
+    )
 
 
 def _scores(prompt: str) -> str:

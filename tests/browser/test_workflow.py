@@ -135,6 +135,7 @@ async def test_a_question_is_asked_edited_and_answered_on_the_pages(
         await page.get_by_role("link", name="S1", exact=True).click()
         await expect(page.locator("#source-S1")).to_be_in_viewport()
         await page.get_by_role("link", name=re.compile("Results 4")).click()
+        await expect(page.locator(".row p.clamp")).to_have_count(4)
         excerpts = await page.locator(".row p.clamp").all_inner_texts()
         assert excerpts[0] == PASTED
         assert excerpts[1].split() == f"{ANSWER[:340]}…".split()

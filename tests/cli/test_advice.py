@@ -14,7 +14,7 @@ from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES
 
 REPOSITORY = Path(__file__).parents[2]
-PACKAGES = ("adapters", "api", "cli", "demo", "schemas", "services", "stack", "stages", "store", "workers")
+PACKAGES = ("adapters", "api", "cli", "demo", "ragq", "schemas", "services", "stack", "stages", "store", "workers")
 
 #: Names in texts that are no setting of ragq.
 OTHER_NAMES = {
@@ -28,6 +28,8 @@ OTHER_NAMES = {
     "Q4_K_M": "a quantisation",
     "STUDY_DETAIL": "an intent of a query",
     "TOKENIZERS_PARALLELISM": "of the library for models",
+    "XDG_CONFIG_HOME": "of the desktop",
+    "XDG_DATA_HOME": "of the desktop",
 }
 
 _NAME = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z]+)+\b(?!\*)")

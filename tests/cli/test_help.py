@@ -12,9 +12,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from cli import ids
+from cli import ids, submission_file
 from cli.main import COMMANDS as ENTRIES
 from cli.main import cli
+from cli.row_files import RowFile
+from cli.submission_file import SubmissionFile
 
 MODELS = ("torch", "sentence_transformers", "transformers", "xllamacpp", "adapters")
 DRAWING = ("matplotlib", "sklearn", "scipy")
@@ -46,6 +48,28 @@ def test_every_command_has_help_with_an_example(typed: str) -> None:
     assert examples[0].partition("ragq ")[1], f"{typed} shows no example that can be pasted"
 
 
+#: Commands without --json, and why.
+NO_RESULT = {
+    "ragq down": "stops processes and reports it on stderr",
+    "ragq logs": "prints the lines of logs as they are",
+    "ragq worker": "runs until it is stopped",
+    "ragq api": "runs until it is stopped",
+    "ragq flower": "runs until it is stopped",
+    "ragq config reference": "prints Markdown",
+    "ragq completion show": "prints a script of the shell",
+}
+
+
+def test_every_command_that_prints_results_prints_them_as_json() -> None:
+    without = {
+        typed
+        for typed, command in COMMANDS.items()
+        if not isinstance(command, click.Group) and not any("--json" in option.opts for option in command.params)
+    }
+
+    assert without == set(NO_RESULT)
+
+
 EXAMPLES = [
     line.strip()
     for typed, command in COMMANDS.items()
@@ -59,6 +83,8 @@ def test_every_example_is_a_command_with_its_arguments(line: str, monkeypatch: p
     """Options, choices, numbers and the count of arguments are checked; names and files need not exist."""
     monkeypatch.setattr(click.Path, "convert", lambda _type, value, *_: Path(value))
     monkeypatch.setattr(click.File, "convert", lambda _type, value, *_: value)
+    monkeypatch.setattr(RowFile, "convert", lambda _type, value, *_: value)
+    monkeypatch.setattr(submission_file, "read_submission_file", lambda path, _: SubmissionFile(path, {}, {}))
     monkeypatch.setattr(ids, "_run_of_name", lambda _words: 12)
 
     for words in _commands_in(line):
@@ -91,7 +117,7 @@ def parse(command: click.Command, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["ragq show", "ragq query lits", "ragq show r1 --jsn", "x | ragq query edit 7 --intent A"]
+    "line", ["ragq show", "ragq query lits", "ragq show r1 --jsn", "x | ragq diff r1 r2 --mode both"]
 )
 def test_an_example_that_cannot_be_typed_would_be_found(line: str) -> None:
     with pytest.raises(click.UsageError):

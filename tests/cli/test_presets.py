@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError, Refused, TemplateError
-from schemas.settings.preset import Preset
+from schemas.settings.preset import ORIGINAL, Preset
 from stages.queries.templates import TemplateTag, default_template
 from tests.cli.conftest import Ragq
 
@@ -21,16 +21,16 @@ def shown(ragq: Ragq, *arguments: str) -> dict[str, object]:
 def test_the_default_preset_is_shown_when_none_is_named(ragq: Ragq) -> None:
     found = shown(ragq)
 
-    assert (found["name"], found["is_default"], found["values"]) == ("Default", True, Preset().values())
+    assert (found["name"], found["is_default"], found["values"]) == ("Balanced", True, Preset().values())
 
 
 def test_show_marks_differences_and_lists_allowed_values(ragq: Ragq) -> None:
-    ragq("preset", "set", "default", "retrieval.rrf_k=60")
+    ragq("preset", "set", "balanced", "retrieval.rrf_k=60")
 
     lines = [line.split() for line in ragq("preset", "show").output.splitlines()]
 
     assert ["*", "retrieval.rrf_k", "60", "a", "whole", "number", "from", "1", "to", "100"] in [x[:10] for x in lines]
-    assert ["retrieval.dense_limit", "19"] in [line[:2] for line in lines]
+    assert ["retrieval.dense_limit", str(Preset().retrieval.dense_limit)] in [line[:2] for line in lines]
 
 
 def test_a_preset_is_created_as_a_copy_with_changes(ragq: Ragq) -> None:
@@ -53,14 +53,14 @@ def test_presets_are_listed_with_the_default_first(ragq: Ragq) -> None:
     assert [(stored["name"], stored["is_default"]) for stored in listed] == [
         ("b", True),
         ("a", False),
-        ("Default", False),
-        ("Wide", False),
+        ("Balanced", False),
+        ("Original", False),
     ]
     assert ragq("preset", "list").output.splitlines()[1].split()[:3] == ["*", "b", "0"]
 
 
 def test_a_value_out_of_range_is_refused_with_every_problem(ragq: Ragq) -> None:
-    refused = ragq("preset", "set", "Default", "retrieval.dense_limit=101", "retrieval.mmr_lambda=2", "x.y=1")
+    refused = ragq("preset", "set", "Balanced", "retrieval.dense_limit=101", "retrieval.mmr_lambda=2", "x.y=1")
 
     assert isinstance(refused.exception, Refused)
     assert str(refused.exception).startswith("3 values of the preset cannot be used:")
@@ -68,8 +68,8 @@ def test_a_value_out_of_range_is_refused_with_every_problem(ragq: Ragq) -> None:
 
 
 def test_names_are_unique_in_any_case_and_the_default_cannot_be_deleted(ragq: Ragq) -> None:
-    assert isinstance(ragq("preset", "create", "DEFAULT").exception, PresetExistsError)
-    assert isinstance(ragq("preset", "delete", "Default").exception, DefaultPresetError)
+    assert isinstance(ragq("preset", "create", "BALANCED").exception, PresetExistsError)
+    assert isinstance(ragq("preset", "delete", "Balanced").exception, DefaultPresetError)
     assert isinstance(ragq("preset", "show", "gone").exception, PresetMissingError)
     assert isinstance(ragq("preset", "create", "a/b").exception, Refused)
 
@@ -81,7 +81,7 @@ def test_a_preset_that_is_not_the_default_can_be_deleted(ragq: Ragq) -> None:
     assert isinstance(ragq("preset", "show", "small").exception, PresetMissingError)
 
 
-@pytest.mark.parametrize("arguments", [("Default",), ("Default", "dense_limit")])
+@pytest.mark.parametrize("arguments", [("Balanced",), ("Balanced", "dense_limit")])
 def test_a_change_without_values_is_wrong_usage(ragq: Ragq, arguments: tuple[str, ...]) -> None:
     assert ragq("preset", "set", *arguments).exit_code == 2
 
@@ -128,3 +128,12 @@ def test_a_file_that_is_no_text_is_refused(ragq: Ragq, tmp_path: Path) -> None:
     file.write_bytes(b"\xff\xfe")
 
     assert "cannot be read as UTF-8" in str(ragq("template", "new", TAG, str(file), "--title", "x").exception)
+
+
+def test_a_preset_is_compared_with_the_original(ragq: Ragq) -> None:
+    differing = json.loads(ragq("preset", "diff", "balanced", "--json").output)
+
+    assert differing["retrieval.fusion"] == {"Balanced": "zscore", "Original": "rrf"}
+    assert differing.keys() == {key for key, value in Preset().values().items() if ORIGINAL.get(key, value) != value}
+    assert "retrieval.min_word_count" in ragq("preset", "diff", "Balanced").output
+    assert "have the same values" in ragq("preset", "diff", "Original").output

@@ -286,8 +286,8 @@ def test_a_run_that_down_cuts_is_finished_after_up(running: Installed, tmp_path:
     (tmp_path / "evidence.json").write_text(json.dumps(evidence_of({316: 1})))
     data = write_files(tmp_path / "data", small_files())
     assert running.ragq("import", "participants", str(data)).returncode == 0
-    work = ("--participants", "316", "--zero-shot-only", "--evidence", str(tmp_path / "evidence.json"))
-    submitted = running.ragq("submit", *work, "--set", "RAGQ_SCORE_TEXT_CHARS=1", "--json")
+    given = ("--participants", "316", "--zero-shot-only", "--evidence", str(tmp_path / "evidence.json"))
+    submitted = running.ragq("submit", *given, "--set", "RAGQ_SCORE_TEXT_CHARS=1", "--json")
     assert submitted.returncode == 0, submitted.stderr
     run = json.loads(submitted.stdout)["run"]
     deadline = time.monotonic() + 60

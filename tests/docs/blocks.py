@@ -23,6 +23,14 @@ tenths=$(( (${{EPOCHREALTIME/./}} - began) / 100000 ))
 printf '# exit code %s after %d.%d s\\n' $code $((tenths / 10)) $((tenths % 10))
 [ $code = 0 ] || exit $code
 """
+#: 409 is a correct reply to examples such as the pause of a job that has finished.
+_CURL: Final = """
+curl() {
+    local reply=$(command curl --silent --show-error --write-out '\\n%{http_code}' "$@")
+    echo "$reply"
+    case ${reply##*$'\\n'} in 2*|409) ;; *) return 22 ;; esac
+}
+"""
 
 
 @dataclass(frozen=True)
@@ -60,8 +68,11 @@ class Block:
 
 
 def script(lines: Iterable[str]) -> str:
-    """A bash script that prints and runs commands, each with its exit code and time, and stops when one fails."""
-    return "".join(_TIMED.format(shown=shlex.quote(line), command=_accepted(line)) for line in lines)
+    """A bash script that prints and runs commands, each with its exit code and time, and stops when one fails.
+
+    `curl` fails for other replies than 2xx and 409.
+    """
+    return _CURL + "".join(_TIMED.format(shown=shlex.quote(line), command=_accepted(line)) for line in lines)
 
 
 def _accepted(line: str) -> str:

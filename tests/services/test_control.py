@@ -13,6 +13,7 @@ from store.database import Connection, Database
 from store.runs import jobs, overviews, stages
 from store.runs.job_control import Target
 from store.runs.runs import StoredRun
+from tests.services.questions.questions import a_question
 from workers.app import make_app
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
@@ -65,7 +66,9 @@ async def test_held_jobs_keep_the_note(
     async with database.connection() as connection:
         target = Target(stored.run_id, None)
 
-        assert await control(make_app(valkey.url), database, target, action, note="not now") == (stored.job_ids, True)
+        assert await control(make_app(valkey.url), database, target, action, note="not now") == ControlResult(
+            stored.job_ids, True
+        )
 
         job = await jobs.job(connection, stored.job_ids[0])
         assert job is not None
@@ -96,3 +99,19 @@ async def test_a_missing_run_or_job_is_named(database: Database, valkey: ValkeyS
         await control(make_app(valkey.url), database, Target(9, None), Action.CANCEL)
     with pytest.raises(JobMissingError):
         await control(make_app(valkey.url), database, Target(None, 9), Action.CANCEL)
+
+
+async def test_a_retry_of_a_question_that_failed_by_its_values_names_the_way_to_change_them(
+    database: Database, valkey: ValkeyServer
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand", "embed", "retrieve")
+        claim = await stages.claim(connection, query.job_id, "rerank", "worker", 60)
+        assert claim is not None
+        error = AttemptError("schemas.errors.NothingRelevantError", "All too short.", "nothing_relevant", {})
+        await stages.fail(connection, claim, error, inputs={})
+
+    decided = await control(make_app(valkey.url), database, Target(query.run_id, None), Action.RETRY)
+
+    assert decided.job_ids == [query.job_id]
+    assert f"`ragq query run {query.id} --set NAME=VALUE`" in decided.advice[0]

@@ -113,6 +113,25 @@ async def test_an_embedder_on_a_server_without_an_address_is_refused(database: D
             )
 
 
+async def test_a_server_of_embeddings_is_compared_by_its_own_address(database: Database) -> None:
+    chosen = a_run(EMBEDDING_BACKEND="openai")
+    here = {"RAGQ_OPENAI_EMBEDDING_BASE_URL": "http://e/v1"}
+    async with database.connection() as connection:
+        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is not set"):
+            await check_servers(connection, chosen, {})
+        await check_servers(connection, chosen, {"RAGQ_OPENAI_BASE_URL": "http://e/v1"})
+        await enrol(connection, "w1", stages=("extract", "score"), ollama="http://gpu:11434")
+        await enrol(connection, "w2", stages=("embed",), openai="http://e/v1")
+        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_EMBEDDING_BASE_URL names, and the running workers"):
+            await check_servers(connection, chosen, here)
+        await enrol(connection, "w3", stages=("embed",), embeddings="http://other/v1")
+        with pytest.raises(ServersDifferError, match="workers ask http://other/v1 for stage 'embed'"):
+            await check_servers(connection, chosen, here)
+        await enrol(connection, "w4", stages=("embed",), embeddings="http://e/v1")
+
+        await check_servers(connection, chosen, here)
+
+
 @pytest.fixture
 def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
     with ScriptedOllama() as server:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from schemas.settings.preset import Preset
+from schemas.settings.preset import ORIGINAL, preset_of
 from schemas.settings.run import RunSettings
 from stages.participants.assemble import assemble_prompt as _assemble_prompt
 from stages.participants.chunk_scores import chunk_scores_call as _chunk_scores_call
@@ -42,7 +42,8 @@ from stages.queries.validate import verdict_call as _verdict_call
 from stages.tags.rerank import rank_tags as _rank_tags
 
 _RUN = RunSettings()
-_PRESET = Preset()
+#: The limits of the original pipeline, which the specification of the stages names.
+_PRESET = preset_of(ORIGINAL | {"retrieval.fusion": "zscore", "retrieval.lexical": "bm25"}, origin="test")
 
 SHOWN_CHARS = _RUN.ragq.validation_max_chars
 
@@ -155,7 +156,10 @@ retrieve_chunks = partial(
     top_k=_PRESET.retrieval.top_k_rrf,
 )
 drop_short = partial(
-    _drop_short, min_chars=_PRESET.retrieval.min_char_count, min_words=_PRESET.retrieval.min_word_count
+    _drop_short,
+    min_chars=_PRESET.retrieval.min_char_count,
+    min_words=_PRESET.retrieval.min_word_count,
+    keep_if_all_short=_PRESET.retrieval.keep_if_all_short,
 )
 enriched_content = partial(
     _enriched_content,
@@ -173,12 +177,14 @@ rerank_chunks = partial(
     _rerank_chunks,
     min_chars=_PRESET.retrieval.min_char_count,
     min_words=_PRESET.retrieval.min_word_count,
+    keep_if_all_short=_PRESET.retrieval.keep_if_all_short,
     min_content_length=_PRESET.retrieval.min_content_length,
     lines_above=_PRESET.retrieval.enrich_lines_above,
     lines_below=_PRESET.retrieval.enrich_lines_below,
     boost_per_entity=_PRESET.retrieval.entity_boost,
     mmr_lambda=_PRESET.retrieval.mmr_lambda,
     top_n=_PRESET.retrieval.top_n_final,
+    allow_empty=_PRESET.validation.allow_empty,
 )
 keep_all = partial(_keep_all, allow_empty=_PRESET.validation.allow_empty)
 validate_chunks = partial(

@@ -87,7 +87,7 @@ ORIGINAL = (
         ("retrieve", CorpusMissingError(3), "corpus_missing"),
         ("rerank", TokenVectorsMissingError([4]), "token_vectors_missing"),
         ("rerank", ChunksGoneError([4]), "input_changed"),
-        ("validate", NothingRelevantError(5), "nothing_relevant"),
+        ("validate", NothingRelevantError("Nothing"), "nothing_relevant"),
         ("consolidate", WorkChangedError(2), "input_changed"),
         ("retrieve", VocabularyMissingError(4), "vocabulary_unusable"),
         ("embed", VocabularyModelsError("no models"), "vocabulary_unusable"),

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Final
 
 import asyncpg
+import pytest
 
 from schemas.values.interviews import TranscriptVariant
 from store import migrate
 from store.database import Database
+from store.questions import presets
 from store.references import interviews, references
 from store.references.interviews import TranscriptIdentity
 from store.runs import attempts, job_control, ledger
@@ -141,6 +143,45 @@ async def test_answers_of_the_revision_before_are_reused_by_the_run_that_paid_fo
     await database.close()
     assert [None if one is None else one.reply.text for one in found] == ["yes", None]
     assert [(use.server, use.draw, use.origin) for use in shown[1]] == [(None, 0, "new")]
+
+
+async def presets_after_the_migration(database_url: str, before: str) -> dict[str, bool]:
+    """The presets of a database that had `before` at the revision before, and which is the default."""
+    await asyncio.to_thread(migrate.downgrade, database_url, "0015")
+    await execute(database_url, "DELETE FROM rag_config")
+    await execute(database_url, before)
+    await asyncio.to_thread(migrate.upgrade, database_url)
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        found = {stored.name: stored.is_default for stored in await presets.list_all(connection)}
+    await database.close()
+    return found
+
+
+OLD_PRESETS: Final = """
+INSERT INTO rag_config (preset_name, is_default, config) VALUES
+    ('Default', true, '{"retrieval": {"min_word_count": 150}}'), ('Wide', false, '{"retrieval": {"dense_limit": 50}}');
+"""
+
+
+async def test_old_databases_keep_their_presets_and_get_the_new_ones(database_url: str) -> None:
+    found = await presets_after_the_migration(database_url, OLD_PRESETS)
+
+    assert found == {"Balanced": True, "Default": False, "Original": False, "Wide": False}
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "UPDATE rag_config SET updated_at = now() + interval '1 s' WHERE is_default",
+        "UPDATE rag_config SET is_default = false; UPDATE rag_config SET is_default = true WHERE preset_name = 'Wide'",
+    ],
+)
+async def test_a_default_that_somebody_chose_or_changed_stays_the_default(database_url: str, choice: str) -> None:
+    found = await presets_after_the_migration(database_url, OLD_PRESETS + choice)
+
+    assert found.keys() == {"Balanced", "Default", "Original", "Wide"}
+    assert found["Balanced"] is False and sum(found.values()) == 1
 
 
 async def execute(database_url: str, statements: str) -> None:

@@ -12,7 +12,7 @@ from schemas.settings.preset import Preset
 
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9 _-]{1,100}$")]
 PathName = Annotated[
-    str, Path(pattern="^[A-Za-z0-9 _-]{1,100}$", description="In any case of letters", examples=["Default"])
+    str, Path(pattern="^[A-Za-z0-9 _-]{1,100}$", description="In any case of letters", examples=["Balanced"])
 ]
 Description = Annotated[Text, StringConstraints(max_length=1000)]
 
@@ -52,7 +52,7 @@ class NewPresetBody(Body):
     description: Description | None = Field(default=None, examples=["Few sources"])
     is_default: bool = False
     """Make it the default preset."""
-    copy_of: Name | None = Field(default=None, examples=["Wide"])
+    copy_of: Name | None = Field(default=None, examples=["Original"])
     """The preset to copy; by default the default preset."""
     config: PresetConfig = Field(default_factory=PresetConfig)
 
@@ -69,7 +69,7 @@ class PresetReply(Reply):
     """A preset with every value."""
 
     id: int = Field(examples=[1])
-    preset_name: str = Field(examples=["Default"])
+    preset_name: str = Field(examples=["Balanced"])
     is_default: bool
     description: str | None = Field(examples=["Few chunks, read closely"])
     config: Preset

@@ -9,7 +9,6 @@ from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.rag_queries import Question
 from api.rest.bodies.rag_steps import StepDone
-from schemas.values.queries import Intent
 
 _QUESTION: Final = "What is working memory?"
 _REPLY: Final = (
@@ -133,5 +132,5 @@ class Expanded(StepDone):
     original_query: str = Field(repr=False)
     expanded_queries: list[str] = Field(repr=False)
     hyde_answer: str = Field(repr=False)
-    intent: Intent | None
+    intent: str | None
     entities: list[str] = Field(repr=False)

@@ -9,15 +9,15 @@ from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply, with_example
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.failures import StageFailure
-from schemas.values.queries import ContextGroup, Intent
+from schemas.values.queries import ContextGroup
 
 _FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000, pattern=_FILLED)]
 """The text of a question: 1 to 2000 characters; surrounding blanks are removed."""
 
-Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500, pattern=_FILLED)]
-"""A search phrase or an entity."""
+Phrase = Annotated[Text, StringConstraints(max_length=500)]
+"""A search phrase or an entity; a blank one is left out."""
 
 PassageId = Annotated[int, Field(ge=1, le=MAX_ID)]
 
@@ -36,6 +36,8 @@ LINE_EXAMPLE: Final[dict[str, Any]] = {
     "run_id": 12,
     "job_id": 34,
     "job_status": "succeeded",
+    "corpus": "default",
+    "preset": "Balanced",
 }
 
 #: What a question needs next: an embedding that failed needs embeddings.
@@ -63,7 +65,8 @@ class QueryItem(Reply):
 
     id: int
     original_query: str = Field(repr=False)
-    intent: Intent | None
+    intent: str | None
+    """DEFINITION, MECHANISM, COMPARISON, APPLICATION, STUDY_DETAIL, CRITIQUE, or another text."""
     status: Need
     """What it needs next: embeddings after a failed embedding too, where `vector_status` is `vec_err`."""
     vector_status: Literal[VectorStatus.NO_VEC, VectorStatus.TO_VEC, VectorStatus.VEC, VectorStatus.VEC_ERR]
@@ -76,6 +79,10 @@ class QueryItem(Reply):
     run_id: int
     job_id: int
     job_status: JobStatus
+    """The state of the job that runs its stages. `failed` beside a `status` of `ready`: everything that a prompt needs
+    is stored, and the prompt or the answer failed."""
+    corpus: str
+    preset: str | None
 
 
 class QueryList(Reply):
@@ -101,7 +108,9 @@ class RetrievedChunk(Reply):
     start_line: int
     end_line: int
     level: str
-    rrf_score: float
+    rrf_score: float | None
+    """The sum of reciprocal ranks; None after another fusion."""
+    fusion_score: float
     """The score after fusion, by any method."""
     dense_rank: int | None
     lexical_rank: int | None
@@ -131,8 +140,6 @@ class QueryDetail(QueryItem):
         retrieved_context=[],
         clean_retrieval_context=[PASSAGE_EXAMPLE],
         available_context_count=1,
-        corpus="default",
-        preset="Default",
         error={
             "stage": "generate",
             "attempt": 1,
@@ -152,8 +159,6 @@ class QueryDetail(QueryItem):
     """In the order of the prompt; None while no consolidation is stored."""
     available_context_count: int
     """The number of available sources for a prompt: passages, or retrieved chunks where there are none."""
-    corpus: str
-    preset: str | None
     error: StageFailure | None
     """The last error of a job that did not succeed."""
 
@@ -189,7 +194,8 @@ class QueryPatch(Body):
     """The new question. The expansion is kept, and every later output becomes stale."""
     expanded_queries: Annotated[list[Phrase], Field(max_length=50)] | None = Field(default=None, repr=False)
     hyde_answer: Annotated[Text, Field(max_length=10_000)] | None = Field(default=None, repr=False)
-    intent: Annotated[Intent, Field(strict=False)] | Literal[""] | None = None
+    intent: Annotated[Text, Field(max_length=50)] | None = None
+    """In any case of letters; an intent that is none of the six has no effect on the ranking."""
     entities: Annotated[list[Phrase], Field(max_length=50)] | None = Field(default=None, repr=False)
     clean_retrieval_context: Annotated[list[PassageChoice], Field(min_length=1, max_length=1000)] | None = None
     """The passages to keep, in the order of the prompt."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from api.rest.bodies.base import Reply, with_example
-from schemas.values.queries import Origin, Source
+from schemas.values.queries import AnswerBasis, Origin, Source
 
 SOURCE_EXAMPLE: Final[dict[str, Any]] = {
     "label": "S1",
@@ -15,6 +15,20 @@ SOURCE_EXAMPLE: Final[dict[str, Any]] = {
     "chunk_ids": [7, 9],
     "start_line": 40,
     "end_line": 42,
+}
+
+BASIS_EXAMPLE: Final[dict[str, Any]] = {
+    "context_source": "consolidated",
+    "shown": 5,
+    "available": 8,
+    "found_chunks": 52,
+    "dropped_chunks": {},
+    "kept_short": {},
+    "ranker": "score-fusion",
+    "rejected_chunks": 0,
+    "consolidated_count": 8,
+    "dropped_passages": 0,
+    "cut_texts": 0,
 }
 
 _RESULT: Final[dict[str, Any]] = {
@@ -26,10 +40,13 @@ _RESULT: Final[dict[str, Any]] = {
     "origin": "model",
     "model": "llama3.1:8b",
     "is_light": False,
-    "preset": "Default",
+    "preset": "Balanced",
     "prompt_hash": "5d8a995a6fa7cf7c",
     "sources": [SOURCE_EXAMPLE],
     "unknown_citations": [],
+    "is_cut": False,
+    "basis": BASIS_EXAMPLE,
+    "notes": ["The prompt has 5 of 8 available sources."],
 }
 
 
@@ -54,6 +71,12 @@ class ResultReply(Reply):
     """The source of each label of the prompt."""
     unknown_citations: list[str]
     """Cited labels that the prompt does not have."""
+    is_cut: bool
+    """The token limit ended the answer."""
+    basis: AnswerBasis | None
+    """What its prompt was based on, and what was lost before; None for an answer of an earlier version."""
+    notes: list[str]
+    """The same in sentences, one for each fallback and each loss."""
 
 
 class ResultList(Reply):

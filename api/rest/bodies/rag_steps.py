@@ -6,12 +6,15 @@ from pydantic import ConfigDict, Field
 
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
-from api.rest.bodies.rag_results import SOURCE_EXAMPLE
+from api.rest.bodies.rag_results import BASIS_EXAMPLE, SOURCE_EXAMPLE
 from schemas.statuses import JobStatus, VectorStatus
-from schemas.values.queries import ContextSource, Source
+from schemas.values.queries import AnswerBasis, ContextSource, Source
 
 TopN = Annotated[int, Field(ge=1, le=20)]
 """The number of sources in the prompt; by default that of the preset."""
+
+SettingName = Annotated[str, Field(pattern=r"^[a-z_.0-9]{1,100}$", examples=["retrieval.min_word_count"])]
+"""The name of a value of a preset."""
 
 ANSWER_CHARS: Final = 200_000
 """The longest pasted answer."""
@@ -74,6 +77,8 @@ class Retrieved(StepDone):
         total_lexical_candidates=11,
         rrf_candidates=52,
         final_count=15,
+        dropped_chunks={"min_words": 12},
+        kept_short={},
     )
 
     chunks_retrieved: int
@@ -85,21 +90,63 @@ class Retrieved(StepDone):
     """Chunks after fusion."""
     final_count: int
     """The same as `chunks_retrieved`."""
+    dropped_chunks: dict[str, int]
+    """Chunks that a filter dropped for their length: `min_chars`, `min_words` or `blank`."""
+    kept_short: dict[str, int]
+    """Chunks that a filter would have dropped, kept because no longer one was found."""
 
 
 class Consolidated(StepDone):
     """Adjacent chunks were merged into passages."""
 
     model_config = with_example(
-        **_DONE, message="Consolidated 15 chunks into 8 groups", original_count=15, consolidated_count=8
+        **_DONE,
+        message="Consolidated 15 chunks into 8 groups",
+        original_count=15,
+        consolidated_count=8,
+        dropped_passages=1,
     )
 
     original_count: int
     consolidated_count: int
     """Passages that are available for a prompt."""
+    dropped_passages: int
+    """Passages that were dropped as shorter than `consolidation.min_content_length`."""
 
 
-class AnswerRequest(Body):
+class NoOptions(Body):
+    """A step without options."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{}]})
+
+
+class StepOptions(Body):
+    """The values that a step is taken with."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"config_preset": "Original", "settings": {"retrieval.min_word_count": 0}}]}
+    )
+
+    config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """Continue with this preset; see the parameter of the same name."""
+    settings: Annotated[dict[SettingName, bool | int | float | Text], Field(max_length=100)] | None = None
+    """Values that win over those of the preset, by name."""
+
+
+class RunOptions(StepOptions):
+    """The values that a question runs with to its answer."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"settings": {"retrieval.min_word_count": 0}, "top_n": 3}]}
+    )
+
+    top_n: TopN | None = None
+    """The number of sources in the prompt; by default that of the preset."""
+    use_full_model: bool | None = None
+    """False: RAGQ_QUERY_LIGHT_MODEL of the run expands and answers; true or absent: RAGQ_QUERY_MODEL."""
+
+
+class AnswerRequest(StepOptions):
     """Options of a new answer."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"top_n": 5, "use_full_model": False}, {"force": True}]})
@@ -124,6 +171,9 @@ class Answered(StepDone):
         model="llama3.1:8b",
         sources=[SOURCE_EXAMPLE],
         unknown_citations=[],
+        is_cut=False,
+        basis=BASIS_EXAMPLE,
+        notes=[],
     )
 
     result_id: int
@@ -134,6 +184,12 @@ class Answered(StepDone):
     """The source of each label of the prompt."""
     unknown_citations: list[str]
     """Cited labels that the prompt does not have."""
+    is_cut: bool
+    """The token limit ended the answer."""
+    basis: AnswerBasis | None
+    """What the prompt was based on, and what was lost between the search and the prompt."""
+    notes: list[str]
+    """The same in sentences, one for each fallback and each loss."""
 
 
 class PastedAnswer(Body):
@@ -143,7 +199,7 @@ class PastedAnswer(Body):
 
     response_text: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARS)] = Field(repr=False)
     top_n: TopN | None = None
-    """The number of sources in its prompt; by default that of the preset."""
+    """The number of sources in its prompt; by default that of the prompt that was shown last."""
 
 
 class AnswerSaved(Reply):

@@ -24,7 +24,7 @@ class RunLine(Reply):
     """What people wrote about it."""
     kind: str = Field(examples=["query"])
     profile: str = Field(examples=["demo"])
-    request: dict[str, Any] = Field(examples=[{"corpus": "default", "preset": "Default"}])
+    request: dict[str, Any] = Field(examples=[{"corpus": "default", "preset": "Balanced"}])
     """The parameters of the submission; never text of a subject."""
     version: str = Field(examples=["0.1.0"])
     """The version of ragq that stored it."""

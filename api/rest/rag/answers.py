@@ -10,14 +10,13 @@ from api.idempotency import REPLAYED, Keyed
 from api.parameters import PathId
 from api.preferences import Wait, WaitPreference
 from api.problems import problem_responses
-from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply
-from api.rest.rag.steps import ConfigPreset
+from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply, RunOptions
+from api.rest.rag.values import ConfigPreset, InQuery, either
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
-from schemas.errors import QueryValueError, StepSupersededError
+from schemas.errors import StepSupersededError
 from services.dispatch import enqueue
 from services.questions import answers
-from services.questions.answers import preview
 from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
 from store.access.idempotency import RequestKey, once
@@ -40,13 +39,14 @@ Take = Callable[[Connection, StoredQuery], Awaitable[StoredQuery]]
 async def show_prompt(
     query_id: PathId, ctx: Context, top_n: TopN = None, config_preset: ConfigPreset = None
 ) -> PromptReply:
-    """The prompt that an answer would be asked with now, and its sources; nothing is stored, and no model is called.
+    """The prompt that an answer would be asked with now, and its sources; no model is called.
 
-    Before consolidation its sources are the retrieved chunks, and `context_source` is `retrieved`. 404 before a search.
+    An answer that is pasted without `top_n` belongs to the prompt that was shown last. Before consolidation its
+    sources are the retrieved chunks, and `context_source` is `retrieved`. 404 before a search.
     """
     async with ctx.database.connection() as connection:
         query = await get_query(connection, query_id)
-        augmented = await preview(connection, query, preset=config_preset, top_n=top_n)
+        augmented = await answers.show_prompt(connection, query, preset=config_preset, top_n=top_n)
     return PromptReply(
         query_id=query.id,
         original_query=query.original_query,
@@ -67,21 +67,22 @@ async def run_augmented_prompt(
     wait: Wait,
     key: Keyed,
     response: Response,
+    given: InQuery,
     body: AnswerRequest | None = None,
     top_n: TopN = None,
-    config_preset: ConfigPreset = None,
 ) -> Answered | Response:
     """Build the prompt and ask the model. Each request makes a new answer; earlier answers are kept.
 
     `top_n` may be in the query or in the body.
     """
     asked = body or AnswerRequest()
-    sources = _one_number(top_n, asked.top_n)
+    sources = either("top_n", top_n, asked.top_n)
+    chosen = given.with_body(asked)
     use_light_model = asked.use_full_model is False
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
         return await take_step(
-            connection, query, Step.ANSWER, preset=config_preset, top_n=sources, use_light_model=use_light_model
+            connection, query, Step.ANSWER, **chosen._asdict(), top_n=sources, use_light_model=use_light_model
         )
 
     return await _answer(ctx, query_id, take, wait, key, response)
@@ -96,16 +97,21 @@ async def run_query(
     wait: Wait,
     key: Keyed,
     response: Response,
+    given: InQuery,
+    body: RunOptions | None = None,
     top_n: TopN = None,
-    config_preset: ConfigPreset = None,
 ) -> Answered | Response:
-    """Run every stage from the first that is not done, or has failed, to the answer.
+    """Run every stage from the first that is not done, has failed, or had other values, to the answer.
 
     Workers run them: work continues when the client disconnects. 409 when every stage is done.
     """
+    asked = body or RunOptions()
+    sources = either("top_n", top_n, asked.top_n)
+    chosen = given.with_body(asked)
+    use_light_model = asked.use_full_model is False
 
     async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
-        return await run_stages(connection, query, preset=config_preset, top_n=top_n)
+        return await run_stages(connection, query, **chosen._asdict(), top_n=sources, use_light_model=use_light_model)
 
     return await _answer(ctx, query_id, take, wait, key, response)
 
@@ -116,11 +122,11 @@ async def save_manual_response(
 ) -> AnswerSaved:
     """Store the answer of an external model as a new answer, with the sources of its prompt.
 
-    404 before consolidation.
+    404 before a search. Before consolidation its sources are the retrieved chunks.
     """
     async with ctx.database.connection() as connection:
         query = await get_query(connection, query_id)
-        given = await answers.answer(connection, query, body.response_text, top_n=body.top_n, key=key)
+        given = await answers.answer(connection, query, body.response_text, top_n=body.top_n, as_shown=True, key=key)
     response.headers.update({} if given.is_new else REPLAYED)
     return AnswerSaved(query_id=query_id, result_id=given.result_id, message="Response saved successfully")
 
@@ -168,10 +174,7 @@ async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
         model=result.model,
         sources=result.sources,
         unknown_citations=result.unknown_citations,
+        is_cut=result.is_cut,
+        basis=result.basis,
+        notes=result.notes,
     )
-
-
-def _one_number(in_query: int | None, in_body: int | None) -> int | None:
-    if in_query is not None and in_body is not None and in_query != in_body:
-        raise QueryValueError("top_n", "differs between the query and the body; give it once")
-    return in_body if in_query is None else in_query

@@ -20,16 +20,15 @@ def item_of(line: QueryLine) -> QueryItem:
 def detail_of(view: QueryView) -> QueryDetail:
     """A question with its current outputs."""
     expansion = view.expansion
+    is_rrf = view.found is not None and view.found.fusion == "rrf"
     return QueryDetail(
         **item_of(view.line).model_dump(),
         expanded_queries=None if expansion is None else list(expansion.queries),
         hyde_answer=None if expansion is None else expansion.hyde_answer,
         entities=None if expansion is None else list(expansion.entities),
-        retrieved_context=None if view.retrieved is None else _chunks(view.retrieved),
+        retrieved_context=None if view.retrieved is None else _chunks(view.retrieved, is_rrf=is_rrf),
         clean_retrieval_context=None if view.consolidated is None else passages(view.consolidated),
         available_context_count=view.available,
-        corpus=view.corpus,
-        preset=view.preset,
         error=view.error,
     )
 
@@ -39,10 +38,13 @@ def passages(context: ConsolidatedContext) -> list[Passage]:
     return [Passage(place=place, **group.model_dump()) for place, group in enumerate(context.groups, start=1)]
 
 
-def _chunks(retrieved: ValidatedChunks) -> list[RetrievedChunk]:
+def _chunks(retrieved: ValidatedChunks, *, is_rrf: bool) -> list[RetrievedChunk]:
     return [
         RetrievedChunk(
-            id=chunk.chunk_id, rrf_score=chunk.fused_score, **chunk.model_dump(exclude={"chunk_id", "fused_score"})
+            id=chunk.chunk_id,
+            rrf_score=chunk.fused_score if is_rrf else None,
+            fusion_score=chunk.fused_score,
+            **chunk.model_dump(exclude={"chunk_id", "fused_score"}),
         )
         for chunk in retrieved.chunks
     ]

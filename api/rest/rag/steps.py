@@ -1,14 +1,15 @@
 """The steps of a question up to its context. Workers run each; the request waits as long as the client prefers."""
 
 from collections import Counter
-from typing import Annotated
+from typing import Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 
 from api.context import ApiContext, Context
 from api.parameters import PathId
 from api.preferences import Wait, WaitPreference
-from api.rest.bodies.rag_steps import Consolidated, Embedded, Retrieved
+from api.rest.bodies.rag_steps import Consolidated, Embedded, NoOptions, Retrieved, StepOptions
+from api.rest.rag.values import InQuery, StepValues
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
 from schemas.errors import StepSupersededError
@@ -18,25 +19,17 @@ from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from store.questions.query_view import QueryView, query_view
 
-router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
+_NO_VALUES: Final = StepValues(None, {})
 
-ConfigPreset = Annotated[
-    str | None,
-    Query(
-        min_length=1,
-        max_length=100,
-        pattern=r"^[^\x00]*$",
-        description="Use this preset from here on. A run keeps its settings: the question moves to a new run, "
-        "unless its run has this preset.",
-        examples=["Wide"],
-    ),
-]
+router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 
 
 @router.post(
     "/embed", summary="Embed a question", response_model=Embedded, responses=step_responses(404, 409, 422, 500)
 )
-async def embed_query(query_id: PathId, ctx: Context, wait: Wait, response: Response) -> Embedded | Response:
+async def embed_query(
+    query_id: PathId, ctx: Context, wait: Wait, response: Response, body: NoOptions | None = None
+) -> Embedded | Response:
     """Embed the question, its search phrases and its hypothetical answer (HyDE), in one call."""
     asked = await _start(ctx, query_id, Step.EMBED)
     if pending := await pending_response(ctx, asked, wait):
@@ -59,13 +52,13 @@ async def embed_query(query_id: PathId, ctx: Context, wait: Wait, response: Resp
     "/retrieve", summary="Search for a question", response_model=Retrieved, responses=step_responses(404, 409, 422, 500)
 )
 async def retrieve_chunks(
-    query_id: PathId, ctx: Context, wait: Wait, response: Response, config_preset: ConfigPreset = None
+    query_id: PathId, ctx: Context, wait: Wait, response: Response, given: InQuery, body: StepOptions | None = None
 ) -> Retrieved | Response:
     """Search by vectors and full text, fuse both, rank, and validate by a model if the preset has it enabled.
 
     404 before the question is embedded. Replaces the earlier search; consolidation has to run again.
     """
-    asked = await _start(ctx, query_id, Step.RETRIEVE, preset=config_preset)
+    asked = await _start(ctx, query_id, Step.RETRIEVE, given=given.with_body(body or StepOptions()))
     if pending := await pending_response(ctx, asked, wait):
         return pending
     view = await _view(ctx, query_id, wait, response)
@@ -83,6 +76,8 @@ async def retrieve_chunks(
         total_lexical_candidates=hits[Leg.LEXICAL],
         rrf_candidates=len(view.found.fused),
         final_count=final,
+        dropped_chunks={} if view.reranked is None else view.reranked.dropped,
+        kept_short={} if view.reranked is None else view.reranked.kept_short,
     )
 
 
@@ -93,30 +88,31 @@ async def retrieve_chunks(
     responses=step_responses(404, 409, 422, 500),
 )
 async def consolidate_context(
-    query_id: PathId, ctx: Context, wait: Wait, response: Response, config_preset: ConfigPreset = None
+    query_id: PathId, ctx: Context, wait: Wait, response: Response, given: InQuery, body: StepOptions | None = None
 ) -> Consolidated | Response:
     """Merge adjacent chunks into passages, from the lines of their works.
 
     404 before a search, 409 when a work has changed since: search again.
     """
-    asked = await _start(ctx, query_id, Step.CONSOLIDATE, preset=config_preset)
+    asked = await _start(ctx, query_id, Step.CONSOLIDATE, given=given.with_body(body or StepOptions()))
     if pending := await pending_response(ctx, asked, wait):
         return pending
     view = await _view(ctx, query_id, wait, response)
     if view.consolidated is None:
         raise StepSupersededError(query_id)
-    original, groups = view.consolidated.original_count, len(view.consolidated.groups)
+    original, groups = view.consolidated.original_count, view.consolidated.consolidated_count
     return Consolidated(
         **asked._asdict(),
         message=f"Consolidated {original} chunks into {groups} groups",
         original_count=original,
         consolidated_count=groups,
+        dropped_passages=view.consolidated.dropped_short or 0,
     )
 
 
-async def _start(ctx: ApiContext, query_id: int, step: Step, *, preset: str | None = None) -> Awaited:
+async def _start(ctx: ApiContext, query_id: int, step: Step, *, given: StepValues = _NO_VALUES) -> Awaited:
     async with ctx.database.connection() as connection:
-        query = await take_step(connection, await get_query(connection, query_id), step, preset=preset)
+        query = await take_step(connection, await get_query(connection, query_id), step, **given._asdict())
     await enqueue(ctx.broker, ctx.database, [query.job_id])
     return Awaited(query.id, query.run_id, query.job_id)
 

@@ -131,7 +131,7 @@ async def question_run(connection: Connection, text: str = "Why is tea dark?") -
     answer = Answer(
         origin=Origin.MODEL, model="m", prompt_hash="p", text="Oxygen [S1] [S9].", cited=("S1",), unknown=("S9",)
     )
-    await queries.add_result(connection, query.id, answer, PROMPT.sources, attempt_id=None, preset="Default")
+    await queries.add_result(connection, query.id, answer, PROMPT.sources, attempt_id=None, preset="Balanced")
     await _store(connection, query.job_id, "generate", answer, calls=("generate answer",))
     return query
 

@@ -93,9 +93,9 @@ async def test_the_lines_of_a_chunk_lead_to_the_text(client: httpx.AsyncClient) 
 
     chunks = (await client.get(f"{address}/chunks")).json()
     last = await see(client, address, part=-(-chunks["total"] // PAGE_CHUNKS))
-    text = await see(client, address, show="text", part=2)
+    text = await see(client, address, line=803)
 
-    assert f'href="{address}?show=text&amp;part=2#L803">line 803' in last.text.replace("&part", "&amp;part")
+    assert f'href="{address}?line=803#L803">line 803' in last.text
     assert '<li id="L803" value="803"><code>Green.</code></li>' in text.text
 
 

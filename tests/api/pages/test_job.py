@@ -67,6 +67,26 @@ async def test_the_lineage_of_an_answer_leads_back_to_the_question(client: httpx
     assert text.rindex("Why is tea dark?") > text.index("catechins turn brown")
 
 
+async def test_a_job_is_read_from_its_result_to_its_attempts(
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+) -> None:
+    async with ctx.database.connection() as connection:
+        query = await question_run(connection)
+    for job_id, first in ((shown.succeeded, "score"), (query.job_id, "generate")):
+        text = (await see(client, f"/jobs/{job_id}")).text
+        parts = ("<h2>Result</h2>", f'id="stage-{first}"', "<h2>How it came about</h2>", "<h2>Attempts</h2>")
+        places = [text.index(part) for part in (*parts, "<h2>Attempt details</h2>")]
+        assert places == sorted(places)
+    assert re.search(r'Oxygen <span class="cites">\[<a[^>]* href="#source-S1"', text)
+
+
+async def test_a_failure_comes_first_with_its_remedy(client: httpx.AsyncClient, shown: ShownRun) -> None:
+    text = (await see(client, f"/jobs/{shown.failed}")).text
+    failure = text.index("Stage validate failed, attempt 2")
+    assert failure < text.index("`ragq retry` asks again") < text.index("<h2>Stored so far</h2>")
+    assert "<h2>Result</h2>" not in text
+
+
 async def test_every_attempt_shows_its_error_and_its_private_details(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
@@ -112,7 +132,7 @@ async def test_outputs_of_another_version_are_shown_as_they_are(
         )
     page = await see(client, f"/jobs/{shown.succeeded}")
     assert page.status_code == 200
-    assert "1 fields: words_of_old" in words(page)
+    assert "1 field: words_of_old" in words(page)
     assert "&lt;b&gt;bold&lt;/b&gt;" in page.text
     assert "<b>bold" not in page.text
 

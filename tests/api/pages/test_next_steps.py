@@ -16,6 +16,8 @@ def line(job_status: JobStatus, status: QueryStatus) -> QueryLine:
         id=1,
         job_id=1,
         run_id=1,
+        corpus="small",
+        preset="Balanced",
         original_query="Why?",
         created_at=datetime.now(UTC),
         updated_at=datetime.now(UTC),

@@ -10,7 +10,7 @@ from schemas.values.failures import AttemptError
 from services.questions.lookup import get_query
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import jobs, stages
+from store.runs import jobs, runs, stages
 from tests.api.pages.html import HTML, form, forms, see, send, words
 from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, chain, complete_stages
 
@@ -121,7 +121,7 @@ async def test_without_consolidation_the_prompt_is_marked_as_retrieved_chunks(
 
     shown = await see(client, f"/rag/{query.id}")
 
-    assert "consolidation has not run yet" in words(shown)
+    assert "consolidation has not run" in words(shown)
     assert "of 3 retrieved chunks" in words(shown)
     assert not [of for of in forms(shown) if of.action.endswith("/answer")]
 
@@ -291,3 +291,75 @@ def _with(value: Any, text: str) -> Any:
             for key, of in value.items()
         }
     return [_with(of, text) for of in value] if isinstance(value, list) else value
+
+
+async def test_the_question_runs_with_another_preset_and_other_values(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}")
+
+    reply = await send(
+        client, shown, f"/rag/{ready.id}/again", preset="Original", values="retrieval.min_word_count = 0\n\n"
+    )
+
+    assert (reply.status_code, reply.headers["location"]) == (303, f"/rag/{ready.id}")
+    async with ctx.database.connection() as connection:
+        moved = await get_query(connection, ready.id)
+        settings = await runs.settings(connection, moved.run_id)
+        stages_now = await chain(connection, moved.job_id)
+    assert settings["retrieval.min_word_count"] == {"value": 0, "source": "option"}
+    assert settings["retrieval.fusion"]["value"] == "rrf"
+    assert list(stages_now.values()) == ["done"] * 2 + ["ready"] + ["waiting"] * 5
+
+
+async def test_the_question_may_run_up_to_its_passages(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}")
+
+    await send(client, shown, f"/rag/{ready.id}/again", values="consolidation.line_gap=3", until="consolidate")
+
+    async with ctx.database.connection() as connection:
+        moved = await get_query(connection, ready.id)
+        assert list(await chain(connection, moved.job_id)) == list(READY)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ("retrieval.dense_limit", "has a line that is not of the form NAME=VALUE"),
+        ("retrieval.dense_limit=1000", "retrieval.dense_limit"),
+        ("no.such=1", "is not a value of a preset"),
+    ],
+)
+async def test_values_that_cannot_be_used_stay_in_the_form_with_the_reason(
+    client: httpx.AsyncClient, ready: StoredQuery, values: str, problem: str
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}")
+
+    reply = await send(client, shown, f"/rag/{ready.id}/again", values=values)
+
+    assert reply.status_code == 422
+    assert problem in reply.text and values in reply.text
+
+
+async def test_a_question_whose_values_left_nothing_offers_others(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
+        query = await a_question(connection, "expand", "embed", "retrieve")
+        claim = await stages.claim(connection, query.job_id, "rerank", "worker", 60)
+        assert claim is not None
+        error = AttemptError("schemas.errors.NothingRelevantError", "All too short.", "nothing_relevant", {})
+        await stages.fail(connection, claim, error, inputs={})
+
+    shown = await see(client, f"/rag/{query.id}")
+
+    assert '<details id="values" open>' in shown.text
+    assert "✗ failed at rerank" in words(shown)
+
+
+async def test_the_page_states_what_was_lost_on_the_way_to_the_prompt(
+    client: httpx.AsyncClient, ready: StoredQuery
+) -> None:
+    shown = await see(client, f"/rag/{ready.id}")
+
+    assert "1 of 4 retrieved chunks dropped as too short (1 retrieval.min_char_count)." in words(shown)

@@ -43,7 +43,7 @@ async def test_the_list_shows_the_beginning_of_each_answer_newest_first(
     assert shown.text.index(f"/results/{second}") < shown.text.index(f"/results/{first}")
     assert "a" * 340 + "…" in shown.text
     assert "b" * 340 + "</p>" in shown.text
-    assert "pasted" in words(shown) and "preset Default" in words(shown)
+    assert "pasted" in words(shown) and "preset Balanced" in words(shown)
 
 
 async def test_a_citation_links_to_the_passage_of_the_prompt(

@@ -219,11 +219,11 @@ async def test_scores_are_shown_beside_the_truth_and_missing_ones_as_missing(
     assert "few-shot MAE" in text
     # Of 316 four items are scored: 0, 2, 3, 1 and 0, of which the truth has 1, 0, 2, 3 and 0.
     assert f'href="/jobs/{shown.succeeded}"' in page.text
-    assert "truth 1 0 2 3 0 0 0 0 6" in text
+    assert "truth 6 1 0 2 3 0 0 0 0" in text
     assert "not scored: ✗ failed" in text
     assert "no item labels are stored" in text
     whole = words(await see(client, f"/runs/{shown.run_id}/scores"))
-    assert "truth 1 0 2 3 0 0 0 0 6" in whole
+    assert "truth 6 1 0 2 3 0 0 0 0" in whole
 
 
 async def test_scores_are_downloaded_as_csv_and_json(

@@ -50,7 +50,7 @@ async def test_a_split_is_submitted_and_its_run_opens(client: httpx.AsyncClient,
     (run,) = await submitted(ctx)
     assert (reply.status_code, reply.headers["location"]) == (303, f"/runs/{run.id}")
     assert (run.jobs, run.profile, run.request["limit"]) == (2, "paper", 2)
-    assert "MODEL_TEMPERATURE 0.5 option" in words(await see(client, f"/runs/{run.id}"))
+    assert "MODEL_TEMPERATURE 0.5 0.0 option" in words(await see(client, f"/runs/{run.id}"))
 
 
 async def test_participants_by_number_are_submitted(client: httpx.AsyncClient, ctx: ApiContext) -> None:

@@ -24,7 +24,9 @@ async def ask(app: FastAPI, path: str = "/readyz", client: str = "127.0.0.1") ->
 async def worker(ctx: ApiContext) -> None:
     """A worker that was seen just now."""
     async with ctx.database.connection() as connection:
-        await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment())
+        await workers.enroll(
+            connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment(), servers={}
+        )
 
 
 async def test_a_process_is_alive_without_any_server(ctx: ApiContext) -> None:

@@ -105,7 +105,9 @@ async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored
         await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
         await stages.claim(connection, stored.job_ids[1], "extract", "w", 60)
         await stages.claim(connection, stored.job_ids[2], "extract", "w", 0)
-        await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment())
+        await workers.enroll(
+            connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment(), servers={}
+        )
 
     figures = parsed(await metrics.text())
 

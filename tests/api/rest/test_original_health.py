@@ -18,7 +18,9 @@ from workers.app import make_app as make_broker
 async def worker(ctx: ApiContext) -> None:
     """A worker that was seen just now."""
     async with ctx.database.connection() as connection:
-        await workers.enroll(connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment())
+        await workers.enroll(
+            connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment(), servers={}
+        )
 
 
 @pytest.mark.usefixtures("worker")

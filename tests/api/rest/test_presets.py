@@ -17,32 +17,32 @@ async def names(client: httpx.AsyncClient) -> list[tuple[str, bool]]:
 
 
 async def test_presets_are_listed_with_the_default_first(client: httpx.AsyncClient) -> None:
-    assert await names(client) == [("Default", True), ("Wide", False)]
+    assert await names(client) == [("Balanced", True), ("Original", False)]
 
 
 async def test_the_default_preset_has_every_value(client: httpx.AsyncClient) -> None:
     found = (await client.get(f"{PRESETS}/default")).json()
 
-    assert (found["preset_name"], found["config"]) == ("Default", Preset().model_dump())
+    assert (found["preset_name"], found["config"]) == ("Balanced", Preset().model_dump())
 
 
 async def test_a_preset_is_found_in_any_case_of_letters(client: httpx.AsyncClient) -> None:
-    assert (await client.get(f"{PRESETS}/wIDE")).json()["config"]["retrieval"]["dense_limit"] == 50
+    assert (await client.get(f"{PRESETS}/oRIGINAL")).json()["config"]["retrieval"]["fusion"] == "rrf"
 
 
 async def test_a_preset_is_made_as_a_copy_with_changes(client: httpx.AsyncClient) -> None:
-    body = {"preset_name": " Small one ", "copy_of": "wide", "config": {"augmentation": {"top_n_contexts": 3}}}
+    body = {"preset_name": " Small one ", "copy_of": "original", "config": {"augmentation": {"top_n_contexts": 3}}}
 
     made = await client.post(PRESETS, json=body)
 
     assert (made.status_code, made.headers["location"]) == (201, f"{PRESETS}/Small%20one")
     assert made.json() == (await client.get(made.headers["location"])).json()
     config = made.json()["config"]
-    assert (config["augmentation"]["top_n_contexts"], config["retrieval"]["dense_limit"]) == (3, 50)
+    assert (config["augmentation"]["top_n_contexts"], config["retrieval"]["dense_limit"]) == (3, 19)
 
 
 async def test_a_preset_that_names_no_other_is_a_copy_of_the_default(client: httpx.AsyncClient) -> None:
-    await client.put(f"{PRESETS}/Default", json={"config": {"retrieval": {"rrf_k": 60}}})
+    await client.put(f"{PRESETS}/Balanced", json={"config": {"retrieval": {"rrf_k": 60}}})
 
     made = await client.post(PRESETS, json={"preset_name": "Small"})
 
@@ -54,7 +54,7 @@ async def test_a_new_preset_may_be_the_default(client: httpx.AsyncClient) -> Non
     other = await client.post(PRESETS, json={"preset_name": "Other", "is_default": False})
 
     assert (made.json()["is_default"], other.json()["is_default"]) == (True, False)
-    assert await names(client) == [("Small", True), ("Default", False), ("Other", False), ("Wide", False)]
+    assert await names(client) == [("Small", True), ("Balanced", False), ("Original", False), ("Other", False)]
 
 
 async def test_every_preset_has_a_number(client: httpx.AsyncClient) -> None:
@@ -74,23 +74,23 @@ async def test_a_preset_is_made_once_under_a_key(client: httpx.AsyncClient) -> N
 
 
 async def test_a_name_is_taken_in_every_case_of_letters(client: httpx.AsyncClient) -> None:
-    assert slug(await client.post(PRESETS, json={"preset_name": "dEFAULT"})) == (409, "preset-exists")
+    assert slug(await client.post(PRESETS, json={"preset_name": "bALANCED"})) == (409, "preset-exists")
 
 
 async def test_some_values_change_and_the_others_are_kept(client: httpx.AsyncClient) -> None:
     body = {"description": "wider", "config": {"retrieval": {"dense_limit": 99, "mmr_lambda": 1}}}
 
-    changed = (await client.put(f"{PRESETS}/wide", json=body)).json()
+    changed = (await client.put(f"{PRESETS}/original", json=body)).json()
 
     assert (changed["description"], changed["config"]["retrieval"]["dense_limit"]) == ("wider", 99)
-    assert changed["config"]["retrieval"]["lexical_limit"] == 50
-    assert (await client.put(f"{PRESETS}/wide", json={})).json()["description"] == "wider"
+    assert changed["config"]["retrieval"]["lexical_limit"] == 5
+    assert (await client.put(f"{PRESETS}/original", json={})).json()["description"] == "wider"
 
 
 async def test_every_problem_of_the_values_is_reported_and_every_unknown_name(client: httpx.AsyncClient) -> None:
     config = {"retrieval": {"dense_limit": 101, "no_such": 1}, "augmentation": {"top_n_contexts": "3"}, "other": {}}
 
-    refused = await client.put(f"{PRESETS}/wide", json={"config": config})
+    refused = await client.put(f"{PRESETS}/original", json={"config": config})
 
     assert refused.status_code == 422
     assert {problem["where"] for problem in refused.json()["errors"]} == {
@@ -102,7 +102,7 @@ async def test_every_problem_of_the_values_is_reported_and_every_unknown_name(cl
 
 
 async def test_values_that_do_not_fit_together_are_refused(client: httpx.AsyncClient) -> None:
-    refused = await client.put(f"{PRESETS}/wide", json={"config": {"retrieval": {"top_k_rrf": 1}}})
+    refused = await client.put(f"{PRESETS}/original", json={"config": {"retrieval": {"top_k_rrf": 1}}})
 
     assert slug(refused) == (422, "preset-value-unusable")
     assert "retrieval.top_n_final=17" in refused.json()["detail"]
@@ -118,14 +118,14 @@ async def test_a_name_of_spaces_is_refused(client: httpx.AsyncClient) -> None:
 
 
 async def test_another_preset_becomes_the_default(client: httpx.AsyncClient) -> None:
-    assert (await client.put(f"{PRESETS}/WIDE/set-default")).json()["is_default"] is True
-    assert await names(client) == [("Wide", True), ("Default", False)]
+    assert (await client.put(f"{PRESETS}/ORIGINAL/set-default")).json()["is_default"] is True
+    assert await names(client) == [("Original", True), ("Balanced", False)]
 
 
 async def test_the_default_preset_cannot_be_deleted_and_others_can(client: httpx.AsyncClient) -> None:
-    assert slug(await client.delete(f"{PRESETS}/default")) == (400, "preset-is-default")
-    assert (await client.delete(f"{PRESETS}/wide")).status_code == 204
-    assert await names(client) == [("Default", True)]
+    assert slug(await client.delete(f"{PRESETS}/balanced")) == (400, "preset-is-default")
+    assert (await client.delete(f"{PRESETS}/original")).status_code == 204
+    assert await names(client) == [("Balanced", True)]
 
 
 async def test_a_missing_preset_is_a_problem(client: httpx.AsyncClient) -> None:

@@ -5,7 +5,7 @@ import pytest
 from schemas.errors import PresetMissingError, StageRunningError, StepNotReadyError
 from schemas.settings.preset import Preset
 from schemas.values.queries import AugmentedPrompt, ContextSource
-from services.questions.answers import answer, preview
+from services.questions.answers import answer, preview, show_prompt
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Database
 from store.questions import presets, queries, templates
@@ -58,7 +58,7 @@ async def test_another_preset_uses_its_number_of_sources_and_the_active_template
         added = await templates.add(connection, TemplateTag.RAG_AUGMENTATION, text, title="newer")
         await templates.activate(connection, TemplateTag.RAG_AUGMENTATION, added.version)
 
-        own = await preview(connection, query, preset="default")
+        own = await preview(connection, query, preset="balanced")
         other = await preview(connection, query, preset="few")
         with pytest.raises(PresetMissingError):
             await preview(connection, query, preset="none of this name")
@@ -96,12 +96,52 @@ async def test_a_prompt_that_is_stored_already_is_taken_as_it_is(database: Datab
         assert len(await queries.results(connection, query.id)) == 2
 
 
-async def test_an_answer_to_nothing_is_not_taken(database: Database) -> None:
+async def test_an_answer_before_consolidation_is_stored_with_the_retrieved_chunks(database: Database) -> None:
     async with database.connection() as connection:
-        query = await a_question(connection, *TO_VALIDATE)
-        with pytest.raises(StepNotReadyError, match="step 'consolidate' comes first"):
+        query = await a_question(connection, *TO_VALIDATE, until="validate")
+
+        await answer(connection, query, "By oxygen [S1].", key=None)
+
+        (result,) = await queries.results(connection, query.id)
+        assert result.basis is not None
+        assert (result.basis.context_source, len(result.sources)) == (ContextSource.RETRIEVED, 3)
+        assert list(await chain(connection, query.job_id)) == [*TO_VALIDATE, "augment"]
+        (line,) = await queries.lines(connection, query_id=query.id)
+        assert line.status == "needs_consolidation"
+        assert await flaws(connection) == []
+
+
+async def test_an_answer_before_a_search_is_not_taken(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand", "embed")
+        with pytest.raises(StepNotReadyError, match="step 'retrieve' comes first"):
             await answer(connection, query, "By oxygen.", key=None)
         assert await queries.results(connection, query.id) == []
+
+
+async def test_an_answer_as_shown_belongs_to_the_prompt_that_was_shown_last(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_AUGMENT)
+
+        await show_prompt(connection, query, top_n=3)
+        shown = await answer(connection, query, "By oxygen [S1].", as_shown=True, key=None)
+        named = await answer(connection, query, "By oxygen [S1].", top_n=1, as_shown=True, key=None)
+
+        sources = {result.id: len(result.sources) for result in await queries.results(connection, query.id)}
+        assert (sources[shown.result_id], sources[named.result_id]) == (3, 1)
+
+
+async def test_an_answer_keeps_what_its_prompt_was_based_on(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_AUGMENT)
+
+        await answer(connection, query, "By oxygen [S1].", key=None)
+
+        (result,) = await queries.results(connection, query.id)
+        assert result.notes == [
+            "1 of 4 retrieved chunks dropped as too short (1 retrieval.min_char_count).",
+            "The prompt has 1 of 3 available sources.",
+        ]
 
 
 async def test_a_prompt_is_not_replaced_while_the_model_answers_it(database: Database) -> None:

@@ -59,12 +59,12 @@ def taking(step: Step) -> Change:
 
 async def change_the_preset(connection: Connection, _query: StoredQuery) -> None:
     limit = (await presets.default(connection)).preset.retrieval.dense_limit
-    await presets.change(connection, "Default", {"retrieval.dense_limit": limit % 100 + 1}, origin="test")
+    await presets.change(connection, "Balanced", {"retrieval.dense_limit": limit % 100 + 1}, origin="test")
 
 
 CHANGES: Final[dict[str, Change]] = {
     **{f"step {step}": taking(step) for step in Step},
-    "search again by the preset as it is now": lambda c, q: take_step(c, q, Step.RETRIEVE, preset="Default", top_n=2),
+    "search again by the preset as it is now": lambda c, q: take_step(c, q, Step.RETRIEVE, preset="Balanced", top_n=2),
     "change the preset": change_the_preset,
     "run": run_stages,
     "edit the intent": lambda c, q: edit(c, q, QueryEdit(intent="CRITIQUE"), run=False),

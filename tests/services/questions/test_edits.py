@@ -18,7 +18,16 @@ from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, pending_chains, stages
-from tests.services.questions.questions import EXPANSION, WHOLE, a_question, chain, complete_stages, flaws, job_status
+from tests.services.questions.questions import (
+    EXPANSION,
+    VECTORS,
+    WHOLE,
+    a_question,
+    chain,
+    complete_stages,
+    flaws,
+    job_status,
+)
 
 TO_CONSOLIDATE = WHOLE[:6]
 
@@ -27,6 +36,33 @@ async def expansion(connection: Connection, query: StoredQuery) -> Expansion:
     stored = await attempts.output(connection, query.job_id, "expand")
     assert stored is not None
     return Expansion.model_validate(stored.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "new"),
+    [
+        ({"intent": "definition"}, {"intent": Intent.DEFINITION}),
+        ({"intent": " buy a\nteapot "}, {"intent": "buy a teapot"}),
+        ({"intent": None}, {"intent": None}),
+        ({"entities": ["leaf", " ", ""], "intent": "CRITIQUE"}, {"entities": ("leaf",), "intent": Intent.CRITIQUE}),
+        ({"entities": []}, {"entities": ()}),
+    ],
+)
+async def test_another_intent_or_entity_keeps_the_vectors_and_needs_a_search(
+    database: Database, change: dict[str, Any], new: dict[str, Any]
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        await edit(connection, query, QueryEdit(**change), run=False)
+
+        assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
+        assert await chain(connection, query.job_id) == {"expand": "done", "embed": "done"}
+        assert await needs(connection, query) == "needs_retrieval"
+        embedded = await attempts.output(connection, query.job_id, "embed")
+        assert embedded is not None
+        assert (await attempts.vectors(connection, embedded.attempt_id)).tolist() == VECTORS.tolist()
+        assert await flaws(connection) == []
 
 
 async def places(connection: Connection, query: StoredQuery) -> list[int]:
@@ -47,11 +83,7 @@ async def needs(connection: Connection, query: StoredQuery) -> str:
         ({"expanded_queries": None}, {"queries": ()}),
         ({"hyde_answer": "Because."}, {"hyde_answer": "Because."}),
         ({"hyde_answer": None}, {"hyde_answer": ""}),
-        ({"intent": "definition"}, {"intent": Intent.DEFINITION}),
-        ({"intent": ""}, {"intent": None}),
-        ({"intent": None}, {"intent": None}),
-        ({"entities": ["leaf"], "intent": "CRITIQUE"}, {"entities": ("leaf",), "intent": Intent.CRITIQUE}),
-        ({"entities": []}, {"entities": ()}),
+        ({"expanded_queries": ["", "tea"], "intent": ""}, {"queries": ("tea",), "intent": None}),
     ],
 )
 async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
@@ -131,10 +163,9 @@ async def test_values_that_are_there_already_change_nothing(database: Database, 
         ({"original_query": " "}, "original_query is blank"),
         ({"original_query": "a" * 2001}, "at most 2000"),
         ({"original_query": "a\x00"}, "cannot be stored"),
-        ({"intent": "GUESS"}, "intent is none of DEFINITION"),
+        ({"intent": "x" * 51}, "intent has 51 characters"),
         ({"hyde_answer": "a" * 10_001}, "hyde_answer has 10001 characters"),
         ({"hyde_answer": "\ud83d"}, "cannot be stored"),
-        ({"entities": ["tea", " "]}, "entities, entry 2 is blank"),
         ({"entities": ["tea"] * 51}, "has 51 entries"),
         ({"expanded_queries": ["a" * 501]}, "expanded_queries, entry 1 has 501"),
         ({"context": [1, 1]}, "3 passages"),
@@ -207,7 +238,7 @@ async def test_a_pasted_reply_that_cannot_be_used_changes_nothing(database: Data
     ("changes", "stale_from"),
     [
         (QueryEdit(original_query="Why is tea brown?"), 1),
-        (QueryEdit(intent="CRITIQUE"), 1),
+        (QueryEdit(intent="CRITIQUE"), 2),
         (QueryEdit(expansion_reply=PASTED), 1),
         (QueryEdit(context=[2, 1]), 6),
     ],

@@ -1,6 +1,7 @@
 """The steps of a question, one by one."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from schemas.values.failures import AttemptError
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from services.new_runs import store_run
 from services.questions.answers import answer
+from services.questions.edits import QueryEdit, edit
 from services.questions.steps import Step, run_stages, take_step
 from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
@@ -57,6 +59,11 @@ async def is_light_model_asked_for(connection: Connection, query: StoredQuery) -
 async def preset_wide(connection: Connection) -> None:
     wide = Preset().changed({"retrieval.dense_limit": 30}, origin="test")
     await presets.create(connection, "Broad", wide)
+
+
+async def preset_few(connection: Connection) -> None:
+    few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
+    await presets.create(connection, "Few", few)
 
 
 @pytest.mark.parametrize(
@@ -113,11 +120,9 @@ async def test_several_steps_run_one_after_the_other(database: Database) -> None
 @pytest.mark.parametrize(
     ("step", "done", "needed"),
     [
-        (Step.EMBED, (), "expand"),
         (Step.RETRIEVE, ("expand",), "embed"),
         (Step.CONSOLIDATE, ("expand", "embed", "retrieve"), "retrieve"),
         (Step.ANSWER, ("expand", "embed"), "retrieve"),
-        (Step.ANSWER, TO_VALIDATE, "consolidate"),
     ],
 )
 async def test_a_refused_step_names_the_missing_one(
@@ -250,9 +255,9 @@ async def test_an_answer_again_can_be_by_the_light_model(database: Database) -> 
 async def test_a_move_to_another_preset_keeps_the_light_model(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *TO_CONSOLIDATE)
-        await preset_wide(connection)
+        await preset_few(connection)
 
-        moved = await take_step(connection, query, Step.ANSWER, preset="Broad", use_light_model=True)
+        moved = await take_step(connection, query, Step.ANSWER, preset="Few", use_light_model=True)
 
         assert await is_light_model_asked_for(connection, moved)
         assert not await is_light_model_asked_for(connection, query)
@@ -286,7 +291,7 @@ async def test_the_preset_that_a_run_has_is_no_move(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *TO_VALIDATE)
 
-        again = await take_step(connection, query, Step.RETRIEVE, preset="default")
+        again = await take_step(connection, query, Step.RETRIEVE, preset="balanced")
 
         assert again == query
 
@@ -299,10 +304,10 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
         if changed == "name":
             await preset_wide(connection)
         else:
-            await presets.change(connection, "Default", {"retrieval.dense_limit": 30}, origin="test")
+            await presets.change(connection, "Balanced", {"retrieval.dense_limit": 30}, origin="test")
 
         moved = await take_step(
-            connection, query, Step.RETRIEVE, preset="broad" if changed == "name" else "Default", top_n=2
+            connection, query, Step.RETRIEVE, preset="broad" if changed == "name" else "Balanced", top_n=2
         )
 
         assert (moved.id, moved.job_id != query.job_id, moved.run_id != query.run_id) == (query.id, True, True)
@@ -314,8 +319,8 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
             "validate": "waiting",
         }
         assert (await runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
-        assert (await runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 19
-        assert await queries.preset_name(connection, moved.run_id) == ("Broad" if changed == "name" else "Default")
+        assert (await runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 50
+        assert await queries.preset_name(connection, moved.run_id) == ("Broad" if changed == "name" else "Balanced")
         old, new = [await attempts.output(connection, job_id, "embed") for job_id in (query.job_id, moved.job_id)]
         assert old is not None and new is not None and old[1:] == new[1:]
         vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
@@ -334,13 +339,146 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
 async def test_the_rest_of_the_chain_can_run_by_another_preset(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *TO_AUGMENT)
-        await preset_wide(connection)
+        await preset_few(connection)
 
-        moved = await run_stages(connection, query, preset="Broad")
+        moved = await run_stages(connection, query, preset="Few")
 
         assert list((await chain(connection, moved.job_id)).values()) == ["done"] * 6 + ["ready", "waiting"]
         context = await attempts.output(connection, moved.job_id, "consolidate")
         assert context is not None and len(context.value["groups"]) == PROMPT.available
+
+
+async def values_of(connection: Connection, query: StoredQuery) -> dict[str, Any]:
+    return await runs.settings(connection, query.run_id)
+
+
+@pytest.mark.parametrize(
+    ("values", "first"),
+    [
+        ({"retrieval.min_word_count": "20"}, "rerank"),
+        ({"retrieval.dense_limit": "30"}, "retrieve"),
+        ({"consolidation.line_gap": "3", "augmentation.max_answer_tokens": "90"}, "consolidate"),
+        ({"augmentation.max_answer_tokens": "90"}, "generate"),
+        ({"expansion.n": "2"}, "expand"),
+    ],
+)
+async def test_only_stages_whose_values_are_the_same_are_carried_over(
+    database: Database, values: dict[str, str], first: str
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        moved = await run_stages(connection, query, values=values)
+
+        assert (
+            next(stage for stage, state in (await chain(connection, moved.job_id)).items() if state != "done") == first
+        )
+        stored = await values_of(connection, moved)
+        assert {name: (str(stored[name]["value"]), stored[name]["source"]) for name in values} == {
+            name: (value, "option") for name, value in values.items()
+        }
+        assert stored["retrieval.lexical_limit"]["source"] == "preset Balanced"
+        assert await flaws(connection) == []
+
+
+async def test_a_step_with_another_preset_recomputes_the_stages_before_it_that_differ(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_VALIDATE)
+        await preset_wide(connection)
+
+        moved = await take_step(connection, query, Step.CONSOLIDATE, preset="Broad")
+
+        assert list((await chain(connection, moved.job_id)).values()) == ["done"] * 2 + ["ready"] + ["waiting"] * 3
+
+
+async def test_values_stay_with_a_question_that_gets_more_of_them(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+
+        once = await run_stages(connection, query, values={"retrieval.dense_limit": "30"})
+        twice = await run_stages(connection, once, values={"augmentation.max_answer_tokens": "90"})
+
+        stored = await values_of(connection, twice)
+        assert (stored["retrieval.dense_limit"]["value"], stored["retrieval.dense_limit"]["source"]) == (30, "option")
+
+
+async def test_a_failed_question_runs_with_other_values_from_the_stage_that_they_change(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand", "embed", "retrieve")
+        await connection.execute("UPDATE job SET status = 'failed' WHERE id = $1", query.job_id)
+        await connection.execute(
+            "UPDATE stage_run SET status = 'failed' WHERE job_id = $1 AND stage = 'rerank'", query.job_id
+        )
+
+        moved = await run_stages(connection, query, values={"retrieval.min_word_count": "1"})
+
+        states = list((await chain(connection, moved.job_id)).values())
+        assert states == ["done"] * 3 + ["ready"] + ["waiting"] * 4
+
+
+@pytest.mark.parametrize("wanted", [{"preset": "Balanced"}, {"preset_values": {"retrieval.dense_limit": "90"}}])
+async def test_a_question_that_named_its_values_keeps_them_at_its_first_search(
+    database: Database, wanted: dict[str, Any]
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand", "embed", until="embed", **wanted)
+        await preset_wide(connection)
+        await presets.set_default(connection, "Broad")
+
+        assert await take_step(connection, query, Step.RETRIEVE) == query
+
+
+async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_search_alone(
+    database: Database,
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, "expand", "embed", until="embed")
+        await preset_wide(connection)
+        await presets.set_default(connection, "Broad")
+
+        moved = await take_step(connection, query, Step.RETRIEVE)
+        await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
+        await presets.set_default(connection, "Balanced")
+        again = await take_step(connection, moved, Step.RETRIEVE)
+
+        assert await queries.preset_name(connection, moved.run_id) == "Broad"
+        assert (await values_of(connection, moved))["retrieval.dense_limit"]["value"] == 30
+        assert again == moved
+
+
+async def test_a_given_expansion_is_kept_whatever_a_preset_has_for_expansions(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE)
+        await edit(connection, query, QueryEdit(entities=["tea", "leaf"]), run=False)
+        await complete_stages(connection, query.job_id)
+
+        moved = await run_stages(connection, query, values={"expansion.n": "2"})
+
+        assert (await chain(connection, moved.job_id))["expand"] == "done"
+
+
+async def test_an_answer_without_consolidation_is_made_from_the_retrieved_chunks(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *TO_VALIDATE, until="validate")
+
+        await take_step(connection, query, Step.ANSWER)
+
+        assert list(await chain(connection, query.job_id)) == [*TO_VALIDATE, "augment", "generate"]
+        await complete_stages(connection, query.job_id, "augment")
+        await take_step(connection, query, Step.CONSOLIDATE)
+        assert list(await chain(connection, query.job_id)) == [*TO_VALIDATE, "consolidate"]
+        assert await flaws(connection) == []
+
+
+async def test_embedding_without_an_expansion_is_refused_with_the_ways_to_get_one(database: Database) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection)
+
+        with pytest.raises(StepNotReadyError, match="its expansion is not stored") as refused:
+            await take_step(connection, query, Step.EMBED)
+
+        assert f"`ragq query run {query.id} --until expand`" in str(refused.value)
+        assert f"`ragq query edit {query.id} --mqe TEXT`" in str(refused.value)
 
 
 async def test_a_move_that_is_refused_changes_nothing(database: Database) -> None:

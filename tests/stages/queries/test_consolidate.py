@@ -62,6 +62,7 @@ def test_b4_chunks_that_cover_half_of_their_parent_are_replaced_by_it() -> None:
     assert context == ConsolidatedContext(
         original_count=2,
         consolidated_count=1,
+        dropped_short=0,
         groups=(
             ContextGroup(
                 chunk_ids=(1, 2),
@@ -164,7 +165,8 @@ def test_b4_passages_under_350_characters_are_dropped() -> None:
 
     context = consolidate(part(1, 1, 1), part(2, 3, 3), works=works, min_content_length=350, line_gap=0)
 
-    assert (spans(context), context.original_count, context.consolidated_count) == ([((2,), 3, 3)], 2, 2)
+    assert (spans(context), context.original_count, context.consolidated_count) == ([((2,), 3, 3)], 2, 1)
+    assert context.dropped_short == 1
 
 
 def test_groups_come_best_first_and_ties_in_order() -> None:
@@ -186,7 +188,7 @@ def test_b4_a_changed_work_is_an_error(works: Mapping[int, WorkText]) -> None:
 
 
 def test_no_chunks_give_no_groups() -> None:
-    assert consolidate() == ConsolidatedContext(original_count=0, consolidated_count=0, groups=())
+    assert consolidate() == ConsolidatedContext(original_count=0, consolidated_count=0, groups=(), dropped_short=0)
 
 
 @st.composite

@@ -93,8 +93,8 @@ def test_b1_a_broken_reply_is_an_error_that_names_the_problem(reply: str, wrong:
         ({"hyde_answer": None}, {"hyde_answer": "expected a string, found null"}),
         ({"intent": ["DEFINITION"]}, {"intent": "expected a string, found array"}),
         (
-            {"intent": "OPINION"},
-            {"intent": "is none of DEFINITION, MECHANISM, COMPARISON, APPLICATION, STUDY_DETAIL, CRITIQUE"},
+            {"intent": "x" * 51},
+            {"intent": "has more than 50 characters"},
         ),
         ({"entities": {"a": 1}}, {"entities": "expected an array, found object"}),
         ({"entities": [""]}, {"entities": "entry 1 is blank"}),
@@ -129,10 +129,11 @@ def test_b1_a_missing_key_is_empty(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "read"), [("mechanism", Intent.MECHANISM), (" Critique ", Intent.CRITIQUE), ("", None)]
+    ("written", "read"),
+    [("mechanism", Intent.MECHANISM), (" Critique ", Intent.CRITIQUE), ("buy a\nteapot", "buy a teapot"), ("", None)],
 )
-def test_intents_are_read_in_any_case_and_empty_is_none(written: str, read: Intent | None) -> None:
-    assert pasted_expansion(json.dumps({"intent": written})).intent is read
+def test_intents_are_read_in_any_case_any_text_is_one_and_empty_is_none(written: str, read: str | None) -> None:
+    assert pasted_expansion(json.dumps({"intent": written})).intent == read
 
 
 def test_b1_pasting_asks_no_model_and_takes_any_number_of_queries() -> None:
@@ -198,7 +199,7 @@ def test_the_question_is_inside_a_fence() -> None:
 def test_the_schema_for_servers_is_the_shape_that_is_asked_for() -> None:
     schema = expansion_json_schema(3)
     Draft202012Validator.check_schema(schema)
-    replies = [REPLY, REPLY | {"queries": ["a"]}, REPLY | {"intent": "OTHER"}, REPLY | {"entities": []}, {}]
+    replies = [REPLY, REPLY | {"queries": ["a"]}, REPLY | {"intent": "x" * 51}, REPLY | {"entities": []}, {}]
 
     assert [Draft202012Validator(schema).is_valid(reply) for reply in replies] == [True, False, False, False, False]
 

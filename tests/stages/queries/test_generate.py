@@ -62,9 +62,11 @@ def test_a_pasted_answer_that_cannot_be_stored_is_an_error() -> None:
         pasted_answer("because\0", AUGMENTED)
 
 
-async def test_an_answer_that_was_cut_off_is_an_error() -> None:
-    with pytest.raises(LLMResponseParseError, match="cut off"):
-        await generate(ScriptedChat(lambda call: "Because", stop_reason="length"))
+async def test_an_answer_that_was_cut_off_is_kept_and_marked() -> None:
+    cut = await generate(ScriptedChat(lambda call: "Because", stop_reason="length"))
+    whole = await generate(ScriptedChat(lambda call: "Because"))
+
+    assert (cut.text, cut.is_cut, whole.is_cut) == ("Because", True, False)
 
 
 @pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone")])

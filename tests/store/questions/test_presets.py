@@ -6,7 +6,7 @@ import json
 import pytest
 
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError, Refused
-from schemas.settings.preset import Preset, preset_of
+from schemas.settings.preset import ORIGINAL, Preset, preset_of
 from store.database import Connection, Database
 from store.questions import presets
 from store.seeds import seed
@@ -22,20 +22,14 @@ async def test_a_new_database_has_a_default_preset_with_the_defaults(database: D
     async with database.connection() as connection:
         stored = await presets.default(connection)
 
-    assert (stored.name, stored.is_default, stored.preset) == ("Default", True, Preset())
+    assert (stored.name, stored.is_default, stored.preset) == ("Balanced", True, Preset())
 
 
-async def test_a_new_database_has_a_preset_that_searches_wider(database: Database) -> None:
+async def test_a_new_database_has_the_preset_of_the_original(database: Database) -> None:
     async with database.connection() as connection:
-        stored = await presets.get(connection, "wide")
+        stored = await presets.get(connection, "original")
 
-    wider = {
-        "retrieval.dense_limit": 50,
-        "retrieval.lexical_limit": 50,
-        "retrieval.min_word_count": 0,
-        "retrieval.min_char_count": 0,
-    }
-    assert (stored.is_default, stored.preset.values()) == (False, Preset().values() | wider)
+    assert (stored.is_default, stored.preset.values()) == (False, Preset().values() | ORIGINAL)
 
 
 async def test_presets_are_listed_by_name_behind_the_default(database: Database) -> None:
@@ -45,7 +39,7 @@ async def test_presets_are_listed_by_name_behind_the_default(database: Database)
         await presets.set_default(connection, "MIDDLE")
 
         listed = await names(connection)
-        assert listed == [("middle", True), *((name, False) for name in ("Apple", "Default", "Wide", "zebra"))]
+        assert listed == [("middle", True), *((name, False) for name in ("Apple", "Balanced", "Original", "zebra"))]
 
 
 async def test_a_preset_is_found_in_any_case_with_all_its_values(database: Database) -> None:
@@ -58,8 +52,8 @@ async def test_a_preset_is_found_in_any_case_with_all_its_values(database: Datab
 
 async def test_a_name_is_taken_in_every_case_of_letters(database: Database) -> None:
     async with database.connection() as connection:
-        with pytest.raises(PresetExistsError, match="There is a preset 'dEFAULT' already"):
-            await presets.create(connection, "dEFAULT", SMALL)
+        with pytest.raises(PresetExistsError, match="There is a preset 'bALANCED' already"):
+            await presets.create(connection, "bALANCED", SMALL)
 
 
 async def test_a_name_that_breaks_the_rules_is_not_stored(database: Database) -> None:
@@ -67,7 +61,7 @@ async def test_a_name_that_breaks_the_rules_is_not_stored(database: Database) ->
         with pytest.raises(Refused, match="1 to 100 characters"):
             await presets.create(connection, "a/b", SMALL)
 
-        assert await names(connection) == [("Default", True), ("Wide", False)]
+        assert await names(connection) == [("Balanced", True), ("Original", False)]
 
 
 async def test_changing_values_keeps_the_others(database: Database) -> None:
@@ -86,7 +80,7 @@ async def test_a_refused_change_changes_nothing(database: Database) -> None:
     async with database.connection() as connection:
         with pytest.raises(Refused, match=r"retrieval\.dense_limit is '101'"):
             values = {"retrieval.dense_limit": "101", "retrieval.rrf_k": "60"}
-            await presets.change(connection, "Default", values, origin="option")
+            await presets.change(connection, "Balanced", values, origin="option")
 
         assert (await presets.default(connection)).preset == Preset()
 
@@ -102,13 +96,13 @@ async def test_an_unknown_preset_is_named(database: Database) -> None:
             with pytest.raises(PresetMissingError, match="There is no preset 'gone'"):
                 await asked
 
-        assert (await presets.default(connection)).name == "Default"
+        assert (await presets.default(connection)).name == "Balanced"
 
 
 async def test_the_default_cannot_be_deleted(database: Database) -> None:
     async with database.connection() as connection:
-        with pytest.raises(DefaultPresetError, match="Preset 'Default' is the default"):
-            await presets.delete(connection, "default")
+        with pytest.raises(DefaultPresetError, match="Preset 'Balanced' is the default"):
+            await presets.delete(connection, "balanced")
 
 
 async def test_a_preset_that_is_no_longer_the_default_can_be_deleted(database: Database) -> None:
@@ -116,9 +110,9 @@ async def test_a_preset_that_is_no_longer_the_default_can_be_deleted(database: D
         await presets.create(connection, "small", SMALL)
         await presets.set_default(connection, "small")
 
-        await presets.delete(connection, "default")
+        await presets.delete(connection, "balanced")
 
-        assert await names(connection) == [("small", True), ("Wide", False)]
+        assert await names(connection) == [("small", True), ("Original", False)]
 
 
 async def test_no_default_is_an_error_and_never_a_built_in(database: Database) -> None:
@@ -157,10 +151,10 @@ async def test_a_stored_preset_that_cannot_be_read_is_named_and_can_be_deleted(d
 
 async def test_seeding_again_changes_nothing(database: Database) -> None:
     async with database.connection() as connection:
-        await presets.change(connection, "Default", {"retrieval.rrf_k": 60}, origin="test")
-        await presets.delete(connection, "Wide")
+        await presets.change(connection, "Balanced", {"retrieval.rrf_k": 60}, origin="test")
+        await presets.delete(connection, "Original")
 
         await seed(connection)
 
         (stored,) = await presets.list_all(connection)
-        assert (stored.name, stored.preset.retrieval.rrf_k) == ("Default", 60)
+        assert (stored.name, stored.preset.retrieval.rrf_k) == ("Balanced", 60)

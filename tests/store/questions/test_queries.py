@@ -157,12 +157,12 @@ async def test_a_question_has_several_answers_newest_first(database: Database) -
         assert query is not None
         for text in ("By steeping [S1].", "With water [S9]."):
             answer = ANSWER.model_copy(update={"text": text})
-            await queries.add_result(connection, query.id, answer, [SOURCE], attempt_id=None, preset="Default")
+            await queries.add_result(connection, query.id, answer, [SOURCE], attempt_id=None, preset="Balanced")
 
         found = await queries.results(connection, query.id)
 
         assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
-        assert (found[0].unknown_citations, found[0].preset) == (["S9"], "Default")
+        assert (found[0].unknown_citations, found[0].preset) == (["S9"], "Balanced")
         assert json.loads(json.dumps(found[0].sources)) == [SOURCE.model_dump(mode="json")]
 
 

@@ -16,7 +16,7 @@ async def test_a_new_question_has_nothing_yet(database: Database) -> None:
         view = await query_view(connection, query.id)
 
     assert view is not None
-    assert (view.corpus, view.preset, view.line.status) == ("small", "Default", "needs_embeddings")
+    assert (view.line.corpus, view.line.preset, view.line.status) == ("small", "Balanced", "needs_embeddings")
     assert (view.expansion, view.embedded, view.found, view.retrieved, view.consolidated) == (None,) * 5
     assert (view.available, view.error) == (0, None)
 

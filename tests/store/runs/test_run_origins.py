@@ -35,7 +35,9 @@ async def test_stages_are_counted_by_the_distinct_environments_of_their_workers(
     stored = await store_run("316", "319", stages=("extract", "embed"))
     async with database.connection() as connection:
         for worker, environment in (("one", HERE), ("two", HERE), ("three", THERE)):
-            await workers.enroll(connection, worker, host="h", pid=1, stages=["extract"], environment=environment)
+            await workers.enroll(
+                connection, worker, host="h", pid=1, stages=["extract"], environment=environment, servers={}
+            )
         for job_id, stage, worker in [
             (stored.job_ids[0], "extract", "one"),
             (stored.job_ids[0], "embed", "two"),

@@ -11,7 +11,7 @@ async def run(work: Work) -> Result[AugmentedPrompt]:
     """By the template that was active at submission, with the requested number of sources, or the preset's."""
     query = await question(work)
     validated = await work.output(ValidatedChunks)
-    consolidated = await work.output(ConsolidatedContext)
+    consolidated = await work.output_if_stored(ConsolidatedContext)
     asked_by = await template(work, TemplateTag.RAG_AUGMENTATION)
     top_n = work.claim.inputs.get("top_n")
     if top_n is not None:

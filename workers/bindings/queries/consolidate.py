@@ -14,7 +14,8 @@ async def run(work: Work) -> Result[ConsolidatedContext]:
     preset = work.preset.consolidation
     validated = await work.output(ValidatedChunks)
     if not preset.enabled:
-        return Result(ConsolidatedContext(original_count=len(validated.chunks), consolidated_count=0, groups=()))
+        count = len(validated.chunks)
+        return Result(ConsolidatedContext(original_count=count, consolidated_count=0, groups=(), dropped_short=0))
     hashes = (await work.output(RerankedChunks)).work_hashes
     involved = {chunk.work_id: hashes[chunk.work_id] for chunk in validated.chunks}
     ids = [chunk.chunk_id for chunk in validated.chunks]

@@ -25,6 +25,6 @@ async def run(work: Work) -> Result[Expansion]:
             model=asked_model(work),
             timeout_s=work.settings.ollama.timeout_seconds,
             temperature=work.settings.ragq.query_temperature,
-            max_tokens=work.settings.ragq.query_max_tokens or None,
+            max_tokens=work.preset.expansion.max_tokens or work.settings.ragq.query_max_tokens or None,
         )
     )

@@ -4,6 +4,7 @@ from schemas.values.queries import Answer, AugmentedPrompt
 from stages.queries.generate import generate_answer, pasted_answer
 from store.database import Connection
 from store.questions import queries
+from store.questions.answer_basis import answer_basis
 from workers.answer_stream import published
 from workers.bindings.queries.reading import asked_model, question
 from workers.work import Result, Work
@@ -28,7 +29,7 @@ async def run(work: Work) -> Result[Answer]:
                 model=asked_model(work),
                 timeout_s=work.settings.ollama.timeout_seconds,
                 temperature=work.settings.ragq.query_temperature,
-                max_tokens=work.settings.ragq.query_max_tokens or None,
+                max_tokens=work.preset.augmentation.max_answer_tokens or work.settings.ragq.query_max_tokens or None,
                 sample=sample,
                 on_text=on_text,
             )
@@ -36,7 +37,13 @@ async def run(work: Work) -> Result[Answer]:
 
     async def keep(connection: Connection) -> None:
         await queries.add_result(
-            connection, query.id, answer, augmented.sources, attempt_id=work.claim.attempt_id, preset=preset
+            connection,
+            query.id,
+            answer,
+            augmented.sources,
+            attempt_id=work.claim.attempt_id,
+            preset=preset,
+            basis=await answer_basis(connection, work.claim.job_id, augmented),
         )
 
     return Result(answer, effect=keep)

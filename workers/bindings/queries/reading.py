@@ -1,6 +1,9 @@
 """What the stages of a query job read beside the outputs of earlier stages. All of it is noted as input."""
 
-from schemas.errors import InputChangedError
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from schemas.errors import InputChangedError, NothingRelevantError
 from stages.queries.templates import TemplateTag
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.questions import queries, templates
@@ -17,6 +20,16 @@ async def question(work: Work) -> StoredQuery:
         raise InputChangedError(f"The question of job j{work.claim.job_id} is not stored any more; submit it anew.")
     work.read["query"] = content_hash(found.original_query)
     return found
+
+
+@contextmanager
+def advising(query: StoredQuery) -> Iterator[None]:
+    """When the values of the preset leave nothing to answer from, the error names the commands to continue with."""
+    try:
+        yield
+    except NothingRelevantError as error:
+        error.advise(query.id)
+        raise
 
 
 async def template(work: Work, tag: TemplateTag) -> StoredTemplate:

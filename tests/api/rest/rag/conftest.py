@@ -104,7 +104,7 @@ async def _do(connection: Connection, job_id: int, stage: str, fails: Mapping[st
         query = await queries.of_job(connection, job_id)
         assert query is not None
         attempt_id = claim.attempt_id
-        await queries.add_result(connection, query.id, ANSWER, PROMPT.sources, attempt_id=attempt_id, preset="Default")
+        await queries.add_result(connection, query.id, ANSWER, PROMPT.sources, attempt_id=attempt_id, preset="Balanced")
 
     is_last = stage == "generate"
     await stages.commit(

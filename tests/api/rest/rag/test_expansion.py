@@ -66,7 +66,7 @@ async def test_the_prompt_asks_for_as_many_phrases_as_the_preset(client: httpx.A
 @pytest.mark.parametrize(
     ("body", "n"),
     [
-        ({"original_query": QUESTION, "use_full_model": True}, {"value": 3, "source": "preset Default"}),
+        ({"original_query": QUESTION, "use_full_model": True}, {"value": 3, "source": "preset Balanced"}),
         ({"query": QUESTION, "n": 2}, {"value": 2, "source": "option"}),
     ],
 )

@@ -113,7 +113,7 @@ async def test_a_question_has_the_fields_of_the_seed_and_of_the_code(client: htt
     assert set(found) == DETAIL_FIELDS
     assert found["expanded_queries"] == ["tea leaf oxidation", "catechins turn brown"]
     assert (found["hyde_answer"], found["entities"]) == ("Oxygen darkens it.", ["tea"])
-    assert (found["corpus"], found["preset"], found["error"]) == ("small", "Default", None)
+    assert (found["corpus"], found["preset"], found["error"]) == ("small", "Balanced", None)
     assert found["available_context_count"] == 3
     chunk = found["retrieved_context"][0]
     assert set(chunk) == RETRIEVED_FIELDS

@@ -10,6 +10,7 @@ import pytest
 from fastapi import FastAPI
 
 from api.context import ApiContext
+from schemas.errors import NothingRelevantError
 from schemas.settings.preset import Preset
 from schemas.values.failures import AttemptError
 from store.questions import presets
@@ -484,3 +485,91 @@ async def test_without_a_broker_a_step_is_stored_and_waits(
     reply = await client.post(path(query.id, "embed"), headers=AT_ONCE)
 
     assert (reply.status_code, reply.json()["status"]) == (202, "waiting")
+
+
+@waits_long
+@pytest.mark.parametrize("where", ["body", "query"])
+@pytest.mark.parametrize(
+    ("step", "done"),
+    [
+        ("retrieve", ("expand", "embed")),
+        ("consolidate", TO_VALIDATE),
+        ("augment/run", TO_CONSOLIDATE),
+        ("run", TO_CONSOLIDATE),
+    ],
+)
+async def test_a_step_takes_other_values_in_the_body_and_in_the_query(
+    client: httpx.AsyncClient,
+    ctx: ApiContext,
+    ask: Ask,
+    working: Working,
+    step: str,
+    done: tuple[str, ...],
+    where: str,
+) -> None:
+    query = await ask(*done)
+    request: dict[str, Any] = (
+        {"json": {"config_preset": "Original", "settings": {"retrieval.min_word_count": 0}}}
+        if where == "body"
+        else {"params": {"config_preset": "Original", "settings": "retrieval.min_word_count=0"}}
+    )
+
+    async with working():
+        reply = await client.post(path(query.id, step), **request)
+
+    assert reply.status_code == 200
+    settings = (await client.get(f"/runs/{reply.json()['run_id']}/settings")).json()
+    assert settings["retrieval.min_word_count"] == {"value": 0, "source": "option"}
+    assert settings["retrieval.fusion"] == {"value": "rrf", "source": "preset Original"}
+
+
+@pytest.mark.parametrize("step", ["embed", "retrieve", "consolidate", "augment/run", "run"])
+async def test_an_unknown_field_of_a_step_is_refused(client: httpx.AsyncClient, ask: Ask, step: str) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    reply = await client.post(path(query.id, step), json={"preset": "Original"})
+
+    assert (reply.status_code, slug(reply)) == (422, "request-invalid")
+
+
+@pytest.mark.parametrize(
+    ("request_values", "problem"),
+    [
+        ({"json": {"settings": {"retrieval.no_such": 1}}}, "preset-value-unusable"),
+        ({"json": {"settings": {"retrieval.dense_limit": 1000}}}, "preset-value-unusable"),
+        ({"params": {"settings": "retrieval.dense_limit"}}, "request-invalid"),
+        ({"params": {"config_preset": "Original"}, "json": {"config_preset": "Balanced"}}, "query-value-unusable"),
+        (
+            {"params": {"settings": "retrieval.rrf_k=3"}, "json": {"settings": {"retrieval.rrf_k": 4}}},
+            "query-value-unusable",
+        ),
+    ],
+)
+async def test_values_that_cannot_be_used_are_refused(
+    client: httpx.AsyncClient, ask: Ask, request_values: dict[str, Any], problem: str
+) -> None:
+    query = await ask("expand", "embed")
+
+    reply = await client.post(path(query.id, "retrieve"), **request_values)
+
+    assert (reply.status_code, slug(reply)) == (422, problem)
+
+
+@waits_long
+async def test_nothing_relevant_is_no_fault_of_the_server_and_names_the_way_out(
+    client: httpx.AsyncClient, ask: Ask, working: Working
+) -> None:
+    query = await ask("expand", "embed")
+    error = NothingRelevantError("Stage 'rerank' dropped all 4 retrieved chunks", "retrieval.min_word_count=0")
+    error.advise(query.id)
+    failure = AttemptError("schemas.errors.NothingRelevantError", str(error), "nothing_relevant", {})
+
+    async with working({"rerank": failure}):
+        failed = await client.post(path(query.id, "retrieve"))
+    async with working():
+        again = await client.post(path(query.id, "run"), json={"settings": {"retrieval.min_word_count": 0}})
+
+    assert (failed.status_code, slug(failed), failed.json()["stage"]) == (422, "nothing-relevant", "rerank")
+    assert "--set retrieval.min_word_count=0" in failed.json()["detail"]
+    assert f"`POST /rag/queries/{query.id}/run`" in failed.json()["detail"]
+    assert again.status_code == 200

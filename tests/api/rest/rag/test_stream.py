@@ -241,13 +241,13 @@ async def test_too_many_streams_are_refused(client: httpx.AsyncClient, ctx: ApiC
 async def test_the_page_shows_what_is_written_so_far(
     client: httpx.AsyncClient, writer: Writer, query: StoredQuery
 ) -> None:
-    page = {"headers": {"Accept": "text/html"}}
-    before = (await client.get(f"/rag/{query.id}", **page)).text
+    html = {"Accept": "text/html"}
+    before = (await client.get(f"/rag/{query.id}", headers=html)).text
     await writer.begin()
     await writer.write("By <b>oxygen")
-    during = (await client.get(f"/rag/{query.id}", **page)).text
+    during = (await client.get(f"/rag/{query.id}", headers=html)).text
     await writer.store()
-    after = (await client.get(f"/rag/{query.id}", **page)).text
+    after = (await client.get(f"/rag/{query.id}", headers=html)).text
 
     assert f'data-stream="/rag/queries/{query.id}/augment/stream" hidden>' in before
     assert "By &lt;b&gt;oxygen</pre>" in during and '<noscript><meta http-equiv="refresh"' in during

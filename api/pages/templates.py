@@ -1,0 +1,211 @@
+"""`/templates`: the prompts of language model calls, their versions, and two versions compared."""
+
+import asyncio
+import re
+from secrets import token_urlsafe
+from typing import Annotated, Final, NamedTuple
+
+from fastapi import APIRouter, Depends, Form, Query, Request
+from pydantic import BaseModel
+from starlette.responses import RedirectResponse, Response
+
+from api.context import Context
+from api.pages.once import form_key
+from api.pages.typed import Typed
+from api.parameters import Text
+from api.rendering import page
+from api.rest.templates import Version
+from api.routes import PageRoute
+from api.security.authentication import CurrentPrincipal
+from api.security.csrf import csrf
+from schemas.errors import TemplateError, TemplateMissingError
+from stages.queries.templates import RULES, TemplateTag
+from stages.texts.line_diff import line_diff
+from store.access.idempotency import once
+from store.database import Connection
+from store.questions import templates
+from store.questions.templates import StoredTemplate
+
+LONGEST_TITLE: Final = 200
+LONGEST_TEXT: Final = 100_000
+
+NOTICES: Final = {
+    "added": "The version is added. It is used once it is activated.",
+    "active": "New prompts use this version. Stored prompts do not change.",
+}
+
+#: A placeholder, or a doubled brace.
+_BRACES: Final = re.compile(r"(\{\{|\}\}|\{\w+\})")
+
+VersionNumber = Annotated[int, Query(ge=1, le=2**31 - 1)]
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+class Placeholder(NamedTuple):
+    """A name that a template may use."""
+
+    name: str
+    description: str
+    required_with: tuple[str, ...]
+    """The names of which one has to be used; empty for an optional one."""
+
+
+class VersionForm(BaseModel):
+    """A new version as it was filled in."""
+
+    title: Text = ""
+    text: Typed = ""
+    once: str = ""
+    """Generated with the form, so that sending the same form twice adds one version."""
+
+    def wrong(self) -> dict[str, str]:
+        """What is wrong with the fields, by field."""
+        title = self.title.strip()
+        checks = {
+            "title": (not title or len(title) > LONGEST_TITLE, f"Write 1 to {LONGEST_TITLE} characters."),
+            "text": (
+                not self.text or len(self.text) > LONGEST_TEXT or "\0" in self.text,
+                f"Write 1 to {LONGEST_TEXT:,} characters, without NUL.",
+            ),
+        }
+        return {field: message for field, (is_wrong, message) in checks.items() if is_wrong}
+
+
+@router.get("/templates")
+async def templates_page(request: Request, ctx: Context) -> Response:
+    """Every template with its active version."""
+    async with ctx.database.connection() as connection:
+        stored = await templates.list_all(connection)
+    versions = {tag: [one for one in stored if one.tag == tag] for tag in TemplateTag}
+    return page(request, "templates.html.j2", versions=versions, rules=RULES)
+
+
+@router.get("/templates/{tag}")
+async def template_page(request: Request, ctx: Context, tag: TemplateTag) -> Response:
+    """The versions of a template, newest first, and its placeholders."""
+    async with ctx.database.connection() as connection:
+        versions = await _versions(connection, tag)
+    active = next((one.version for one in versions if one.is_active), None)
+    return page(
+        request,
+        "template.html.j2",
+        tag=tag,
+        rules=RULES[tag],
+        versions=versions,
+        active=active,
+        newest=versions[0].version if versions else None,
+        placeholders=_placeholders(tag),
+    )
+
+
+@router.get("/templates/{tag}/new")
+async def new_page(request: Request, ctx: Context, tag: TemplateTag, of: VersionNumber | None = None) -> Response:
+    """The text of a version to start from; by default the active one."""
+    async with ctx.database.connection() as connection:
+        origin = await templates.get(connection, tag, of)
+    return _form(request, tag, VersionForm(text=origin.text, once=token_urlsafe(16)))
+
+
+@router.post("/templates/{tag}/new", dependencies=[Depends(csrf)])
+async def add(
+    request: Request, ctx: Context, principal: CurrentPrincipal, tag: TemplateTag, form: Annotated[VersionForm, Form()]
+) -> Response:
+    """Add the version and open it; or show what is wrong beside its field."""
+    wrong = form.wrong()
+    if wrong:
+        return _form(request, tag, form, wrong=wrong)
+
+    async def make(connection: Connection) -> dict[str, int]:
+        return {"version": (await templates.add(connection, tag, form.text, title=form.title.strip())).version}
+
+    try:
+        async with ctx.database.connection() as connection:
+            made, _ = await once(connection, form_key(principal, form.once, f"template {tag}", form), make)
+    except TemplateError as error:
+        return _form(request, tag, form, wrong={"text": str(error)})
+    return RedirectResponse(f"/templates/{tag}/{made['version']}?notice=added", 303)
+
+
+@router.get("/templates/{tag}/diff")
+async def diff_page(
+    request: Request, ctx: Context, tag: TemplateTag, old: VersionNumber, new: VersionNumber
+) -> Response:
+    """The changes from one version to another."""
+    async with ctx.database.connection() as connection:
+        versions = await _versions(connection, tag)
+    before, after = _numbered(versions, tag, old), _numbered(versions, tag, new)
+    hunks = await asyncio.to_thread(line_diff, before.text, after.text)
+    return page(
+        request,
+        "template_diff.html.j2",
+        tag=tag,
+        versions=versions,
+        old=before,
+        new=after,
+        hunks=hunks,
+        lines=len(before.text.splitlines()),
+    )
+
+
+@router.get("/templates/{tag}/{version:int}")
+async def version_page(
+    request: Request, ctx: Context, tag: TemplateTag, version: Version, notice: str = ""
+) -> Response:
+    """The text of a version with its placeholders marked."""
+    async with ctx.database.connection() as connection:
+        versions = await _versions(connection, tag)
+    shown = _numbered(versions, tag, version)
+    return page(
+        request,
+        "template_version.html.j2",
+        tag=tag,
+        version=shown,
+        pieces=_BRACES.split(shown.text),
+        active=next((one.version for one in versions if one.is_active), None),
+        earlier=next((one.version for one in versions if one.version < version), None),
+        placeholders=_placeholders(tag),
+        notice=NOTICES.get(notice),
+    )
+
+
+@router.post("/templates/{tag}/{version:int}/activate", dependencies=[Depends(csrf)])
+async def activate(ctx: Context, tag: TemplateTag, version: Version) -> Response:
+    """Use the version for new prompts."""
+    async with ctx.database.connection() as connection:
+        await templates.activate(connection, tag, version)
+    return RedirectResponse(f"/templates/{tag}/{version}?notice=active", 303)
+
+
+def _form(request: Request, tag: TemplateTag, form: VersionForm, *, wrong: dict[str, str] | None = None) -> Response:
+    return page(
+        request,
+        "new_template_version.html.j2",
+        status=422 if wrong else 200,
+        tag=tag,
+        form=form,
+        placeholders=_placeholders(tag),
+        wrong=wrong or {},
+        longest_title=LONGEST_TITLE,
+        longest_text=LONGEST_TEXT,
+    )
+
+
+async def _versions(connection: Connection, tag: TemplateTag) -> list[StoredTemplate]:
+    """Newest first."""
+    return sorted(await templates.list_all(connection, tag), key=lambda one: one.version, reverse=True)
+
+
+def _numbered(versions: list[StoredTemplate], tag: TemplateTag, number: int) -> StoredTemplate:
+    for version in versions:
+        if version.version == number:
+            return version
+    raise TemplateMissingError(tag, number)
+
+
+def _placeholders(tag: TemplateTag) -> list[Placeholder]:
+    rules = RULES[tag]
+    return [
+        Placeholder(name, words, next((tuple(sorted(names)) for names in rules.required if name in names), ()))
+        for name, words in rules.variables.items()
+    ]

@@ -1,0 +1,44 @@
+"""The reply to a submission."""
+
+from typing import Any, Final
+
+from fastapi import Response
+
+from api.context import ApiContext
+from api.idempotency import REPLAYED
+from api.rest.bodies.submissions import ChangedSettingReply, SubmittedReply
+from schemas.errors import RunMissingError
+from schemas.settings.resolve import EffectiveSettings
+from services.new_runs import Submitted
+from stages.reports.run_words import notices
+from store.runs import overviews
+
+#: The reply of a submission that finds its run, for its OpenAPI description.
+SUBMITTED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": SubmittedReply, "description": "The run of the same work"}
+}
+
+
+async def submitted_reply(
+    ctx: ApiContext, submitted: Submitted, settings: EffectiveSettings, response: Response
+) -> SubmittedReply:
+    """What a submission led to: 201 with a new run under Location, 200 with the run of the same work."""
+    async with ctx.database.connection() as connection:
+        overview = await overviews.overview(connection, submitted.run_id)
+    if overview is None:
+        raise RunMissingError(submitted.run_id)
+    response.status_code = 201 if submitted.is_new else 200
+    response.headers["Location"] = f"/runs/{submitted.run_id}"
+    response.headers.update(REPLAYED if submitted.is_replay else {})
+    return SubmittedReply(
+        run_id=submitted.run_id,
+        is_new=submitted.is_new,
+        jobs=submitted.jobs,
+        resumed=submitted.resumed,
+        is_sent=submitted.sent == submitted.due,
+        profile=overview.profile,
+        changed_settings={
+            name: ChangedSettingReply.model_validate(change) for name, change in settings.changed.items()
+        },
+        notices=list(notices(overview.kind, overview.profile, overview.request)),
+    )

@@ -1,0 +1,73 @@
+"""Answers to questions on the terminal, with what they were made from."""
+
+import click
+from rich.text import Text
+
+from cli.output import console
+from cli.session import with_database
+from cli.watch import SOME_FAILED, follow_to_rest, wait_until_idle
+from schemas.values.failures import StageFailure
+from services.questions.lookup import QueryDetails, single_query_details
+from store.database import Connection
+from store.questions import queries
+from store.questions.queries import StoredResult
+from store.runs import answer_pieces
+from store.runs.run_view import RunView
+
+#: Characters of an unfinished answer that fit below the table of its run.
+SHOWN_CHARACTERS = 800
+
+
+def follow_question(run_id: int, *, as_json: bool) -> None:
+    """Watch a run of questions to its end; print the answer of a single one with its sources, or why it has none.
+
+    In a terminal the answer is shown while it is written, too.
+    """
+    if as_json:
+        is_done = follow_to_rest(run_id, as_json=True)
+    else:
+        wait_until_idle(run_id, beside=_so_far)
+        shown = with_database(lambda connection: single_query_details(connection, run_id))
+        is_done = follow_to_rest(run_id, as_json=False)
+        if shown is not None:
+            print_outcome(shown)
+    if not is_done:
+        raise SystemExit(SOME_FAILED)
+
+
+async def _so_far(connection: Connection, view: RunView) -> Text | None:
+    query = await queries.of_job(connection, view.jobs[0].job_id) if len(view.jobs) == 1 else None
+    found = None if query is None else await answer_pieces.read(connection, query.id)
+    return None if found is None or not found.text else Text(found.text[-SHOWN_CHARACTERS:])
+
+
+def print_outcome(shown: QueryDetails) -> None:
+    """Print the newest answer, and the error of a question that failed."""
+    for result in shown.answers[:1]:
+        print_answer(result)
+    if shown.error is not None:
+        print_failure(shown.line.id, shown.error)
+
+
+def print_answer(result: StoredResult) -> None:
+    """Print an answer, its sources, and what was lost or replaced on the way to it."""
+    out = console()
+    unknown = result.unknown_citations
+    note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
+    cut = ", cut off" if result.is_cut else ""
+    by = f"{result.model or result.origin}{', the light model' if result.is_light else ''}"
+    out.print(f"\nanswer {result.id} ({by}{cut}){note}", style="bold")
+    out.print(result.response_text, markup=False, highlight=False)
+    for source in result.sources:
+        lines = f"lines {source['start_line']} to {source['end_line']}"
+        out.print(f"  [{source['label']}] {source['title']}, {lines}", markup=False, highlight=False, style="dim")
+    for words in result.notes:
+        out.print(f"  note: {words}", markup=False, highlight=False, style="yellow")
+
+
+def print_failure(query_id: int, error: StageFailure) -> None:
+    """Print the last error of a question on stderr, and how it runs with other values."""
+    click.echo(f"Stage '{error.stage}' failed: {error.message}", err=True)
+    run = f"ragq query run {query_id}"
+    if run not in error.message:
+        click.echo(f"`{run}` tries it again, `{run} --preset NAME` and `--set NAME=VALUE` with other values.", err=True)

@@ -1,0 +1,60 @@
+"""What an answer is based on, in sentences for people."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from schemas.values.queries import AnswerBasis, ContextSource
+
+FILTERS: Final = {"blank": "blank", "min_chars": "retrieval.min_char_count", "min_words": "retrieval.min_word_count"}
+"""The names of the filters of stage `rerank`, by the names that its output has."""
+
+
+def basis_in_words(basis: AnswerBasis) -> list[str]:
+    """One sentence for each fallback, and for each loss between the search and the prompt; none when nothing was lost.
+
+    >>> basis_in_words(AnswerBasis(context_source="retrieved", shown=2, available=2, dropped_passages=2))
+    ['The sources are the retrieved chunks: all 2 passages were shorter than consolidation.min_content_length.']
+    """
+    words = []
+    if basis.context_source is ContextSource.EMPTY:
+        words.append("The prompt has no sources: nothing was left of the search, which the preset allows.")
+    if basis.context_source is ContextSource.RETRIEVED:
+        words.append(f"The sources are the retrieved chunks: {_why_retrieved(basis)}.")
+    elif basis.dropped_passages:
+        words.append(
+            f"{_count(basis.dropped_passages, 'passage')} shorter than consolidation.min_content_length dropped."
+        )
+    if lost := sum(basis.dropped_chunks.values()):
+        words.append(
+            f"{lost} of {basis.found_chunks} retrieved chunks dropped as too short ({_by(basis.dropped_chunks)})."
+        )
+    if basis.kept_short:
+        words.append(
+            f"All {sum(basis.kept_short.values())} retrieved chunks are too short ({_by(basis.kept_short)}); they were "
+            "kept because no longer one was found."
+        )
+    if basis.rejected_chunks:
+        words.append(f"{_count(basis.rejected_chunks, 'chunk')} not accepted by validation.")
+    if "without the weights" in (basis.ranker or ""):
+        words.append(f"Ranked by {basis.ranker}.")
+    if basis.cut_texts:
+        words.append(f"{_count(basis.cut_texts, 'text')} of the question longer than the embedder reads, and cut.")
+    if basis.shown < basis.available:
+        words.append(f"The prompt has {basis.shown} of {basis.available} available sources.")
+    return words
+
+
+def _why_retrieved(basis: AnswerBasis) -> str:
+    if basis.dropped_passages:
+        return f"all {basis.dropped_passages} passages were shorter than consolidation.min_content_length"
+    if basis.consolidated_count is None:
+        return "consolidation has not run"
+    return "consolidation is switched off, or left no passage"
+
+
+def _by(filters: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {FILTERS.get(name, name)}" for name, count in filters.items())
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,34 @@
+"""What the prompt of a question is based on, from the outputs of its job."""
+
+from typing import Any
+
+from schemas.values.queries import AnswerBasis, AugmentedPrompt
+from store.database import Connection
+
+BASIS = """
+SELECT jsonb_object_agg(f.key, f.value)
+FROM current_attempt AS a
+CROSS JOIN LATERAL jsonb_each(CASE a.stage
+    WHEN 'embed' THEN jsonb_build_object('cut_texts', coalesce(a.output -> 'cut_texts', '0'))
+    WHEN 'retrieve' THEN jsonb_build_object('found_chunks', jsonb_array_length(a.output -> 'fused'))
+    WHEN 'rerank' THEN jsonb_build_object(
+        'ranker', a.output -> 'ranker', 'dropped_chunks', a.output -> 'dropped',
+        'kept_short', coalesce(a.output -> 'kept_short', '{}'))
+    WHEN 'validate' THEN jsonb_build_object(
+        'rejected_chunks',
+        jsonb_array_length(jsonb_path_query_array(a.output, '$.verdicts[*] ? (@.decision != "accept")')))
+    WHEN 'consolidate' THEN jsonb_build_object(
+        'consolidated_count', a.output -> 'consolidated_count', 'dropped_passages', a.output -> 'dropped_short')
+END) AS f
+WHERE a.job_id = $1 AND a.status = 'done'
+  AND a.stage IN ('embed', 'retrieve', 'rerank', 'validate', 'consolidate')
+"""
+
+
+async def answer_basis(connection: Connection, job_id: int, prompt: AugmentedPrompt) -> AnswerBasis:
+    """What a prompt is based on that is made from the outputs of a job."""
+    found: dict[str, Any] | None = await connection.fetchval(BASIS, job_id)
+    return AnswerBasis.model_validate(
+        (found or {})
+        | {"context_source": prompt.context_source, "available": prompt.available, "shown": len(prompt.sources)}
+    )

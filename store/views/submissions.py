@@ -1,0 +1,48 @@
+"""What a run was submitted with, to submit it again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.errors import RunMissingError
+from store.database import Connection
+from store.runs import overviews, runs
+from store.runs.overviews import RunOverview
+
+JOBS = """
+SELECT j.mode, j.subject, j.inputs, q.original_query AS question
+FROM job AS j LEFT JOIN queries AS q ON q.job_id = j.id
+WHERE j.run_id = $1 ORDER BY j.ordinal
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmittedJob:
+    """One job as it was submitted. A question that was edited since has its present text."""
+
+    mode: str
+    subject: str
+    inputs: dict[str, Any] = field(repr=False)
+    question: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """A run as it was submitted."""
+
+    overview: RunOverview
+    settings: dict[str, Any]
+    jobs: Sequence[SubmittedJob]
+
+
+async def submission(connection: Connection, run_id: int) -> Submission:
+    """A run with the inputs of its jobs, in their order. Raises RunMissingError."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        overview = await overviews.overview(connection, run_id)
+        if overview is None:
+            raise RunMissingError(run_id)
+        return Submission(
+            overview=overview,
+            settings=await runs.settings(connection, run_id),
+            jobs=[SubmittedJob(**row) for row in await connection.fetch(JOBS, run_id)],
+        )

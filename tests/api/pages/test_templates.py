@@ -1,0 +1,118 @@
+"""The pages of templates."""
+
+import httpx
+import pytest
+
+from api.context import ApiContext
+from stages.queries.templates import RULES, TemplateTag, default_template
+from store.questions import templates
+from store.questions.templates import StoredTemplate
+from tests.api.pages.html import form, see, send, words
+
+TAG = TemplateTag.QUERY_EXPANSION
+AT = f"/templates/{TAG}"
+NEW = f"{AT}/new"
+TEXT = "Ask {n} times, in {{braces}}:\n{query}\n"
+
+
+async def stored(ctx: ApiContext) -> list[StoredTemplate]:
+    async with ctx.database.connection() as connection:
+        return await templates.list_all(connection, TAG)
+
+
+@pytest.fixture
+async def two_versions(ctx: ApiContext) -> None:
+    """A second version, which is not active."""
+    async with ctx.database.connection() as connection:
+        await templates.add(connection, TAG, TEXT, title="Shorter")
+
+
+async def test_every_template_is_listed_with_its_active_version(client: httpx.AsyncClient) -> None:
+    shown = await see(client, "/templates")
+
+    assert all(f'href="/templates/{tag}">{RULES[tag].title}' in shown.text for tag in TemplateTag)
+    assert words(shown).count("version 1 is active") == len(TemplateTag)
+
+
+async def test_versions_are_listed_newest_first_with_their_placeholders(
+    client: httpx.AsyncClient, two_versions: None
+) -> None:
+    shown = await see(client, AT)
+
+    listed = words(shown)
+    assert listed.index("Version 2 Shorter") < listed.index("Version 1 Query expansion ✓ active")
+    assert "{query} The question, fenced as data yes" in listed
+    assert f'href="{AT}/diff?old=1&amp;new=2"' in shown.text
+
+
+async def test_a_placeholder_with_two_names_is_required_once(client: httpx.AsyncClient) -> None:
+    shown = words(await see(client, f"/templates/{TemplateTag.RAG_AUGMENTATION}"))
+
+    assert "one of {query} , {user_question}" in shown
+
+
+async def test_a_version_is_shown_with_its_placeholders_marked(client: httpx.AsyncClient, two_versions: None) -> None:
+    shown = await see(client, f"{AT}/2")
+
+    assert "Ask <mark>{n}</mark> times, in {{braces}}:\n<mark>{query}</mark>" in shown.text
+    assert "– not active" in words(shown)
+    assert (await see(client, f"{AT}/9")).status_code == 404
+
+
+async def test_a_new_version_starts_from_another_and_is_used_when_it_is_activated(
+    client: httpx.AsyncClient, ctx: ApiContext, two_versions: None
+) -> None:
+    shown = await see(client, NEW, of=2)
+    assert form(shown, NEW)["text"] == TEXT
+
+    added = await send(client, shown, NEW, title=" Once more ", text=TEXT.replace("\n", "\r\n") + "Be brief.")
+    again = await send(client, shown, NEW, title=" Once more ", text=TEXT.replace("\n", "\r\n") + "Be brief.")
+    assert added.headers["location"] == again.headers["location"] == f"{AT}/3?notice=added"
+    assert [(one.version, one.title, one.is_active) for one in await stored(ctx)][-1] == (3, "Once more", False)
+    assert (await stored(ctx))[-1].text == TEXT + "Be brief."
+
+    active = await send(client, await see(client, f"{AT}/3"), f"{AT}/3/activate")
+    assert active.headers["location"] == f"{AT}/3?notice=active"
+    assert [one.is_active for one in await stored(ctx)] == [False, False, True]
+
+
+async def test_a_new_version_starts_from_the_active_one(client: httpx.AsyncClient) -> None:
+    assert form(await see(client, NEW), NEW)["text"] == default_template(TAG)
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "message"),
+    [
+        ({"text": "Ask {n} times: {query} {colour}"}, "text", "{colour} is unknown; there are {query}, {n}"),
+        ({"text": "Ask {n} times."}, "text", "{query} is missing"),
+        ({"text": "{query} {n} {"}, "text", "braces do not pair"),
+        ({"title": " "}, "title", "Write 1 to 200 characters."),
+        ({"text": ""}, "text", "Write 1 to 100,000 characters"),
+    ],
+)
+async def test_what_cannot_be_a_version_stays_in_its_field_with_the_reason(
+    client: httpx.AsyncClient, ctx: ApiContext, values: dict[str, str], field: str, message: str
+) -> None:
+    filled = {"title": "Mine", "text": TEXT} | values
+
+    reply = await send(client, await see(client, NEW), NEW, **filled)
+
+    assert reply.status_code == 422
+    assert message in words(reply)
+    assert f'id="wrong-{field}"' in reply.text
+    assert {name: form(reply, NEW)[name] for name in filled} == filled
+    assert len(await stored(ctx)) == 1
+
+
+async def test_two_versions_are_compared(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
+        await templates.add(connection, TAG, default_template(TAG) + "\nBe brief, {query}.\n", title="Brief")
+
+    shown = await see(client, f"{AT}/diff", old=1, new=2)
+    same = await see(client, f"{AT}/diff", old=1, new=1)
+
+    assert "+ added Be brief, {query}." in words(shown)
+    assert "equal lines" in words(shown)
+    assert "removed" not in words(shown)
+    assert "Both versions have the same text." in words(same)
+    assert (await see(client, f"{AT}/diff", old=1, new=9)).status_code == 404

@@ -1,0 +1,98 @@
+"""Sets of questions over REST."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from api.context import ApiContext
+from store.runs import jobs
+from tests.services.questions.questions import store_small_corpus
+
+SETS = "/rag/query-sets/runs"
+LINES = [{"id": "tea", "text": "Why is tea dark?"}, {"id": "arch", "text": "What holds an arch?"}]
+SET: dict[str, Any] = {"queries": LINES, "corpus": "small", "until": "retrieve"}
+
+
+@pytest.fixture(autouse=True)
+async def corpus(ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
+        await store_small_corpus(connection)
+
+
+async def test_a_set_is_one_run_with_a_job_per_question(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    reply = await client.post(SETS, json=SET | {"expand": False})
+
+    made = reply.json()
+    assert (reply.status_code, reply.headers["location"]) == (201, f"/runs/{made['run_id']}")
+    assert (made["is_new"], made["jobs"]) == (True, 2)
+    listed = (await client.get("/rag/queries")).json()["queries"]
+    assert {line["original_query"] for line in listed} == {line["text"] for line in LINES}
+    async with ctx.database.connection() as connection:
+        assert len(await jobs.in_order(connection, made["run_id"], limit=9)) == 2
+    shown = (await client.get(f"/runs/{made['run_id']}")).json()
+    assert [job["subject"] for job in shown["jobs"]] == ["tea", "arch"]
+
+
+async def test_settings_and_values_of_the_preset_are_told_apart(client: httpx.AsyncClient) -> None:
+    values = {"RAGQ_QUERY_TEMPERATURE": 0.5, "retrieval.dense_limit": 7, "expansion.enabled": False}
+
+    made = (await client.post(SETS, json=SET | {"settings": values})).json()
+
+    settings = (await client.get(f"/runs/{made['run_id']}/settings")).json()
+    assert {name: settings[name] for name in values} == {
+        name: {"value": value, "source": "option"} for name, value in values.items()
+    }
+
+
+async def test_judgements_are_stored_with_the_set(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    judged = [{"query_id": "tea", "document": "tea", "relevance": 2}]
+
+    made = (await client.post(SETS, json=SET | {"judgements": judged})).json()
+
+    async with ctx.database.connection() as connection:
+        request = await connection.fetchval("SELECT request FROM run WHERE id = $1", made["run_id"])
+    assert (request["queries"], request["judgements"]) == (2, 1)
+
+
+async def test_the_same_set_is_the_same_run_unless_a_new_one_is_asked_for(client: httpx.AsyncClient) -> None:
+    first, again = [await client.post(SETS, json=SET) for _ in range(2)]
+    other = await client.post(SETS, json=SET | {"always_new": True})
+
+    assert (again.status_code, again.json()["run_id"], again.json()["is_new"]) == (200, first.json()["run_id"], False)
+    assert (other.status_code, other.json()["is_new"]) == (201, True)
+
+
+async def test_a_set_with_a_key_is_submitted_once(client: httpx.AsyncClient) -> None:
+    key = {"Idempotency-Key": "set-1"}
+    first, second = [await client.post(SETS, json=SET | {"always_new": True}, headers=key) for _ in range(2)]
+
+    assert second.json()["run_id"] == first.json()["run_id"]
+    assert second.headers["idempotency-replayed"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "words"),
+    [
+        ({"queries": []}, 422, "body.queries"),
+        ({"queries": [LINES[0], LINES[0]]}, 422, "an id of its own"),
+        ({"queries": [{"id": "my question", "text": "Why?"}]}, 409, "query ids cannot be used"),
+        ({"queries": [{"id": "a", "text": " "}]}, 422, "body.queries.0.text"),
+        ({"queries": [{"id": "a", "text": "Why?", "corpus": "x"}]}, 422, "body.queries.0.corpus: Unknown field"),
+        ({"judgements": [{"query_id": "none", "document": "d", "relevance": 1}]}, 422, "of the set alone"),
+        ({"judgements": [{"query_id": "tea", "document": "d", "relevance": 1}] * 2}, 422, "once for a question"),
+        ({"corpus": "nowhere"}, 404, "There is no corpus"),
+        ({"config_preset": "none"}, 404, "There is no preset"),
+        ({"settings": {"retrieval.dense_limit": 101}}, 422, "retrieval.dense_limit"),
+        ({"settings": {"RAGQ_QUERY_TEMPERATUR": 1}}, 409, "did you mean RAGQ_QUERY_TEMPERATURE"),
+        ({"until": "rest"}, 409, "rest"),
+        ({"draw": 1, "fresh": True}, 422, "fresh goes without draw"),
+    ],
+)
+async def test_what_the_command_refuses_is_refused(
+    client: httpx.AsyncClient, change: dict[str, Any], status: int, words: str
+) -> None:
+    reply = await client.post(SETS, json=SET | change)
+
+    assert (reply.status_code, words in reply.text) == (status, True), reply.text
+    assert (await client.get("/runs")).json()["runs"] == []

@@ -1,0 +1,189 @@
+"""`ragq submit --config` and `ragq show --config`: a submission as a file."""
+
+import json
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import Refused, SettingsError
+from store.database import Connection
+from store.references import interviews
+from store.references.interviews import NewSplit
+from store.vocabularies import vocabularies
+from tests.cli.conftest import Ragq
+from tests.cli.test_daic_woz_files import write_transcript
+from tests.services.questions.questions import store_small_corpus
+from tests.stages.tags.clothes import CLOTHES
+from tests.store.vocabularies.test_vocabularies import MODELS
+
+QUESTION = 'Why is "black" tea \\ dark — and green tea not?'
+#: They would change each run that does not name its settings itself.
+ELSEWHERE = "MODEL_TEMPERATURE=0.9\nRAGQ_QUERY_TEMPERATURE=0.9\nPSQ_MIN_TAG_COUNT=7\nRAGQ_PROFILE=paper\n"
+
+
+async def store_everything(connection: Connection) -> None:
+    await store_small_corpus(connection)
+    await vocabularies.keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES), MODELS)
+    split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
+    await interviews.keep_splits(connection, [split])
+
+
+@pytest.fixture
+def filled(ragq: Ragq, stored: Callable[..., Any], tmp_path: Path) -> Ragq:
+    """`ragq` on a database with participants, a corpus and a vocabulary, in a folder with files to submit."""
+    for participant_id in (303, 304):
+        write_transcript(tmp_path / "data/transcripts", participant_id)
+    assert ragq("import", "participants", "data").exit_code == 0
+    stored(store_everything)
+    Path("set.jsonl").write_text('{"id": "q1", "text": "Why?"}\n{"id": "q2", "text": "How, \\"exactly\\"?"}\n')
+    Path("qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\twork\t1\n")
+    Path("phrases.jsonl").write_text('{"phrases": ["big shirt", "hat"], "context_tags": ["scarf"]}\n["red"]\n')
+    return ragq
+
+
+async def identities(connection: Connection) -> list[str]:
+    return [row["identity"] for row in await connection.fetch("SELECT identity FROM run ORDER BY id")]
+
+
+@pytest.mark.parametrize(
+    "submitted",
+    [
+        ("--split", "paper-test", "--limit", "1", "--zero-shot-only", "--set", "BINARY_THRESHOLD=12"),
+        ("--participants", "304,303", "--zero-shot-only", "--until", "assemble", "--retries", "2"),
+        ("--query", QUESTION, "--corpus", "small", "--preset", "Original", "--set", "retrieval.fusion=rrf"),
+        ("--query", "Why?", "--corpus", "small", "--no-expand", "--until", "augment", "--model", "light"),
+        ("--queries", "set.jsonl", "--qrels", "qrels.tsv", "--corpus", "small", "--set", "RAGQ_QUERY_MAX_TOKENS=99"),
+        ("--phrases", "phrases.jsonl", "--vocabulary", "clothes", "--allow-nsfw", "--set", "PSQ_MIN_TAG_COUNT=3"),
+    ],
+    ids=lambda options: " ".join(options[:2]),
+)
+def test_the_printed_file_submits_the_same_run(
+    filled: Ragq, stored: Callable[..., Any], submitted: Sequence[str]
+) -> None:
+    first = filled("submit", *submitted, "--profile", "demo").stdout.strip()
+    printed = filled("show", first, "--config", "--with-text")
+    Path(".env").write_text(ELSEWHERE)
+    Path("run.toml").write_text(printed.stdout)
+
+    again = filled("submit", "--config", "run.toml", "--json")
+    forced = filled("submit", "--config", "run.toml", "--new").stdout.strip()
+    of_forced = filled("show", forced, "--config", "--with-text")
+
+    assert json.loads(again.stdout)["is_new"] is False
+    assert (forced != first, len(set(stored(identities)))) == (True, 1)
+    assert tomllib.loads(of_forced.stdout) == tomllib.loads(printed.stdout)
+
+
+@pytest.mark.parametrize(
+    ("submitted", "given"),
+    [
+        (("--query", "quetzal?", "--corpus", "small"), ("--query", "quetzal?")),
+        (("--queries", "secret.jsonl", "--corpus", "small"), ("--queries", "secret.jsonl")),
+        (("--phrases", "secret.txt", "--vocabulary", "clothes"), ("--phrases", "secret.txt")),
+    ],
+)
+def test_without_with_text_no_text_is_printed_and_the_command_line_gives_it(
+    filled: Ragq, submitted: Sequence[str], given: Sequence[str]
+) -> None:
+    Path("secret.jsonl").write_text('{"id": "q1", "text": "What is a quetzal?"}\n')
+    Path("secret.txt").write_text("quetzal\n")
+    run = filled("submit", *submitted).stdout.strip()
+
+    printed = filled("show", run, "--config").stdout
+    Path("run.toml").write_text(printed)
+
+    assert "quetzal" not in printed
+    assert f"{given[0]}" in printed.partition("lacks the text")[2]
+    assert filled("submit", "--config", "run.toml").exit_code == 2
+    assert json.loads(filled("submit", "--config", "run.toml", *given, "--json").stdout)["is_new"] is False
+
+
+def test_the_command_line_wins_over_the_file_and_the_file_over_the_environment(filled: Ragq) -> None:
+    Path(".env").write_text("MODEL_TEMPERATURE=0.1\nBINARY_THRESHOLD=11\nPREDICTION_MODE=total\n")
+    Path("run.toml").write_text(
+        'split = "paper-test"\nlimit = 1\nzero-shot-only = true\nprofile = "paper"\n'
+        "[settings]\nMODEL_TEMPERATURE = 0.2\nBINARY_THRESHOLD = 12\n"
+    )
+
+    done = filled("submit", "--config", "run.toml", "--limit", "2", "--set", "MODEL_TEMPERATURE=0.3", "--json")
+
+    submitted = json.loads(done.stdout)
+    assert submitted["jobs"] == 2
+    assert {name: (one["value"], one["source"]) for name, one in submitted["changed_settings"].items()} == {
+        "MODEL_TEMPERATURE": (0.3, "option"),
+        "BINARY_THRESHOLD": (12, "config"),
+        "PREDICTION_MODE": ("total", "file"),
+    }
+
+
+def test_another_subject_on_the_command_line_takes_the_place_of_that_in_the_file(filled: Ragq) -> None:
+    Path("run.toml").write_text('split = "paper-test"\nlimit = 1\nzero-shot-only = true\n')
+
+    done = filled("submit", "--config", "run.toml", "--participants", "303,304", "--json")
+    assert json.loads(done.stdout)["jobs"] == 2
+    other = filled("submit", "--config", "run.toml", "--query", "Why?")
+    assert (other.exit_code, "--zero-shot-only does not go with --query." in other.stderr) == (2, True)
+
+
+def test_files_are_found_beside_the_file_that_names_them(filled: Ragq) -> None:
+    folder = Path("elsewhere")
+    folder.mkdir()
+    for name in ("set.jsonl", "qrels.tsv"):
+        Path(name).rename(folder / name)
+    (folder / "run.toml").write_text('queries = "set.jsonl"\nqrels = "qrels.tsv"\ncorpus = "small"\n')
+
+    done = filled("submit", "--config", "elsewhere/run.toml", "--json")
+    assert json.loads(done.stdout)["jobs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('splitt = "paper-test"', "`splitt` is no option of a submission. Did you mean 'split'?"),
+        ('set = "A=1"', "`set` is no option of a submission."),
+        ("[setings]\nA = 1", "`setings` is no option of a submission. Did you mean 'settings'?"),
+        ("limit = [1]", "`limit` is a list; it takes a text or a number."),
+        ("zero-shot-only = 1", "`zero-shot-only` is a number; it takes true or false."),
+        ("queries = true", "`queries` is true or false; it takes the name of a file, or tables."),
+        ("settings = 3", "`settings` is a number; it is a table, which begins with [settings]."),
+        ("[settings]\nretrieval.fusoin = 'rrf'", "is not a value of a preset. Did you mean 'retrieval.fusion'?"),
+        ("[settings]\nMODEL_TEMPERATURE = [1]", "`MODEL_TEMPERATURE` is a list; a setting is a text, a number,"),
+        ("split = ", "run.toml is not TOML: Invalid value (at end of document)."),
+    ],
+)
+def test_what_a_file_cannot_say_is_refused_with_its_place(filled: Ragq, text: str, problem: str) -> None:
+    Path("run.toml").write_text(text)
+
+    refused = filled("submit", "--config", "run.toml")
+
+    assert isinstance(refused.exception, Refused)
+    assert problem in str(refused.exception)
+
+
+def test_an_unknown_setting_and_a_wrong_value_are_named_with_the_file(filled: Ragq) -> None:
+    Path("run.toml").write_text('participants = [303]\n[settings]\nMODEL_TEMPERATRE = 1\nEMBEDDING_DIMENSION = "x"\n')
+
+    refused = filled("submit", "--config", "run.toml")
+
+    assert isinstance(refused.exception, SettingsError)
+    assert refused.exception.problems == (
+        "MODEL_TEMPERATRE (file run.toml) is not a setting; did you mean MODEL_TEMPERATURE?",
+        "EMBEDDING_DIMENSION is 'x' (file run.toml); allowed is a whole number from 1 up.",
+    )
+
+
+def test_a_run_that_no_submission_made_has_no_file(filled: Ragq, stored: Callable[..., Any]) -> None:
+    run = filled("submit", "--participants", "303", "--zero-shot-only").stdout.strip()
+    stored(make_index)
+
+    refused = filled("show", run, "--config")
+
+    assert "was not made by `ragq submit`" in str(refused.exception)
+    assert filled("show", run, "--with-text").exit_code == 2
+
+
+async def make_index(connection: Connection) -> None:
+    await connection.execute("UPDATE run SET kind = 'index'")
