@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from starlette.types import Message
 
 from api.context import ApiContext
 from schemas.errors import NothingRelevantError
@@ -471,6 +472,29 @@ async def test_a_paused_step_is_no_success_for_a_client_without_a_preference(
 
     assert (reply.status_code, slug(reply)) == (409, "step-paused")
     assert f"POST /jobs/{query.job_id}/resume" in reply.json()["detail"]
+
+
+async def test_a_step_continues_when_its_client_leaves(
+    app: FastAPI, client: httpx.AsyncClient, ask: Ask, working: Working
+) -> None:
+    query = await ask("expand")
+    sent = [{"type": "http.request", "body": b"", "more_body": False}]
+    replies: list[Message] = []
+
+    async def receive() -> Message:
+        return sent.pop() if sent else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        replies.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": path(query.id, "embed"), "query_string": b"", "scheme": "http"}
+    async with asyncio.timeout(30):
+        await app(scope | {"headers": [(b"host", b"127.0.0.1")], "client": ("127.0.0.1", 1)}, receive, send)
+
+    assert (await client.get(f"/jobs/{query.job_id}")).json()["status"] == "waiting"
+    async with working():
+        embedded = await client.post(path(query.id, "run"))
+    assert embedded.status_code == 200
 
 
 async def test_a_client_without_a_preference_waits_until_the_step_is_done(
