@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from starlette.requests import Request
 
@@ -33,13 +34,22 @@ class Link(NamedTuple):
 
 def navigation(request: Request) -> dict[str, list[Link]]:
     """The sections by group, without empty groups."""
-    pages = {route.path for route in iter_route_contexts(request.app.routes) if "GET" in (route.methods or ())}
+    pages = _pages(request.app)
     shown = {group: [link for link in links if link[0] in pages] for group, links in GROUPS.items()}
     current = _current(request.url.path, [path for links in shown.values() for path, _ in links])
     found = {group: [Link(path, name, path == current) for path, name in links] for group, links in shown.items()}
     if flower_url := request.app.state.context.flower_url:
         found["Help"].append(Link(flower_url, "Flower", is_current=False))
     return {group: links for group, links in found.items() if links}
+
+
+def _pages(app: FastAPI) -> frozenset[str]:
+    """The addresses of an application. Walking through its routes takes milliseconds, so they are kept."""
+    if not hasattr(app.state, "addresses"):
+        found = iter_route_contexts(app.routes)
+        app.state.addresses = frozenset(str(route.path) for route in found if "GET" in (route.methods or ()))
+    addresses: frozenset[str] = app.state.addresses
+    return addresses
 
 
 def _current(path: str, sections: list[str]) -> str | None:

@@ -30,6 +30,10 @@ class CorpusLoss(NamedTuple):
         return f"{works} with {chunks}, and {questions} with {answers}"
 
 
+DEFAULT_CORPUS: Final = "default"
+"""The corpus of questions that name none."""
+
+
 async def corpus_for_import(
     connection: Connection,
     name: str,
@@ -73,6 +77,14 @@ async def corpus_for_import(
         keeps = "keeps" if found.keeps_token_vectors else "does not keep"
         raise Refused(f"Corpus '{name}' {keeps} vectors of tokens; import into a new corpus for the other.")
     return found
+
+
+async def corpus_to_ask(connection: Connection, name: str | None) -> str:
+    """The name of the corpus of a question; without one, `default`, or the only corpus if none has that name."""
+    if name is not None:
+        return name
+    known = [corpus.name for corpus in await corpora.all_corpora(connection)]
+    return known[0] if len(known) == 1 else DEFAULT_CORPUS
 
 
 async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:

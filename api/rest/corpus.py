@@ -61,8 +61,8 @@ class CorpusWorkReply(CorpusWorkLine):
     """A work with its hash."""
 
     year: int | None = Field(examples=[2019])
-    publisher: str | None
-    sanitized_hash: str
+    publisher: str | None = Field(examples=["Pot Press"])
+    sanitized_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """SHA-256 of the markdown."""
 
 

@@ -49,7 +49,7 @@ class CorpusReply(Reply):
     name: str = Field(examples=["default"])
     backend: str = Field(examples=["huggingface"])
     model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
-    model_digest: str | None
+    model_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
     """The weights of the model; null until the first batch is embedded."""
     dimension: int = Field(examples=[384])
     embeds_headings: bool
@@ -59,23 +59,23 @@ class CorpusReply(Reply):
     has_vector_index: bool
     """False for a corpus that every search scans whole."""
     works: int = Field(examples=[12])
-    sections: int
+    sections: int = Field(examples=[96])
     """Headings, each with all lines of its section; they are not searched."""
-    searchable: int
+    searchable: int = Field(examples=[2])
     """Content chunks that can be found."""
-    waiting: int
+    waiting: int = Field(examples=[3])
     """Content chunks without a vector."""
-    failed: int
+    failed: int = Field(examples=[0])
     """Those of them whose job failed."""
-    tables: int
+    tables: int = Field(examples=[4])
     """Stored, not embedded."""
-    figures: int
+    figures: int = Field(examples=[2])
     """Stored, not embedded."""
-    cut: int
+    cut: int = Field(examples=[1])
     """Searchable chunks that were longer than the embedder reads: the vector has only their beginning."""
-    questions: int
+    questions: int = Field(examples=[5])
     """Questions that were asked of it, and are deleted with it."""
-    answers: int
+    answers: int = Field(examples=[8])
     created_at: datetime
 
 
@@ -87,11 +87,11 @@ class WorkLine(Reply):
     authors: str | None = Field(examples=["A. Leaf, B. Pot"])
     year: int | None = Field(examples=[2019])
     source_path: str | None = Field(examples=["tea.md"])
-    content_hash: str
+    content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """SHA-256 of the stored markdown."""
-    chunks: int
+    chunks: int = Field(examples=[2])
     """Content chunks that are searched or wait for it."""
-    searchable: int
+    searchable: int = Field(examples=[2])
     created_at: datetime
     updated_at: datetime
 
@@ -102,24 +102,24 @@ class WorksReply(Reply):
     works: list[WorkLine]
     total: int = Field(examples=[12])
     """Works of the corpus, or those that `search` finds."""
-    next_offset: int | None
+    next_offset: int | None = Field(examples=[100])
     """The `offset` of the next part; null in the last one."""
 
 
 class HeadingReply(Reply):
     """A section of a work."""
 
-    id: int
+    id: int = Field(examples=[7])
     """Also a chunk, and the `parent_id` of what is in the section."""
-    parent_id: int | None
-    level: int = Field(ge=1, le=5)
+    parent_id: int | None = Field(examples=[11])
+    level: int = Field(ge=1, le=5, examples=[2])
     text: str = Field(examples=["Oxidation"])
     """The heading; empty where it has no words."""
-    start_line: int
+    start_line: int = Field(examples=[9])
     """1-based line of the work's markdown."""
-    end_line: int
+    end_line: int = Field(examples=[15])
     """Inclusive."""
-    chunks: int
+    chunks: int = Field(examples=[2])
     """Content chunks of the section itself, without deeper sections."""
 
 
@@ -127,32 +127,32 @@ class WorkReply(Reply):
     """A work without its text."""
 
     id: int = Field(examples=[7])
-    corpus_id: int
+    corpus_id: int = Field(examples=[1])
     corpus: str = Field(examples=["default"])
     title: str = Field(examples=["On Tea"])
-    authors: str | None
-    year: int | None
-    publisher: str | None
-    isbn: str | None
-    doi: str | None
-    edition: str | None
-    volume: str | None
-    issue: str | None
-    pages: str | None
-    url: str | None
-    city: str | None
-    institution: str | None
-    editor: str | None
-    abstract: str | None
-    work_type: str | None
-    source_path: str | None
-    content_hash: str
+    authors: str | None = Field(examples=["A. Leaf"])
+    year: int | None = Field(examples=[2019])
+    publisher: str | None = Field(examples=["Pot Press"])
+    isbn: str | None = Field(examples=["0306406152"])
+    doi: str | None = Field(examples=["10.1000/182"])
+    edition: str | None = Field(examples=["2"])
+    volume: str | None = Field(examples=["1"])
+    issue: str | None = Field(examples=["3"])
+    pages: str | None = Field(examples=["10-20"])
+    url: str | None = Field(examples=["https://example.org/tea"])
+    city: str | None = Field(examples=["Kyoto"])
+    institution: str | None = Field(examples=["Tea Institute"])
+    editor: str | None = Field(examples=["B. Pot"])
+    abstract: str | None = Field(examples=["What happens in the leaf."])
+    work_type: str | None = Field(examples=["book"])
+    source_path: str | None = Field(examples=["tea.md"])
+    content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """SHA-256 of the stored markdown."""
-    lines: int
+    lines: int = Field(examples=[15])
     """Lines of the markdown, up to the last that is in a section."""
-    chunks: int
+    chunks: int = Field(examples=[2])
     """Content chunks."""
-    searchable: int
+    searchable: int = Field(examples=[2])
     created_at: datetime
     updated_at: datetime
     headings: list[HeadingReply]
@@ -162,29 +162,29 @@ class WorkReply(Reply):
 class ChunkReply(Reply):
     """A content chunk."""
 
-    id: int
-    parent_id: int | None
+    id: int = Field(examples=[7])
+    parent_id: int | None = Field(examples=[11])
     """The section around it."""
     level: str = Field(examples=["H2-chunk"])
-    start_line: int
+    start_line: int = Field(examples=[9])
     """1-based line of the work's markdown."""
-    end_line: int
+    end_line: int = Field(examples=[15])
     """Inclusive."""
-    words: int
+    words: int = Field(examples=[143])
     heading_breadcrumbs: str | None = Field(examples=["Tea > Oxidation"])
-    vector_status: VectorStatus
+    vector_status: VectorStatus = Field(examples=["vec"])
     """`vec` can be found, `to_vec` waits for its vector, `vec_err` failed, `tbl` and `fig` are not embedded."""
     is_cut: bool
     """The text is longer than the embedder reads: the vector has only its beginning."""
-    content: str = Field(repr=False)
+    content: str = Field(repr=False, examples=["After picking, the leaves are rolled."])
 
 
 class ChunksReply(Reply):
     """A part of the content chunks of a work, in the order of its text."""
 
     chunks: list[ChunkReply]
-    total: int
-    next_offset: int | None
+    total: int = Field(examples=[12])
+    next_offset: int | None = Field(examples=[100])
     """The `offset` of the next part; null in the last one."""
 
 
@@ -255,23 +255,23 @@ class ImportedFileReply(Reply):
     """What became of one file."""
 
     file_name: str = Field(examples=["tea.md"])
-    outcome: ImportOutcome | Literal["refused"]
+    outcome: ImportOutcome | Literal["refused"] = Field(examples=["new"])
     """`refused` has the text of another work of the corpus."""
-    work_id: int
+    work_id: int = Field(examples=[7])
     """The work that has the text."""
 
 
 class ImportReply(Reply):
     """What an import led to."""
 
-    corpus_id: int
+    corpus_id: int = Field(examples=[1])
     corpus: str = Field(examples=["default"])
     files: list[ImportedFileReply]
-    waiting: int
+    waiting: int = Field(examples=[3])
     """Chunks of the corpus that wait for their vectors."""
-    run_id: int | None
+    run_id: int | None = Field(examples=[12])
     """The run that embeds them; null when no chunk was left to embed."""
-    jobs: int
+    jobs: int = Field(examples=[1])
     is_sent: bool
     """False when the broker is unavailable: the jobs start when it is back."""
 

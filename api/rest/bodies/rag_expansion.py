@@ -41,7 +41,8 @@ class Asked(Body):
     original_query: Question | None = Field(default=None, repr=False)
     query: Question | None = Field(default=None, repr=False)
     """The same as `original_query`; give one of the two."""
-    corpus: Annotated[Text, Field(min_length=1, max_length=200)] = "default"
+    corpus: Annotated[Text, Field(min_length=1, max_length=200)] | None = Field(default=None, examples=["shelf"])
+    """By default `default`, or the only corpus there is."""
     config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
     """The preset; by default the default preset."""
 

@@ -241,6 +241,25 @@ async def test_a_chunk_shows_whether_it_has_a_vector(client: httpx.AsyncClient, 
     ]
 
 
+async def test_chunks_that_the_embedder_cut_are_counted_and_marked(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    made = await imported(client, tea=TEA)
+    work_id = made["files"][0]["work_id"]
+    first, *_ = (await client.get(f"/works/{work_id}/chunks")).json()["chunks"]
+    async with ctx.database.connection() as connection:
+        await embed_and_publish(connection, made["corpus_id"], [first["id"]], np.ones((1, 384), dtype=np.float32))
+        of_corpus = f'{{"corpus_id": {made["corpus_id"]}, "chunk_ids": [{first["id"]}]}}'
+        job_id = await connection.fetchval(
+            "UPDATE job SET inputs = $1 WHERE id = (SELECT max(id) FROM job) RETURNING id", of_corpus
+        )
+        cut = f'{{"cut_chunk_ids": [{first["id"]}]}}'
+        await connection.execute("UPDATE stage_attempt SET output = $1 WHERE job_id = $2", cut, job_id)
+
+    chunks = (await client.get(f"/works/{work_id}/chunks")).json()["chunks"]
+
+    assert [chunk["is_cut"] for chunk in chunks] == [True, False, False]
+    assert (await client.get(f"/corpora/{made['corpus_id']}")).json()["cut"] == 1
+
+
 async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -> None:
     made = await imported(client, tea=TEA)
     address = f"/works/{made['files'][0]['work_id']}"

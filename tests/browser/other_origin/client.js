@@ -54,12 +54,13 @@ const VERSION = "id function_tag version title template_content is_active create
 
 async function templates() {
   const listed = has(await get("/settings/templates/"), "templates").templates;
-  listed.forEach((template) => expect(has(template, "function_tag active_version versions").versions.length, 1));
+  listed.forEach((template) => has(template, "function_tag active_version versions").versions.forEach((version) =>
+    has(version, "version title is_active created_at")));
   const path = "/settings/templates/query_expansion";
-  const [first] = await get(path);
-  has(first, VERSION);
+  const before = await get(path);
+  const first = has(before[0], VERSION);
   const added = has(await post(path, { title: "Mine", template_content: first.template_content }), VERSION);
-  expect((await get(path)).map((version) => version.version), [added.version, first.version]);
+  expect((await get(path)).map((version) => version.version), [added, ...before].map((version) => version.version));
   await put(`${path}/${added.version}`, { title: "Renamed", template_content: first.template_content });
   await put(`${path}/${added.version}/activate`);
   const active = (await get(path)).find((version) => version.is_active);
@@ -216,7 +217,9 @@ async function logIn(token) {
   const { session } = await opened.json();
   const headers = { Authorization: `Bearer ${session}` };
   const listed = await fetch(`${api}/rag/queries`, { headers });
-  const changed = await fetch(`${api}/api/rag-config/default/set-default`, { method: "PUT", headers });
+  const changed = await fetch(`${api}/rag/expansion/prompt`, {
+    method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body: JSON.stringify({ query: "Why?" }),
+  });
   const left = await fetch(`${api}/sessions/current`, { method: "DELETE", headers });
   const after = await fetch(`${api}/rag/queries`, { headers });
   return [refused, opened, listed, changed, left, after].map((reply) => reply.status);

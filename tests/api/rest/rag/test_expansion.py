@@ -10,6 +10,7 @@ import pytest
 from api.context import ApiContext
 from schemas.settings.preset import Preset
 from schemas.values.failures import AttemptError
+from store.corpora import corpora
 from store.questions import presets
 from store.runs import jobs, runs
 from tests.api.rest.rag.conftest import Working, waits_long
@@ -234,7 +235,6 @@ async def test_a_reply_is_pasted_under_one_name(client: httpx.AsyncClient) -> No
 async def test_a_missing_corpus_or_preset_is_a_404(client: httpx.AsyncClient, path: str) -> None:
     nowhere: dict[str, str] = {"corpus": "nowhere"}
     for where, kind in (
-        ({}, "corpus-missing"),
         (nowhere, "corpus-missing"),
         (SMALL | {"config_preset": "x"}, "preset-missing"),
     ):
@@ -242,6 +242,27 @@ async def test_a_missing_corpus_or_preset_is_a_404(client: httpx.AsyncClient, pa
         reply = await client.post(path, json=body)
         assert (reply.status_code, slug(reply)) == (404, kind)
     assert (await client.get("/rag/queries")).json()["total"] == 0
+
+
+async def test_a_question_without_a_corpus_is_asked_of_the_only_one(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    asked: dict[str, str] = {"query": QUESTION, "response_text": REPLY}
+    only = await client.post(MANUAL, json=asked)
+    async with ctx.database.connection() as connection:
+        await corpora.make(
+            connection,
+            "other",
+            backend="huggingface",
+            model="m",
+            dimension=2,
+            embeds_headings=True,
+            keeps_token_vectors=False,
+        )
+    among_several = await client.post(MANUAL, json=asked)
+
+    assert only.status_code == 200
+    found = (await client.get(f"/rag/queries/{only.json()['query_id']}")).json()
+    assert found["corpus"] == "small"
+    assert (among_several.status_code, slug(among_several)) == (404, "corpus-missing")
 
 
 async def test_what_is_no_json_object_is_refused(client: httpx.AsyncClient) -> None:
