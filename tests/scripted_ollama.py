@@ -29,6 +29,7 @@ class ScriptedReply:
     delay_s: float = 0.0
     hang_up: bool = False
     """Close the connection without a word; a stream, after its first piece."""
+    stop_reason: str = "stop"
     piece_delay_s: float = 0.0
     """What a stream waits after each piece, which is a word."""
 
@@ -132,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif reply.status != 200:
             self._send(reply.status, {"error": reply.text})
         else:
-            self._send(200, _reply(model.name, reply.text))
+            self._send(200, _reply(model.name, reply.text, reply.stop_reason))
 
     def _stream(self, model: ScriptedModel, reply: ScriptedReply) -> None:
         self.send_response(200)
@@ -142,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         pieces = re.findall(r"\s*\S+", reply.text)[: 1 if reply.hang_up else None]
         lines = [_reply(model.name, piece) | {"done": False} for piece in pieces]
-        for line in lines if reply.hang_up else [*lines, _reply(model.name, "")]:
+        for line in lines if reply.hang_up else [*lines, _reply(model.name, "", reply.stop_reason)]:
             self.wfile.write(json.dumps(line).encode() + b"\n")
             self.wfile.flush()
             self.server.script.closing.wait(reply.piece_delay_s)
@@ -163,13 +164,13 @@ def _listed(name: str, digest: str | None) -> dict[str, Any]:
     return {"model": name, "name": name, "digest": digest or f"sha256:{name}", "size": 1, "details": {}}
 
 
-def _reply(model: str, text: str) -> dict[str, Any]:
+def _reply(model: str, text: str, stop_reason: str = "stop") -> dict[str, Any]:
     return {
         "model": model,
         "created_at": "2026-01-01T00:00:00Z",
         "message": {"role": "assistant", "content": text},
         "done": True,
-        "done_reason": "stop",
+        "done_reason": stop_reason,
         "prompt_eval_count": 100,
         "eval_count": 5,
     }
