@@ -37,13 +37,13 @@ async def test_an_answer_grows_on_the_page_and_begins_anew_after_its_worker_was_
     assert await site_with_worker.value("SELECT count(*) FROM answer_piece") == 0
 
 
-async def test_an_answer_that_cannot_be_used_is_taken_away_from_the_page(
+async def test_an_answer_that_breaks_off_is_taken_away_from_the_page(
     visit: Visit, site_with_worker: SiteWithWorker, writer: ScriptedModel
 ) -> None:
-    writer.answer = lambda prompt: ScriptedReply("Half of an", piece_delay_s=0.5, stop_reason="length")
+    writer.answer = lambda prompt: ScriptedReply("Half of an answer", hang_up=True, piece_delay_s=1.5)
     async with visit(site_with_worker) as page:
         await ask(page, "Which leaf is the brownest?", PRESET)
-        await expect(page.locator("#so-far pre")).to_contain_text("Half of an")
+        await expect(page.locator("#so-far pre")).to_contain_text("Half")
 
         await expect(page.locator("#so-far [role=status]")).to_contain_text(
             "There is no answer: stage generate failed."

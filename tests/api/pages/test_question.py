@@ -297,6 +297,7 @@ async def test_the_question_runs_with_another_preset_and_other_values(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}")
+    assert '<details id="values">' in shown.text and "wrong-values" not in shown.text
 
     reply = await send(
         client, shown, f"/rag/{ready.id}/again", preset="Original", values="retrieval.min_word_count = 0\n\n"
