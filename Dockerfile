@@ -17,6 +17,7 @@ COPY api/ api/
 COPY cli/ cli/
 COPY demo/ demo/
 COPY migrations/ migrations/
+COPY ragq/ ragq/
 COPY schemas/ schemas/
 COPY stack/ stack/
 COPY stages/ stages/

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from adapters.openmp import let_threads_sleep
 from adapters.packaged import PACKAGED_EMBEDDER, embedder_folder
 from adapters.weights import cached_folder, local_folder, weights_digest
 from stages.ports import Vectors
@@ -118,6 +119,7 @@ class SentenceTransformerEncoder:
     @cached_property
     def _model(self) -> "SentenceTransformer":
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        let_threads_sleep()
         import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging

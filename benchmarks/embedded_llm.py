@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean
@@ -44,6 +45,9 @@ SERVERS: Final[dict[str, tuple[str, ...]]] = {
     "llama.cpp, 2 slots": (*OWN, "--no-cache", "--slots", "2"),
 }
 """Modules with their options, by the name that the table shows."""
+
+Started = tuple[psutil.Process, str, float]
+"""The process, its address, and the seconds until it listened."""
 
 
 class ServerMeasurement(NamedTuple):
@@ -82,7 +86,7 @@ def embedded_llm(calls: int, threads: int, json_file: Path | None) -> None:
     asked = list(passage_calls(calls))
     found = {}
     for name, command in SERVERS.items():
-        with _started(*command, "--threads", str(threads)) as (process, url, start_s):
+        with started(*command, "--threads", str(threads)) as (process, url, start_s):
             found[name] = asyncio.run(_measure(name, url, asked, process, start_s))
         click.echo(f"{name}: {found[name]}", err=True)
     console = Console(width=120)
@@ -144,11 +148,17 @@ async def _measure(
 
 
 @contextmanager
-def _started(*arguments: str) -> Iterator[tuple[psutil.Process, str, float]]:
+def started(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Started]:
     """A server that has said where it listens, and the seconds until then."""
     began = time.perf_counter()
     with NamedTemporaryFile() as log:
-        process = subprocess.Popen([sys.executable, "-m", *arguments], cwd=PROJECT, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [sys.executable, "-m", *arguments],
+            cwd=PROJECT,
+            env={**os.environ, **(environment or {})},
+            stdout=log,
+            stderr=log,
+        )
         try:
             while (port := re.search(r"port=(\d+)|127\.0\.0\.1:(\d+)", Path(log.name).read_text())) is None:
                 if process.poll() is not None:

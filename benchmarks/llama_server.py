@@ -1,6 +1,7 @@
 """llama.cpp's own server, with OpenAI's API, over the packaged model: `python -m benchmarks.llama_server`."""
 
 import signal
+from pathlib import Path
 
 import click
 import xllamacpp
@@ -19,13 +20,14 @@ REPEAT_PENALTY = 1.1
     "--context", default=CONTEXT_TOKENS, show_default=True, help="Tokens of a prompt and its reply, for each slot."
 )
 @click.option("--cache/--no-cache", default=True, show_default=True, help="Reuse what the last prompt has in common.")
-def main(threads: int, slots: int, context: int, cache: bool) -> None:
+@click.option("--weights", type=click.Path(exists=True, path_type=Path), help="Another GGUF file of the model.")
+def main(threads: int, slots: int, context: int, cache: bool, weights: Path | None) -> None:
     """Serve on a free port of loopback until SIGTERM.
 
     Example: python -m benchmarks.llama_server --no-cache
     """
     params = xllamacpp.CommonParams()
-    params.model.path = str(llm_file())
+    params.model.path = str(weights or llm_file())
     params.model_alias = {PACKAGED_LLM}
     params.n_ctx = context * slots
     params.n_parallel = slots

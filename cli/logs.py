@@ -4,6 +4,7 @@ import os
 
 import click
 
+from cli.choices import Choice
 from schemas.errors import StackError
 from schemas.settings.layers import ENV_FILE, merged
 from stack.home import find_home
@@ -15,7 +16,7 @@ PARTS = (*ORDER, SUPERVISOR)
 
 
 @click.command()
-@click.argument("part", required=False, type=click.Choice(PARTS), metavar="[PART]")
+@click.argument("part", required=False, type=Choice(PARTS), metavar="[PART]")
 @click.option(
     "--lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines of the end of each log."
 )

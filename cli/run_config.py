@@ -52,15 +52,15 @@ def run_config(run: Submission, *, with_text: bool) -> str:
 
 def _of_participants(run: Submission) -> dict[str, Any]:
     request = run.overview.request
-    modes = request["modes"]
+    modes = {job.mode for job in run.jobs}
     return {
-        "split": request["split"],
-        "participants": request["participants"] or None,
-        "limit": request["limit"],
-        "few-shot-only": modes == [AssessmentMode.FEW_SHOT],
-        "zero-shot-only": modes == [AssessmentMode.ZERO_SHOT],
+        "split": request.get("split"),
+        "participants": request.get("participants") or None,
+        "limit": request.get("limit"),
+        "few-shot-only": modes == {AssessmentMode.FEW_SHOT},
+        "zero-shot-only": modes == {AssessmentMode.ZERO_SHOT},
         "allow-overlap": bool(request.get("overlap")),
-        "allow-variant-mismatch": bool(request.get("variants", {}).get("mismatch_allowed")),
+        "allow-variant-mismatch": bool((request.get("variants") or {}).get("mismatch_allowed")),
     }
 
 
@@ -70,14 +70,14 @@ def _of_questions(run: Submission) -> dict[str, Any]:
     return {
         "corpus": request["corpus"],
         "preset": None if _follows_default(run) else request["preset"],
-        "no-expand": request["expansion"] == "none",
+        "no-expand": request.get("expansion") == "none",
         "model": "light" if is_light else None,
     }
 
 
 def _of_phrases(run: Submission) -> dict[str, Any]:
     request = run.overview.request
-    return {"vocabulary": request["vocabulary"], "allow-nsfw": request["allow_nsfw_tags"]}
+    return {"vocabulary": request["vocabulary"], "allow-nsfw": request.get("allow_nsfw_tags")}
 
 
 def _remarks(run: Submission, with_text: bool) -> Iterator[str]:

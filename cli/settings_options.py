@@ -1,7 +1,7 @@
 """The options by which a command lets its user choose the settings of a run."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -10,6 +10,10 @@ from schemas.settings.layers import ENV_FILE, Layer, outside_layers
 from schemas.settings.name_checks import check_names
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import EffectiveSettings, resolve
+from stages.reports.numbers_in_words import counted
+
+#: Lines of warnings at the head of a command; it counts the others.
+_WARNINGS = 2
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -64,6 +68,9 @@ def warn_of_names() -> None:
     _warn(check_names(layers).warnings)
 
 
-def _warn(warnings: Iterable[str]) -> None:
-    for warning in warnings:
+def _warn(warnings: Sequence[str]) -> None:
+    for warning in warnings[:_WARNINGS]:
         click.echo(f"Warning: {warning}", err=True)
+    if (more := len(warnings) - _WARNINGS) > 0:
+        names = counted(more, "more name")
+        click.echo(f"Warning: {names} without effect; `ragq config check` shows what to use instead.", err=True)

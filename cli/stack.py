@@ -4,13 +4,20 @@ import os
 import socket
 from collections.abc import Collection
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from ragq.packages import shadowing_in
+
 if TYPE_CHECKING:
     from stack.connections import Connections
     from stack.status import PartStatus
+
+
+#: `python -m` looks into the working folder first, where another project may have packages of these names.
+_SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 
 
 @click.command()
@@ -177,7 +184,7 @@ def api(host: str | None, port: int | None) -> NoReturn:
     servers = connections(environment)
     # A model of the running stack is not named: the profile of what is submitted would change with it.
     environment |= {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
-    os.execvpe(api_command()[0], api_command(), environment)
+    os.execvpe(api_command()[0], api_command(), {**environment, **_SAFE_PATH})
 
 
 @click.command()
@@ -238,7 +245,16 @@ def _environment() -> dict[str, str]:
 
 
 def _become(command: list[str], servers: "Connections", **variables: str) -> NoReturn:
-    os.execvpe(command[0], command, {**_environment(), **servers.environment(), **variables})
+    """Replace this process by Celery on the application, which it looks for in the working folder first."""
+    from schemas.errors import StackError
+
+    if foreign := list(shadowing_in(Path.cwd())):
+        names = ", ".join(one.place.name if one.place.name != "__init__.py" else f"{one.name}/" for one in foreign)
+        raise StackError(
+            f"Celery would import {names} of this folder instead of ragq's. Start it from another folder, such as "
+            f"{Path.home()}."
+        )
+    os.execvpe(command[0], command, {**_environment(), **servers.environment(), **_SAFE_PATH, **variables})
 
 
 def _report(line: str) -> None:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from cli.ids import RUN
 from cli.output import notices, print_json
+from cli.progress_lines import ProgressLines, progress_words
 from cli.run_table import run_table
 from cli.session import with_database
 from cli.shown_run import print_run, run_json
@@ -18,12 +19,11 @@ from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.score_tables import ScoreTable
 from services.score_tables import run_scores
-from stages.reports.numbers_in_words import duration
 from store.database import Connection
 from store.references import index_runs
 from store.runs import workers
 from store.runs.run_view import RunView, run_view, with_origin
-from store.runs.stage_times import Progress, progress
+from store.runs.stage_times import progress
 
 _POLL_S = 0.5
 _SEEN_WITHIN_S = 10.0
@@ -109,15 +109,19 @@ async def read(connection: Connection, run_id: int) -> RunView:
 async def _until_rest(connection: Connection, run_id: int, screen: Console, beside: Beside | None) -> RunView:
     view, is_idle = await look(connection, run_id)
     started = time.monotonic()
+    lines_without_terminal = ProgressLines(screen, run_id)
     with Live(console=screen, auto_refresh=False, transient=True) as live:
         while not is_idle:
             elapsed_s = time.monotonic() - started
-            status = _status(await progress(connection, run_id), elapsed_s)
+            found = await progress(connection, run_id)
             is_alone = elapsed_s > _LONELY_AFTER_S and not await workers.seen(connection, within_s=_SEEN_WITHIN_S)
             if screen.is_terminal:
                 more = None if beside is None else await beside(connection, view)
+                status = Text(progress_words(found, elapsed_s), style="bold")
                 lines = [status, *([_ALONE] if is_alone else []), *([] if more is None else [more])]
                 live.update(Group(run_table(view), *lines), refresh=True)
+            else:
+                lines_without_terminal.show(found, elapsed_s)
             await asyncio.sleep(_POLL_S)
             view, is_idle = await look(connection, run_id)
     return await with_origin(connection, view)
@@ -128,8 +132,3 @@ async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         view = await read(connection, run_id)
         return view, not (view.overview.open_jobs or await index_runs.is_publication_due(connection, run_id))
-
-
-def _status(found: Progress, elapsed_s: float) -> Text:
-    remaining = "" if found.seconds_left is None else f", about {duration(found.seconds_left)} to go"
-    return Text(f"{found.done} of {found.stages} stages, {duration(elapsed_s)}{remaining}", style="bold")

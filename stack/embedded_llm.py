@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adapters.openmp import let_threads_sleep
+from stack.compact_json import on_one_line
+
 CONTEXT_TOKENS = 8192
 """What SmolLM2 was trained with. Half the memory of the process is this context."""
 PROMPT_BATCH_TOKENS = 512
@@ -50,6 +53,7 @@ class EmbeddedLLM:
     """
 
     def __init__(self, gguf: Path, *, threads: int) -> None:
+        let_threads_sleep()
         import xllamacpp
 
         params = xllamacpp.CommonParams()
@@ -65,6 +69,7 @@ class EmbeddedLLM:
         params.api_keys = [secrets.token_urlsafe()]
         params.endpoint_slots = params.ui = False
         self._server = xllamacpp.Server(params)
+        self._grammar = xllamacpp.json_schema_to_grammar
 
     def generate(
         self,
@@ -83,12 +88,20 @@ class EmbeddedLLM:
         if is_cancelled():
             raise GenerationCancelled
         generation = _Generation(num_ctx=num_ctx, on_text=on_text, is_cancelled=is_cancelled)
-        whole = {**request, "stream": True, "return_progress": True, "cache_prompt": False}
+        whole = {**self._on_one_line(request), "stream": True, "return_progress": True, "cache_prompt": False}
         try:
             self._server.handle_chat_completions(whole, generation.take)
         except ValueError as error:
             raise GenerationRefused(f"the request cannot be carried out: {error}") from None
         return generation.end()
+
+    def _on_one_line(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The request with a grammar instead of its schema, where that grammar holds JSON to one line."""
+        schema = on_one_line(request.get("json_schema", {}))
+        if "json_schema" not in request or schema is None:
+            return request
+        rest = {name: value for name, value in request.items() if name != "json_schema"}
+        return {**rest, "grammar": self._grammar(schema)}
 
 
 class _Generation:

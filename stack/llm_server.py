@@ -385,10 +385,8 @@ async def serve(*, host: str, port: int, threads: int) -> None:
     log.info("llm_server_stopped")
 
 
-def _spare_cores() -> int:
-    # llama.cpp's threads wait for each other busily: where another process needs one of their cores, two threads on
-    # two cores gave 3 tokens a second, and one thread 34.
-    return min(4, max(1, (os.cpu_count() or 1) - 1))
+def _cores() -> int:
+    return min(4, os.cpu_count() or 1)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -397,8 +395,8 @@ def _spare_cores() -> int:
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
-    default=_spare_cores,
-    show_default="all cores but one, 4 at most",
+    default=_cores,
+    show_default="all cores, 4 at most",
     help="Cores to compute on.",
 )
 def main(host: str, port: int, threads: int) -> None:

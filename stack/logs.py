@@ -42,7 +42,7 @@ def followed(paths: Mapping[str, Path]) -> Iterator[tuple[str, str]]:
 class _Followed:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._inode, self._read = self._look() or (None, 0)
+        self._inode, self._read = self._look() or (0, 0)
         self._partial = b""
 
     def added(self) -> list[str]:

@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 FEWEST: Final = 3
 
 NOTICES: Final = {
-    "expansion": "The expansion is saved. Outputs of the old one are discarded (kept in history). Next: embed.",
+    "expansion": "The expansion is saved. What was computed from the old one is discarded (kept in history).",
     "context": "The passages are saved; prompts have them in this order.",
     "same": "Nothing was changed.",
 }

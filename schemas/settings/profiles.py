@@ -69,19 +69,21 @@ PROFILES: dict[str, Profile] = {
     "demo": Profile(
         "Small models that are installed with ragq; its results are not meaningful.",
         {
+            "EMBEDDING_CHUNK_STEP": Difference("4", "half as many chunks to embed"),
             "EMBEDDING_DIMENSION": Difference("384", "the dimension of the installed embedder"),
             "EMBEDDING_TOP_K_REFERENCES": Difference("3", "leaves the judge references to reject"),
             "EMBEDDING_EMBEDDINGS_FILE": Difference(
                 "huggingface_all_minilm_l6_v2_paper_train", "the index of the installed embedder"
             ),
             "EMBEDDING_ENABLE_REFERENCE_VALIDATION": Difference("true", "shows the judge at work"),
+            "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM": Difference("1", "asks the judge about fewer references"),
             "MODEL_EMBEDDING_MODEL": Difference("all-minilm-l6-v2", _ON_ANY_MACHINE),
             "MODEL_JUDGE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
             "MODEL_QUANTITATIVE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
             "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", "the installed model extracts no quotes"),
             "RAGQ_QUERY_TEMPERATURE": Difference("0", "the same answer every time"),
             "RAGQ_SCORE_SCHEMA": Difference("true", "the installed model writes no JSON unless it is made to"),
-            "RAGQ_SCORE_TEXT_CHARS": Difference("60", "keeps the installed model from repeating itself"),
+            "RAGQ_SCORE_TEXT_CHARS": Difference("40", "keeps the installed model from repeating itself"),
         },
     ),
 }

@@ -91,7 +91,7 @@ def resolve(
         profile=chosen.profile,
         profile_source=chosen.why,
         sources={name: given[name].layer.source if name in given else SettingSource.DEFAULT for name in RUN_SETTINGS},
-        warnings=(*named.warnings, *_two_timeouts(run)),
+        warnings=(*_two_timeouts(run), *named.warnings),
     )
 
 

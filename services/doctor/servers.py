@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import Final
 
 import asyncpg
 import redis
@@ -20,7 +21,8 @@ from store.database import DATABASE_ERRORS, Database
 from store.runs import workers
 from store.runs.workers import LiveWorker
 
-UP = "`ragq up` starts the embedded one"
+_UNUSABLE: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, ValueError)
+UP: Final = "`ragq up` starts the embedded one"
 
 
 def check_database(environment: Mapping[str, str]) -> Findings:
@@ -32,7 +34,7 @@ def check_database(environment: Mapping[str, str]) -> Findings:
         return
     try:
         yield from asyncio.run(_database_findings(url))
-    except (*DATABASE_ERRORS, ValueError) as error:
+    except _UNUSABLE as error:
         why = f"{masked(url)} does not answer: {type(error).__name__}"
         yield Finding("postgres", Verdict.FAIL, shown(why), f"Start that server or correct DATABASE_URL; unset, {UP}.")
 

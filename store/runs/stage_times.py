@@ -17,25 +17,37 @@ FROM (
 GROUP BY a.stage ORDER BY min(a.id)
 """
 
-# One pass over the stages: a run may have hundreds of thousands.
+# One pass over the stages: a run may have hundreds of thousands. The seconds of a stage include waiting for a server
+# that other stages use, so what is left is divided by the number of stages that ran at the same time on average.
 PROGRESS = """
-SELECT p.stages, p.done, p.left_over,
-       extract(epoch FROM now() - greatest(p.since, now() - $2 * interval '1 second'))::float8
-           / nullif(p.lately, 0) AS pace
-FROM (
-    SELECT count(*) AS stages, count(*) FILTER (WHERE s.status = 'done') AS done,
-           count(*) FILTER (WHERE j.status IN ('waiting', 'running', 'interrupted') AND s.status <> 'done')
-               AS left_over,
-           count(*) FILTER (WHERE s.status = 'done' AND s.finished_at > now() - $2 * interval '1 second') AS lately,
-           min(s.started_at) FILTER (WHERE s.status = 'done' AND s.finished_at > now() - $2 * interval '1 second')
-               AS since
+WITH s AS (
+    SELECT s.stage, s.status, s.started_at, s.finished_at, j.id AS job_id,
+           j.status IN ('waiting', 'running', 'interrupted') AND s.status <> 'done' AS is_left
     FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
     WHERE j.run_id = $1
-) AS p
+), lately AS (
+    SELECT stage, started_at, finished_at, extract(epoch FROM finished_at - started_at)::float8 AS seconds
+    FROM s WHERE status = 'done' AND finished_at > now() - $2 * interval '1 second' AND started_at <= finished_at
+), mean AS (
+    SELECT stage, avg(seconds) AS seconds FROM lately GROUP BY stage
+), left_over AS (
+    SELECT s.job_id, m.seconds AS mean,
+           greatest(m.seconds / 4, m.seconds - CASE WHEN s.status = 'running'
+                    THEN extract(epoch FROM now() - s.started_at)::float8 ELSE 0 END) AS seconds
+    FROM s LEFT JOIN mean AS m ON m.stage = s.stage
+    WHERE s.is_left
+), busy AS (
+    SELECT sum(extract(epoch FROM upper(part) - lower(part)))::float8 AS seconds
+    FROM (SELECT unnest(range_agg(tstzrange(started_at, finished_at, '[]'))) AS part FROM lately) AS parts
+)
+SELECT (SELECT count(*) FROM s) AS stages, (SELECT count(*) FROM s WHERE status = 'done') AS done,
+       sum(seconds) AS seconds, count(DISTINCT job_id) AS jobs, coalesce(bool_and(mean IS NOT NULL), false) AS is_known,
+       (SELECT sum(seconds) FROM lately) / nullif((SELECT seconds FROM busy), 0) AS parallel
+FROM left_over
 """
 
-#: The pace of a run is that of its last minutes: a night's pause does not count.
-_PACE_WITHIN_S = 600.0
+#: Estimates come from what finished in this time.
+_LATELY_S = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +70,10 @@ class Progress(NamedTuple):
     done: int
     stages: int
     seconds_left: float | None
-    """What its open jobs still need at the pace of the last ten minutes; None before any stage, and when idle."""
+    """What its open jobs still need, by the mean time of each stage in the last hour.
+
+    None when idle, and while a stage is left of which none has finished.
+    """
 
 
 async def stage_times(connection: Connection, run_id: int) -> list[StageTimes]:
@@ -68,6 +83,8 @@ async def stage_times(connection: Connection, run_id: int) -> list[StageTimes]:
 
 async def progress(connection: Connection, run_id: int) -> Progress:
     """Stored stages of all stages, and an estimate."""
-    row = await connection.fetchrow(PROGRESS, run_id, _PACE_WITHIN_S)
-    is_open = row["left_over"] and row["pace"] is not None
-    return Progress(row["done"], row["stages"], row["left_over"] * row["pace"] if is_open else None)
+    row = await connection.fetchrow(PROGRESS, run_id, _LATELY_S)
+    seconds_left = None
+    if row["is_known"]:
+        seconds_left = row["seconds"] / min(max(row["parallel"] or 1.0, 1.0), row["jobs"])
+    return Progress(row["done"], row["stages"], seconds_left)

@@ -46,7 +46,7 @@ async def enroll(
     pid: int,
     stages: Sequence[str],
     environment: Environment,
-    servers: Mapping[str, str | None],
+    servers: Mapping[str, str | None] | None = None,
 ) -> None:
     """Make a worker known. Its heartbeat keeps the row fresh."""
     environment_id = await environments.keep(connection, environment)
@@ -58,7 +58,7 @@ async def enroll(
         list(stages),
         environment.ragq_version,
         environment_id,
-        json.dumps(dict(servers)),
+        None if servers is None else json.dumps(dict(servers)),
     )
 
 

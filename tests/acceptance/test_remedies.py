@@ -194,8 +194,8 @@ def test_people_of_the_index_are_assessed_without_references_or_without_their_ow
 def test_a_model_that_the_server_lacks_is_asked_once_it_is_fetched_or_replaced(
     served: Installation, ollama: ScriptedOllama
 ) -> None:
-    command = ("submit", "--participants", "316", "--zero-shot-only", "--set", "MODEL_QUANTITATIVE_MODEL=absent:1b")
-    command += ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm")
+    asked = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", "MODEL_QUANTITATIVE_MODEL=absent:1b")
+    command = ("submit", "--participants", "316", "--zero-shot-only", *asked)
 
     refused = served.ragq(*command)
 
@@ -207,8 +207,8 @@ def test_a_model_that_the_server_lacks_is_asked_once_it_is_fetched_or_replaced(
 
 
 def test_a_server_that_the_workers_do_not_ask_is_refused_until_it_is_no_longer_named(served: Installation) -> None:
-    command = ("submit", "--participants", "316", "--zero-shot-only", "--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm")
-    command += ("--set", "MODEL_QUANTITATIVE_MODEL=gemma3:27b")
+    asked = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", "MODEL_QUANTITATIVE_MODEL=gemma3:27b")
+    command = ("submit", "--participants", "316", "--zero-shot-only", *asked)
 
     refused = served.ragq(*command, "--new", OLLAMA_HOST="gpu")
 

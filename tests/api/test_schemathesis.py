@@ -61,6 +61,16 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
 include-operation-id = ["change_preset", "create_preset"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
+# Ten tokens a minute may be tried.
+[[operations]]
+include-operation-id = "create_session"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "429"]
+
+# Ids of questions differ, and judgements are of these questions; values of a preset have ranges.
+[[operations]]
+include-operation-id = "submit_query_set"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+
 # A template has the placeholders of its tag.
 [[operations]]
 include-operation-id = "add_version"

@@ -14,7 +14,7 @@ from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES
 
 REPOSITORY = Path(__file__).parents[2]
-PACKAGES = ("adapters", "api", "cli", "demo", "schemas", "services", "stack", "stages", "store", "workers")
+PACKAGES = ("adapters", "api", "cli", "demo", "ragq", "schemas", "services", "stack", "stages", "store", "workers")
 
 #: Names in texts that are no setting of ragq.
 OTHER_NAMES = {

@@ -109,8 +109,11 @@ def test_servers_that_answer_are_named_with_their_versions_and_models(
     doctor: Doctor, database_url: str, valkey: ValkeyServer, stored: Callable[..., Any]
 ) -> None:
     async def enrol(connection: Any) -> None:
-        known = {"host": "here", "pid": 1, "environment": this_environment(), "servers": {"OLLAMA_HOST": "http://gpu"}}
-        await workers.enroll(connection, "w1", stages=("extract", "score"), **known)
+        known = {"OLLAMA_HOST": "http://gpu"}
+        here = this_environment()
+        await workers.enroll(
+            connection, "w1", host="here", pid=1, stages=("extract", "score"), environment=here, servers=known
+        )
 
     stored(enrol)
     with ScriptedOllama() as ollama:

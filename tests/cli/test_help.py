@@ -51,6 +51,7 @@ def test_every_command_has_help_with_an_example(typed: str) -> None:
 #: Commands without --json, and why.
 NO_RESULT = {
     "ragq down": "stops processes and reports it on stderr",
+    "ragq logs": "prints the lines of logs as they are",
     "ragq worker": "runs until it is stopped",
     "ragq api": "runs until it is stopped",
     "ragq logs": "prints lines as a part wrote them",

@@ -92,6 +92,18 @@ def test_json_has_the_changed_settings_and_no_warning(submit: Ragq) -> None:
     assert done.stderr.count("Warning: API_PORT (file .env) has no effect: set RAGQ_API_PORT.\n") == 1
 
 
+def test_many_names_without_effect_are_counted(submit: Ragq) -> None:
+    Path(".env").write_text("API_PORT=8000\nAPI_HOST=x\nFEEDBACK_ENABLED=true\nFEEDBACK_TARGET_SCORE=4\n")
+
+    done = submit(*ZERO_SHOT)
+    checked = submit("config", "check").stdout
+
+    warned = [line for line in done.stderr.splitlines() if line.startswith("Warning:")]
+    assert [line.split()[1] for line in warned] == ["FEEDBACK_ENABLED", "FEEDBACK_TARGET_SCORE", "2"]
+    assert warned[-1] == "Warning: 2 more names without effect; `ragq config check` shows what to use instead."
+    assert all(name in checked for name in ("API_HOST", "API_PORT", "FEEDBACK_ENABLED", "FEEDBACK_TARGET_SCORE"))
+
+
 def test_the_same_submission_again_prints_them_too(capsys: pytest.CaptureFixture[str]) -> None:
     settings = resolve(profile="paper", environment={"BINARY_THRESHOLD": "12"})
 

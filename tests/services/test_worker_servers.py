@@ -122,12 +122,12 @@ async def test_a_server_of_embeddings_is_compared_by_its_own_address(database: D
         await check_servers(connection, chosen, {"RAGQ_OPENAI_BASE_URL": "http://e/v1"})
         await enrol(connection, "w1", stages=("extract", "score"), ollama="http://gpu:11434")
         await enrol(connection, "w2", stages=("embed",), openai="http://e/v1")
-        with pytest.raises(ServersDifferError, match="started without RAGQ_OPENAI_EMBEDDING_BASE_URL"):
+        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_EMBEDDING_BASE_URL names, and the running workers"):
             await check_servers(connection, chosen, here)
-        await enrol(connection, "w3", stages=("embed",), **{"openai embeddings": "http://other/v1"})
+        await enrol(connection, "w3", stages=("embed",), embeddings="http://other/v1")
         with pytest.raises(ServersDifferError, match="workers ask http://other/v1 for stage 'embed'"):
             await check_servers(connection, chosen, here)
-        await enrol(connection, "w4", stages=("embed",), **{"openai embeddings": "http://e/v1"})
+        await enrol(connection, "w4", stages=("embed",), embeddings="http://e/v1")
 
         await check_servers(connection, chosen, here)
 

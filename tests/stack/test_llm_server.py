@@ -77,6 +77,18 @@ async def test_the_reply_conforms_to_the_schema(client: ollama.AsyncClient) -> N
     Verdict.model_validate_json(reply.message.content or "")
 
 
+async def test_json_is_written_on_one_line(client: ollama.AsyncClient) -> None:
+    """Blanks and newlines were half of the tokens of a verdict."""
+    question = [{"role": "user", "content": "Is fishing about sleep? Decide, with a reason."}]
+    options = {"temperature": 0, "num_predict": 60}
+
+    reply = await client.chat(PACKAGED_LLM, question, format=Verdict.model_json_schema(), options=options)
+
+    assert reply.message.content is not None
+    assert reply.message.content.startswith('{"decision": "')
+    assert "\n" not in reply.message.content
+
+
 async def test_format_json_gives_an_object(client: ollama.AsyncClient) -> None:
     question = [{"role": "user", "content": 'Say {"decision": "accept"} as JSON.'}]
     reply = await client.chat(PACKAGED_LLM, question, format="json", options={"temperature": 0})

@@ -77,13 +77,14 @@ async def test_the_expansion_can_be_edited_and_the_form_lists_what_becomes_stale
     ("values", "part", "value"),
     [
         ({"intent": ""}, "intent", None),
-        ({"intent": "CRITIQUE"}, "intent", "CRITIQUE"),
+        ({"intent": "critique"}, "intent", "CRITIQUE"),
+        ({"intent": "Buy a teapot"}, "intent", "Buy a teapot"),
         ({"hyde_answer": ""}, "hyde_answer", ""),
         ({"queries": "one\r\n\r\n two \r\nthree"}, "queries", ("one", "two", "three")),
         ({"entities": ""}, "entities", ()),
     ],
 )
-async def test_an_edit_of_the_expansion_is_kept_and_embeddings_are_needed(
+async def test_an_edit_of_the_expansion_is_kept_and_what_it_changes_is_needed(
     client: httpx.AsyncClient,
     ctx: ApiContext,
     ready: StoredQuery,
@@ -100,8 +101,9 @@ async def test_an_edit_of_the_expansion_is_kept_and_embeddings_are_needed(
     assert edited == EXPANSION.model_copy(update={part: value, "origin": Origin.EDITED})
     async with ctx.database.connection() as connection:
         (line,) = await queries.lines(connection)
-        assert (line.status, list(await chain(connection, ready.job_id))) == ("needs_embeddings", ["expand"])
-    assert "Next: embed." in words(await see(client, reply.headers["location"]))
+        needs = ("needs_retrieval", "embed") if part in ("intent", "entities") else ("needs_embeddings", "expand")
+        assert (line.status, list(await chain(connection, ready.job_id))[-1]) == needs
+    assert "The expansion is saved." in words(await see(client, reply.headers["location"]))
 
 
 async def test_saving_an_expansion_as_it_is_makes_nothing_stale(

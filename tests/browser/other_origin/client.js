@@ -217,7 +217,9 @@ async function logIn(token) {
   const { session } = await opened.json();
   const headers = { Authorization: `Bearer ${session}` };
   const listed = await fetch(`${api}/rag/queries`, { headers });
-  const changed = await fetch(`${api}/api/rag-config/default/set-default`, { method: "PUT", headers });
+  const changed = await fetch(`${api}/rag/expansion/prompt`, {
+    method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body: JSON.stringify({ query: "Why?" }),
+  });
   const left = await fetch(`${api}/sessions/current`, { method: "DELETE", headers });
   const after = await fetch(`${api}/rag/queries`, { headers });
   return [refused, opened, listed, changed, left, after].map((reply) => reply.status);

@@ -88,17 +88,19 @@ def test_the_demo_profile_runs_on_the_packaged_models() -> None:
 
     from_profile = {name for name, source in settings.sources.items() if source == SettingSource.PROFILE}
     assert {name: settings.run.values()[name] for name in from_profile} == {
+        "EMBEDDING_CHUNK_STEP": 4,
         "EMBEDDING_DIMENSION": 384,
         "EMBEDDING_TOP_K_REFERENCES": 3,
         "EMBEDDING_EMBEDDINGS_FILE": "huggingface_all_minilm_l6_v2_paper_train",
         "EMBEDDING_ENABLE_REFERENCE_VALIDATION": True,
+        "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM": 1,
         "MODEL_EMBEDDING_MODEL": "all-minilm-l6-v2",
         "MODEL_JUDGE_MODEL": "smollm2:135m",
         "MODEL_QUANTITATIVE_MODEL": "smollm2:135m",
         "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
         "RAGQ_QUERY_TEMPERATURE": 0.0,
         "RAGQ_SCORE_SCHEMA": True,
-        "RAGQ_SCORE_TEXT_CHARS": 60,
+        "RAGQ_SCORE_TEXT_CHARS": 40,
     }
 
 

@@ -1,10 +1,11 @@
 """Durations of stages and progress of a run."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
 from store.database import Connection, Database
+from store.runs import stages
 from store.runs.runs import StoredRun
 from store.runs.stage_times import Progress, progress, stage_times
 from tests.store.scored import TIMED_OUT, committing, failing, take
@@ -27,22 +28,70 @@ async def test_attempts_are_counted_and_timed_per_stage(database: Database, stor
     assert (embed.stage, embed.attempts, embed.unsuccessful, embed.total) == ("embed", 1, 1, 4)
 
 
-async def test_what_is_left_is_estimated_from_the_last_ten_minutes(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run("1", "2", stages=("extract", "embed"))
+async def test_what_is_left_is_estimated_from_the_times_of_each_stage(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("1", "2", "3", stages=("extract", "score"))
+    first, second = stored.job_ids[:2]
     async with database.connection() as connection:
         before = await progress(connection, stored.run_id)
-        await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
-        await connection.execute(
-            "UPDATE stage_run SET started_at = now() - interval '30 seconds' WHERE stage = 'extract' AND job_id = $1",
-            stored.job_ids[0],
-        )
+        await _took(connection, first, "extract", {"quotes": {}}, seconds=1, ended=100)
+        await _took(connection, second, "extract", {"quotes": {}}, seconds=1, ended=99)
+        no_score_yet = await progress(connection, stored.run_id)
+        await _took(connection, first, "score", {}, seconds=50, ended=40)
         after = await progress(connection, stored.run_id)
         await connection.execute("UPDATE stage_run SET finished_at = now() - interval '1 day' WHERE status = 'done'")
         later = await progress(connection, stored.run_id)
-    assert before == Progress(0, 4, None)
-    assert (after.done, after.stages) == (1, 4)
-    assert after.seconds_left == pytest.approx(90, abs=20)
-    assert later == Progress(1, 4, None)
+
+    assert before == Progress(0, 6, None)
+    assert no_score_yet == Progress(2, 6, None)
+    # One extraction of 1 s and two scores of 50 s, one stage at a time.
+    assert (after.done, after.stages, after.seconds_left) == (3, 6, pytest.approx(101, abs=1))
+    assert later == Progress(3, 6, None)
+
+
+async def test_stages_that_run_at_the_same_time_share_what_is_left(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("1", "2", "3", "4", stages=("score",))
+    async with database.connection() as connection:
+        for job_id in stored.job_ids[:2]:
+            await _took(connection, job_id, "score", {}, seconds=30, ended=5)
+        both = await progress(connection, stored.run_id)
+        running = await stages.claim(connection, stored.job_ids[2], "score", "worker", 60)
+        await connection.execute(
+            "UPDATE stage_run SET started_at = now() - interval '20 seconds' WHERE job_id = $1", stored.job_ids[2]
+        )
+        one_began = await progress(connection, stored.run_id)
+
+    assert running is not None
+    assert both.seconds_left == pytest.approx(60 / 2, abs=1)
+    assert one_began.seconds_left == pytest.approx((10 + 30) / 2, abs=1)
+
+
+async def test_a_stage_that_takes_longer_than_the_others_is_not_about_to_end(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run("1", "2", stages=("score",))
+    async with database.connection() as connection:
+        await _took(connection, stored.job_ids[0], "score", {}, seconds=40, ended=90)
+        await stages.claim(connection, stored.job_ids[1], "score", "worker", 60)
+        await connection.execute(
+            "UPDATE stage_run SET started_at = now() - interval '80 seconds' WHERE job_id = $1", stored.job_ids[1]
+        )
+
+        assert (await progress(connection, stored.run_id)).seconds_left == pytest.approx(10, abs=1)
+
+
+async def _took(
+    connection: Connection, job_id: int, stage: str, output: Mapping[str, object], *, seconds: int, ended: int
+) -> None:
+    """A stage that took so many seconds and ended so many seconds ago."""
+    await take(connection, job_id, stage, committing(output))
+    await connection.execute(
+        "UPDATE stage_run SET started_at = now() - $3 * interval '1 second', "
+        "finished_at = now() - $4 * interval '1 second' WHERE job_id = $1 AND stage = $2",
+        job_id,
+        stage,
+        seconds + ended,
+        ended,
+    )
 
 
 async def _lasted(connection: Connection, job_id: int, stage: str, seconds: float) -> None:

@@ -107,7 +107,7 @@ async def test_each_front_end_has_its_default(client: httpx.AsyncClient, ctx: Ap
     reply = await client.patch(f"/rag/queries/{over_rest.query_id}", json={"intent": "CRITIQUE"})
 
     assert printed.output == f"j{by_command.job_id} waiting\n"
-    assert (reply.json()["job_status"], reply.json()["status"]) == ("succeeded", "needs_embeddings")
+    assert (reply.json()["job_status"], reply.json()["status"]) == ("succeeded", "needs_retrieval")
 
 
 @pytest.mark.usefixtures("corpus")

@@ -16,6 +16,7 @@ TO_CONSOLIDATE = WHOLE[:6]
 RESULT_FIELDS = {
     *("id", "query_id", "response_text", "created_at", "updated_at"),
     *("origin", "model", "is_light", "preset", "prompt_hash", "sources", "unknown_citations"),
+    *("is_cut", "basis", "notes"),
 }
 
 
@@ -118,10 +119,34 @@ async def test_an_answer_that_cannot_be_saved_is_refused(
     assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 0
 
 
-async def test_there_is_nothing_to_answer_before_consolidation(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask(*TO_VALIDATE)
+async def test_there_is_nothing_to_answer_before_a_search(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask("expand", "embed")
     reply = await client.post(f"/rag/queries/{query.id}/augment/manual", json={"response_text": "By oxygen."})
     assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
+
+
+async def test_an_answer_before_consolidation_is_from_the_retrieved_chunks_and_states_it(
+    client: httpx.AsyncClient, ask: Ask
+) -> None:
+    query = await ask(*TO_VALIDATE)
+    result_id = await paste(client, query.id, "By oxygen [S1].")
+
+    result = (await client.get(f"/rag/queries/{query.id}/results/{result_id}")).json()
+
+    assert result["basis"]["context_source"] == "retrieved"
+    assert "The sources are the retrieved chunks: consolidation has not run." in result["notes"]
+
+
+async def test_an_answer_pasted_without_a_number_belongs_to_the_prompt_that_was_shown(
+    client: httpx.AsyncClient, ask: Ask
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    await client.get(f"/rag/queries/{query.id}/augment/prompt", params={"top_n": 2})
+
+    result_id = await paste(client, query.id, "By oxygen [S1].")
+
+    result = (await client.get(f"/rag/queries/{query.id}/results/{result_id}")).json()
+    assert [source["label"] for source in result["sources"]] == ["S1", "S2"]
 
 
 async def test_the_answers_are_listed_newest_first(client: httpx.AsyncClient, ask: Ask) -> None:

@@ -23,15 +23,24 @@ QUERIES = "/rag/queries"
 LIST_FIELDS = {
     *("id", "original_query", "intent", "vector_status", "has_retrieved_context", "has_clean_context", "results_count"),
     *("created_at", "updated_at", "status", "entities_count"),
-    *("run_id", "job_id", "job_status"),
+    *("run_id", "job_id", "job_status", "corpus", "preset"),
 }
 DETAIL_FIELDS = LIST_FIELDS | {
     *("expanded_queries", "hyde_answer", "entities", "retrieved_context", "clean_retrieval_context"),
-    *("available_context_count", "corpus", "preset", "error"),
+    *("available_context_count", "error"),
 }
 RETRIEVED_FIELDS = {
     *("id", "parent_id", "work_id", "content", "heading_breadcrumbs", "enriched_content", "start_line", "end_line"),
-    *("level", "rrf_score", "rerank_score", "entity_boost", "intent_boost", "final_score", "dense_rank"),
+    *(
+        "level",
+        "rrf_score",
+        "fusion_score",
+        "rerank_score",
+        "entity_boost",
+        "intent_boost",
+        "final_score",
+        "dense_rank",
+    ),
     "lexical_rank",
 }
 CLEAN_FIELDS = {
@@ -117,7 +126,7 @@ async def test_a_question_has_the_fields_of_the_seed_and_of_the_code(client: htt
     assert found["available_context_count"] == 3
     chunk = found["retrieved_context"][0]
     assert set(chunk) == RETRIEVED_FIELDS
-    assert (chunk["id"], chunk["rrf_score"], chunk["final_score"]) == (1, 1.0, 1.05)
+    assert (chunk["id"], chunk["rrf_score"], chunk["fusion_score"], chunk["final_score"]) == (1, None, 1.0, 1.05)
     passage = found["clean_retrieval_context"][1]
     assert set(passage) == CLEAN_FIELDS
     assert (passage["place"], passage["chunk_ids"], passage["content"]) == (2, [2], "passage 2")
@@ -239,6 +248,7 @@ async def test_passages_are_reordered_and_left_out_and_the_prompt_follows(client
         {"work_id": 1, "start_line": 2, "end_line": 2},
         {"work_id": 1, "start_line": 2, "end_line": 2, "chunk_ids": [2]},
         {"chunk_ids": [2]},
+        {"place": 1, "chunk_ids": [2]},
         {"place": 2, "chunk_ids": [2], "content": "passage 2", "score": 0.5, "heading_chain": [], "parent_id": None},
     ],
 )
@@ -250,9 +260,36 @@ async def test_a_passage_is_identified_by_any_of_its_fields(
     assert [passage["content"] for passage in reply.json()["clean_retrieval_context"]] == ["passage 2"]
 
 
+async def test_a_page_that_saves_twice_sends_the_places_of_before(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+    stored = (await read(client, query.id))["clean_retrieval_context"]
+    order = [stored[2], stored[0], stored[1]]
+
+    for kept in (order, order[:2]):
+        reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": kept})
+        assert reply.status_code == 200
+
+    assert [passage["content"] for passage in reply.json()["clean_retrieval_context"]] == ["passage 3", "passage 1"]
+
+
+async def test_blank_rows_of_lists_are_left_out_and_an_intent_may_be_any_text(
+    client: httpx.AsyncClient, ask: Ask
+) -> None:
+    query = await ask("expand")
+
+    edit = {"expanded_queries": ["", "tannin "], "entities": ["  ", "leaf"], "intent": "Buy a teapot"}
+    changed = (await client.patch(f"{QUERIES}/{query.id}", json=edit)).json()
+
+    assert (changed["expanded_queries"], changed["entities"], changed["intent"]) == (
+        ["tannin"],
+        ["leaf"],
+        "Buy a teapot",
+    )
+
+
 UNFIT: tuple[tuple[list[dict[str, Any]], str], ...] = (
     ([{"place": 4}], "matches 0 of 3 passages"),
-    ([{"place": 1, "chunk_ids": [2]}], "matches 0 of 3 passages"),
+    ([{"place": 1, "chunk_ids": [9]}], "matches 0 of 3 passages"),
     ([{"work_id": 1}], "matches 3 of 3 passages"),
     ([{"content": "passage 1"}], "identifies no passage"),
     ([{}], "identifies no passage"),
@@ -280,9 +317,9 @@ UNUSABLE: tuple[Any, ...] = (
     {"original_query": "x" * 2001},
     {"original_query": "a\x00b"},
     {"original_query": 7},
-    {"intent": "GUESS"},
+    {"intent": "x" * 51},
     {"expanded_queries": "one"},
-    {"expanded_queries": [""]},
+    {"expanded_queries": [None]},
     {"entities": ["a\x00b"]},
     {"hyde_answer": 1},
     {"clean_retrieval_context": []},

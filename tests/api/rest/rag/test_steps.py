@@ -92,6 +92,8 @@ async def test_retrieve_replies_as_the_seed_and_the_code_do(
         "total_lexical_candidates": 1,
         "rrf_candidates": 4,
         "final_count": 3,
+        "dropped_chunks": {"min_chars": 1},
+        "kept_short": {},
     }
 
 
@@ -113,6 +115,7 @@ async def test_consolidate_replies_as_the_seed_and_the_code_do(
         "message": "Consolidated 3 chunks into 3 groups",
         "original_count": 3,
         "consolidated_count": 3,
+        "dropped_passages": 0,
     }
 
 
@@ -253,10 +256,9 @@ async def test_a_client_may_prefer_to_wait_for_less(client: httpx.AsyncClient, a
 @pytest.mark.parametrize(
     ("step", "done", "needed"),
     [
-        ("embed", (), "expand"),
         ("retrieve", ("expand",), "embed"),
         ("consolidate", ("expand", "embed"), "retrieve"),
-        ("augment/run", TO_VALIDATE, "consolidate"),
+        ("augment/run", ("expand", "embed"), "retrieve"),
     ],
 )
 async def test_a_step_without_its_predecessor_is_a_404_that_names_it(
@@ -268,6 +270,15 @@ async def test_a_step_without_its_predecessor_is_a_404_that_names_it(
 
     assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
     assert f"step '{needed}' comes first" in reply.json()["detail"]
+
+
+async def test_embedding_without_an_expansion_says_how_to_get_one(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask()
+
+    reply = await client.post(path(query.id, "embed"))
+
+    assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
+    assert f"`ragq query run {query.id} --until expand` asks the model again" in reply.json()["detail"]
 
 
 @waits_long

@@ -1,0 +1,40 @@
+"""The packages of ragq, and whether Python imports them: their names are common, and another project may have them."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, NamedTuple
+
+PACKAGES: Final = (
+    *("adapters", "api", "cli", "demo", "migrations", "schemas", "services", "stack", "stages", "store", "workers"),
+)
+_ROOT: Final = Path(__file__).resolve().parents[1]
+
+
+class Foreign(NamedTuple):
+    """A package that is not ragq's."""
+
+    name: str
+    place: Path
+
+
+def shadowing() -> Iterator[Foreign]:
+    """The packages that Python imports instead of ragq's."""
+    for name in PACKAGES:
+        spec = find_spec(name)
+        if spec is None:
+            yield Foreign(name, _ROOT / name)
+            continue
+        origin = Path(spec.origin or next(iter(spec.submodule_search_locations or ()), "")).resolve()
+        if _ROOT / name not in (origin, origin.parent):
+            yield Foreign(name, origin)
+
+
+def shadowing_in(folder: Path) -> Iterator[Foreign]:
+    """The packages and modules of a folder that have a name of ragq's, where the folder is not ragq's own."""
+    if folder.resolve() == _ROOT:
+        return
+    for name in PACKAGES:
+        for place in (folder / f"{name}.py", folder / name / "__init__.py"):
+            if place.exists():
+                yield Foreign(name, place)

