@@ -8,6 +8,7 @@ from schemas.errors import WorkFileError, WorkFilesError
 from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
+from stages.texts.storable import can_be_stored
 from store.corpora.works import NewWork
 
 MARKDOWN: Final = (".md", ".markdown")
@@ -64,6 +65,8 @@ def _read_work(file: WorkFile) -> NewWork:
         raise WorkFileError(file.name, "holds a NUL character; is it text at all?")
     document = read_markdown(markdown)
     described = bibliography(document, given=file.fields, file_name=file.name)
+    if not all(can_be_stored(str(text)) for text in (file.source_path, *described.model_dump().values())):
+        raise WorkFileError(file.name, "its name or its front matter has a character that no text has; remove it.")
     chunks = cut_work(document, title=described.title)
     if not chunks:
         raise WorkFileError(file.name, "holds no text.")

@@ -81,7 +81,7 @@ async def save(
     _form: CheckedForm,
     preset_id: PathId,
     of: Annotated[str, Form()] = "",
-    description: Annotated[Text, Form(max_length=1000)] = "",
+    description: Annotated[Text, Form(max_length=2000)] = "",
 ) -> Response:
     """Save the values, all or none. Invalid ones stay in their fields, each with the reason."""
     chosen = await _read(ctx, preset_id)
@@ -89,7 +89,9 @@ async def save(
     form = await request.form()
     # A switch that is off sends only the hidden field before it.
     sent = {name: form.getlist(name) for name in PRESET_SETTINGS}
-    filled = Filled(description.strip(), {name: str(values[-1]) for name, values in sent.items() if values})
+    filled = Filled(
+        description.replace("\r\n", "\n").strip(), {name: str(values[-1]) for name, values in sent.items() if values}
+    )
     if of != preset.updated_at.isoformat():
         changed = "The preset was changed meanwhile. Compare your values with the marks, and save again to keep yours."
         return _page(request, chosen, filled=filled, wrong={"form": changed})

@@ -116,7 +116,8 @@ const isChanged = (field) => {
   if (!field.name || field.type === "hidden") return false;
   if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
   if (field.options) return [...field.options].some((option) => option.selected !== option.defaultSelected);
-  return field.value !== field.defaultValue;
+  // A field of one line drops the line ends of its value.
+  return field.value !== (field.type === "textarea" ? field.defaultValue : field.defaultValue.replace(/[\r\n]/g, ""));
 };
 function unsaved(form) {
   const changed = [...form.elements].filter(isChanged).length;

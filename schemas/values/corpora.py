@@ -11,7 +11,7 @@ class Bibliography(Value):
 
     title: str
     authors: str | None = None
-    year: int | None = None
+    year: int | None = Field(default=None, ge=-9999, le=9999)
     publisher: str | None = None
     isbn: str | None = None
     doi: str | None = None

@@ -1,7 +1,7 @@
 """Works are uploaded, presets edited and templates changed in a browser."""
 
 import pytest
-from playwright.async_api import Dialog, Page, expect
+from playwright.async_api import Dialog, FilePayload, Page, expect
 
 from tests.acceptance.shelf import TEA
 from tests.browser.conftest import Visit
@@ -9,7 +9,7 @@ from tests.browser.site import Site, SiteWithWorker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-FILE = {"name": "tea.md", "mimeType": "text/markdown", "buffer": TEA.encode()}
+FILE: FilePayload = {"name": "tea.md", "mimeType": "text/markdown", "buffer": TEA.encode()}
 
 
 async def upload(page: Page, name: str) -> None:
@@ -17,7 +17,7 @@ async def upload(page: Page, name: str) -> None:
     await page.goto("/corpora")
     await page.get_by_role("link", name="New corpus").click()
     await page.get_by_label("Name of the corpus").fill(name)
-    await page.get_by_label("Markdown files").set_input_files([FILE])  # type: ignore[list-item]
+    await page.get_by_label("Markdown files").set_input_files(FILE)
     await page.get_by_role("button", name="Import").click()
     await expect(page.get_by_role("status").first).to_have_text("Works imported: 1 new.")
 

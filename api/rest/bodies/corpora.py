@@ -198,7 +198,7 @@ class WorkBody(Body):
     title: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
     """Overrides the front matter, as do the next ones."""
     authors: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
-    year: Annotated[int, Field(ge=-10_000, le=10_000)] | None = None
+    year: Annotated[int, Field(ge=-9999, le=9999)] | None = None
 
 
 class ImportBody(Body):

@@ -125,6 +125,12 @@ async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported
     assert (await client.get("/corpora")).json()["corpora"] == []
 
 
+@pytest.mark.parametrize("line", [r'title: "a\0b"', r'authors: "\ud800"', "year: 99999999999"])
+async def test_front_matter_that_cannot_be_stored_is_refused(client: httpx.AsyncClient, line: str) -> None:
+    assert slug(await send_files(client, ("tea.md", f"---\n{line}\n---\n# Tea\n".encode()))) == (422, "works-unusable")
+    assert (await client.get("/corpora")).json()["corpora"] == []
+
+
 @pytest.mark.parametrize(
     "change",
     [
