@@ -18,6 +18,7 @@ from api.rendering import page
 from api.routes import methods_here, wants_html
 from schemas import errors
 from stages.failures import class_name
+from stages.files.problems import ProblemsFound
 from store.database import CONNECTION_ERRORS
 
 log = structlog.get_logger(__name__)
@@ -65,6 +66,8 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.CorpusMissingError: ProblemKind(404, "corpus-missing"),
     errors.WorkMissingError: ProblemKind(404, "work-missing"),
     errors.WorkFilesError: ProblemKind(422, "works-unusable"),
+    errors.VocabularyUnknownError: ProblemKind(404, "vocabulary-missing"),
+    ProblemsFound: ProblemKind(422, "files-unusable"),
     errors.StepFailedError: ProblemKind(500, "step-failed"),
     errors.ExpansionFailedError: ProblemKind(500, "expansion-failed"),
     errors.StackError: ProblemKind(503, "server-unavailable"),

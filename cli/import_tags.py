@@ -4,15 +4,10 @@ from pathlib import Path
 
 import click
 
-from cli.output import print_json
+from cli.output import print_result
 from cli.session import with_database
-from schemas.errors import Refused
-from schemas.values.tags import Vocabulary
-from stages.files.problems import ProblemsFound
-from stages.tags.vocabulary_files import FILES, parse_vocabulary
-from stages.texts.plain_ids import is_plain_id
-from store.database import Connection
-from store.vocabularies import vocabularies
+from services.vocabulary_content import keep_vocabulary, read_vocabulary
+from stages.tags.vocabulary_files import FILES
 
 
 @click.command("tags")
@@ -31,34 +26,11 @@ def tags_command(directory: Path, name: str | None, as_json: bool) -> None:
         ragq index tags topics
     """
     called = directory.resolve().name if name is None else name
-    if not is_plain_id(called):
-        raise Refused(
-            "A vocabulary's name has 1 to 64 letters, digits, dots, colons, hyphens and underscores; "
-            "give one with --name."
-        )
-    vocabulary = _read(directory)
-
-    async def keep(connection: Connection) -> int:
-        return await vocabularies.keep(connection, called, vocabulary)
-
-    vocabulary_id = with_database(keep)
-    counts = {
-        "tags": len(vocabulary.tags),
-        "aliases": len(vocabulary.aliases),
-        "documents": len(vocabulary.documents),
-        "rated": sum(tag.nsfw_probability is not None for tag in vocabulary.tags),
-    }
-    if as_json:
-        print_json({"vocabulary": called, "id": vocabulary_id, **counts})
-        return
-    imported = ", ".join(f"{count} {what}" for what, count in counts.items())
-    click.echo(f"Imported vocabulary '{called}': {imported}.")
-    click.echo(f"`ragq index tags {called}` builds its models.", err=True)
-
-
-def _read(directory: Path) -> Vocabulary:
-    files = {name: (directory / name).read_bytes() for name in FILES if (directory / name).is_file()}
-    found, problems = parse_vocabulary(files)
-    if problems:
-        raise ProblemsFound(problems, of="vocabulary")
-    return found
+    files = {file: (directory / file).read_bytes() for file in FILES if (directory / file).is_file()}
+    vocabulary = read_vocabulary(called, files)
+    kept = with_database(lambda connection: keep_vocabulary(connection, called, vocabulary))
+    counts = {count: number for count, number in kept._asdict().items() if count != "id"}
+    words = f"Imported vocabulary '{called}': {', '.join(f'{number} {what}' for what, number in counts.items())}."
+    print_result({"vocabulary": called, "id": kept.id, **counts}, words, as_json=as_json)
+    if not as_json:
+        click.echo(f"`ragq index tags {called}` builds its models.", err=True)

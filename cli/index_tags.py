@@ -13,9 +13,7 @@ from cli.settings_options import effective_settings, settings_options
 from cli.submit import print_submitted, report_submitted
 from cli.watch import follow
 from schemas.values.tags import VectorLayout
-from services.vocabularies import GivenVectors, build_vocabulary
-
-SEED = 7
+from services.vocabularies import SEED, GivenVectors, build_vocabulary
 
 
 @click.command("tags")

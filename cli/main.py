@@ -38,7 +38,7 @@ COMMANDS = {
     "corpus": Entry("cli.corpus", "corpus_group", "List, show and delete corpora."),
     "preset": Entry("cli.preset", "preset", "Manage presets: named values for query runs."),
     "template": Entry("cli.template", "template", "Manage the prompt templates of query runs."),
-    "vocabulary": Entry("cli.vocabulary", "vocabulary", "List and show vocabularies: closed sets of tags."),
+    "vocabulary": Entry("cli.vocabulary", "vocabulary", "List, show and delete vocabularies: closed sets of tags."),
     "submit": Entry("cli.submit", "submit", "Submit participants, questions or phrases as a run."),
     "query": Entry("cli.query", "query", "Show questions, edit them and run their stages."),
     "tags": Entry("cli.tags", "tags", "Show the candidate tags of phrases."),

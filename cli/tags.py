@@ -14,7 +14,6 @@ from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.tags import Candidate, PhraseReport
-from stages.tags.candidates import shaped
 from store.runs.job_control import Target
 from store.vocabularies import tag_runs
 from store.vocabularies.tag_runs import TagsResult
@@ -61,7 +60,7 @@ def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: boo
     """
     found = _results(target)
     if as_json and target.job_id is not None:
-        print_json(_shape(found[0], verbose=verbose, phrase_ranks=phrase_ranks))
+        print_json(found[0].shaped(verbose=verbose, phrase_ranks=phrase_ranks))
     else:
         _print(target, found, verbose=verbose, phrase_ranks=phrase_ranks, as_json=as_json)
 
@@ -83,19 +82,6 @@ def _results(target: Target) -> list[TagsResult]:
     return found
 
 
-def _shape(result: TagsResult, *, verbose: bool, phrase_ranks: bool) -> Any:
-    """A result as JSON has it; None where the job has none."""
-    if result.validated is None:
-        return None
-    return shaped(
-        result.validated.candidates,
-        result.phrase_reports,
-        result.validated.phrase_rank_by_tag,
-        verbose=verbose,
-        return_phrase_ranks=phrase_ranks,
-    )
-
-
 def _print(target: Target, found: list[TagsResult], *, verbose: bool, phrase_ranks: bool, as_json: bool) -> None:
     if as_json:
         sets = [
@@ -103,7 +89,7 @@ def _print(target: Target, found: list[TagsResult], *, verbose: bool, phrase_ran
                 "id": one.subject,
                 "job": f"j{one.job_id}",
                 "status": one.status,
-                "result": _shape(one, verbose=verbose, phrase_ranks=phrase_ranks),
+                "result": one.shaped(verbose=verbose, phrase_ranks=phrase_ranks),
             }
             for one in found
         ]

@@ -5,16 +5,18 @@ from dataclasses import asdict
 import click
 
 from cli.completed_names import VOCABULARY
-from cli.output import console, plain_table, print_json, print_list
+from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from services.tags import vocabulary_of_name
+from services.vocabulary_content import delete_vocabulary
+from stages.reports.numbers_in_words import counted
 from store.vocabularies import vocabularies
 from store.vocabularies.vocabularies import StoredVocabulary
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def vocabulary() -> None:
-    """List and show vocabularies: closed sets of tags that phrases are mapped to.
+    """List, show and delete vocabularies: closed sets of tags that phrases are mapped to.
 
     \b
     Example:
@@ -61,6 +63,24 @@ def show_command(name: str, as_json: bool) -> None:
         highlight=False,
     )
     console().print(_models(found), highlight=False)
+
+
+@vocabulary.command("delete")
+@click.argument("name", type=VOCABULARY)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def delete_command(name: str, yes: bool, as_json: bool) -> None:
+    """Delete a vocabulary with its models. Results of runs stay, but cannot be computed again.
+
+    \b
+    Example:
+        ragq vocabulary delete topics
+    """
+    found = with_database(lambda connection: vocabulary_of_name(connection, name))
+    if not yes:
+        click.confirm(f"Delete vocabulary '{name}' with {counted(found.tags, 'tag')}?", abort=True, err=True)
+    with_database(lambda connection: delete_vocabulary(connection, name))
+    print_result({"deleted": name, "tags": found.tags}, f"Deleted vocabulary '{name}'.", as_json=as_json)
 
 
 def _models(found: StoredVocabulary) -> str:

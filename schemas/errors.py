@@ -11,6 +11,7 @@ RagqError
         WorkFilesError
         WorkMissingError
         CorpusUnknownError
+        VocabularyUnknownError
         TemplateFixedError
         PresetMissingError
         PresetExistsError
@@ -164,6 +165,10 @@ class CorpusUnknownError(Refused):
             f"{', '.join(self.known) or 'none yet'}. "
             f"`ragq import works PATH --corpus {name}` makes one."
         )
+
+
+class VocabularyUnknownError(Refused):
+    """There is no vocabulary of a name."""
 
 
 class TemplateFixedError(Refused):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.chains import stages_of
-from schemas.errors import Refused
+from schemas.errors import Refused, VocabularyUnknownError
 from schemas.settings.base import settings_of
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
@@ -70,11 +70,11 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
 
 
 async def vocabulary_of_name(connection: Connection, name: str) -> StoredVocabulary:
-    """The current vocabulary of a name. Raises Refused when there is none, with those that there are."""
+    """The current vocabulary of a name. Raises VocabularyUnknownError when there is none, with those that there are."""
     found = await vocabularies.by_name(connection, name)
     if found is None:
         known = [vocabulary.name for vocabulary in await vocabularies.current(connection)]
-        raise Refused(
+        raise VocabularyUnknownError(
             f"There is no vocabulary '{name}'.{did_you_mean(name, known)} There are: {', '.join(known) or 'none yet'}. "
             "`ragq import tags DIR` makes one."
         )

@@ -1,7 +1,7 @@
 """Index runs of tags: the models of a vocabulary, built as one job."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from celery import Celery
 
@@ -16,6 +16,9 @@ from store.runs import runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 from store.vocabularies.vocabularies import StoredVocabulary
+
+SEED: Final = 7
+"""Of the models, unless another is given."""
 
 
 class GivenVectors(NamedTuple):
@@ -40,7 +43,7 @@ async def build_vocabulary(
     name: str,
     settings: EffectiveSettings,
     *,
-    seed: int,
+    seed: int = SEED,
     vectors: GivenVectors | None = None,
 ) -> VocabularyBuild:
     """Submit the run that builds the models of a vocabulary.

@@ -26,7 +26,9 @@ from api.pages import (
     runs,
     scores,
     submit_participants,
+    tags,
     templates,
+    vocabularies,
     work,
 )
 
@@ -45,6 +47,8 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     report_files.router,
     participants.router,
     submit_participants.router,
+    tags.router,
+    vocabularies.router,
     plots.pages,
     plots.images,
     run_changes.router,

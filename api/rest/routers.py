@@ -18,7 +18,9 @@ from api.rest import (
     runs,
     sessions,
     settings,
+    tags,
     templates,
+    vocabularies,
     works,
 )
 from api.rest.rag import answers, expansion, queries, results, steps, stream
@@ -40,6 +42,8 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     corpora.router,
     works.router,
     corpus.router,
+    tags.router,
+    vocabularies.router,
     settings.router,
     sessions.router,
     health.router,
@@ -59,5 +63,7 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "settings", "description": "What new runs are submitted with"},
     {"name": "sessions", "description": "Access for pages of other origins, by a token"},
     {"name": "corpora", "description": "Works that are searched together: their headings and chunks, imports"},
+    {"name": "tags", "description": "Phrases submitted to a vocabulary, and their candidate tags"},
+    {"name": "vocabularies", "description": "Closed sets of tags: imports, models, deletion"},
     {"name": "operations", "description": "Health and metrics"},
 ]

@@ -1,9 +1,11 @@
 """The results of tags jobs."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from schemas.statuses import JobStatus
 from schemas.values.tags import PhraseReport, ValidatedTags
+from stages.tags.candidates import shaped
 from store.database import Connection
 
 RESULTS = """
@@ -26,6 +28,23 @@ class TagsResult:
     validated: ValidatedTags | None
     """None until the job has succeeded."""
     phrase_reports: tuple[PhraseReport, ...]
+
+    def shaped(self, *, verbose: bool, phrase_ranks: bool) -> list[Any] | None:
+        """The candidates; or an array of them, the reports by phrase and the ranks, as far as asked for.
+
+        None where the job has no result.
+        """
+        if self.validated is None:
+            return None
+        return list(
+            shaped(
+                self.validated.candidates,
+                self.phrase_reports,
+                self.validated.phrase_rank_by_tag,
+                verbose=verbose,
+                return_phrase_ranks=phrase_ranks,
+            )
+        )
 
 
 async def results(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> list[TagsResult]:

@@ -43,6 +43,21 @@ GROUP BY alias ORDER BY alias COLLATE "C"
 
 DOCUMENTS = "SELECT tags, weight FROM tag_document WHERE vocabulary_id = $1 ORDER BY ordinal"
 
+PART = """
+SELECT name, category, count, nsfw_probability FROM tag
+WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0)
+ORDER BY count DESC NULLS LAST, name COLLATE "C" LIMIT $3 OFFSET $4
+"""
+
+FOUND = "SELECT count(*) FROM tag WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0)"
+
+USERS = """
+SELECT DISTINCT run_id FROM job
+WHERE status IN ('waiting', 'running', 'interrupted', 'paused')
+  AND (inputs ->> 'vocabulary_id')::bigint IN (SELECT id FROM vocabulary WHERE name = $1)
+ORDER BY run_id
+"""
+
 # The row lock lets one build after the other look whether there are models already.
 TO_INDEX = "SELECT model_digest, context_digest FROM vocabulary WHERE id = $1 FOR UPDATE"
 
@@ -131,6 +146,24 @@ async def by_name(connection: Connection, name: str) -> StoredVocabulary | None:
     """The current vocabulary of a name."""
     row = await connection.fetchrow(BY_NAME, name)
     return None if row is None else StoredVocabulary(**dict(row))
+
+
+async def tags_part(
+    connection: Connection, vocabulary_id: int, *, search: str, limit: int, offset: int
+) -> tuple[list[Tag], int]:
+    """A part of the tags, the most used first; with `search` of those with it in their name. And their number."""
+    rows = await connection.fetch(PART, vocabulary_id, search, limit, offset)
+    return [Tag(**dict(row)) for row in rows], await connection.fetchval(FOUND, vocabulary_id, search)
+
+
+async def delete(connection: Connection, name: str) -> list[int]:
+    """Delete every import of a name. Returns the runs whose unfinished jobs use one; then nothing is deleted."""
+    async with connection.transaction():
+        await connection.execute(ONE_BY_ONE, name)
+        users = [row["run_id"] for row in await connection.fetch(USERS, name)]
+        if not users:
+            await connection.execute("DELETE FROM vocabulary WHERE name = $1", name, timeout=_BULK_SECONDS)
+    return users
 
 
 async def content(connection: Connection, vocabulary_id: int) -> Vocabulary:

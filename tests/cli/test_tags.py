@@ -64,7 +64,7 @@ def test_bad_rows_are_reported_with_their_lines_and_nothing_is_stored(ragq: Ragq
 def test_a_name_that_looks_like_text_is_refused(ragq: Ragq, tmp_path: Path) -> None:
     done = ragq("import", "tags", str(write_wardrobe(tmp_path / "my things")))
 
-    assert "give one with --name" in str(done.exception)
+    assert "give it another name (--name)" in str(done.exception)
 
 
 def test_phrases_and_context_tags_become_inputs_of_one_job_each(

@@ -1,0 +1,110 @@
+"""Vocabularies: the closed sets of tags that phrases are mapped to."""
+
+import asyncio
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, File, Path, Query, Response
+
+from api.context import Context
+from api.parameters import Text
+from api.problems import problem_responses
+from api.rest.bodies.vocabularies import (
+    BuildReply,
+    ImportedVocabularyReply,
+    TagReply,
+    TagsPartReply,
+    VocabulariesReply,
+    VocabularyForm,
+    VocabularyReply,
+)
+from api.rest.strict import StrictRoute
+from api.work_uploads import base_name
+from services.tags import vocabulary_of_name
+from services.vocabularies import build_vocabulary
+from services.vocabulary_content import delete_vocabulary, keep_vocabulary, read_vocabulary
+from store.vocabularies import vocabularies
+
+router = APIRouter(prefix="/vocabularies", tags=["vocabularies"], route_class=StrictRoute)
+
+Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$", examples=["wardrobe"])]
+
+_BUILT: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": BuildReply, "description": "The run that builds the models already"}
+}
+
+
+@router.get("", summary="List vocabularies")
+async def list_vocabularies(ctx: Context) -> VocabulariesReply:
+    """Every vocabulary that can be asked, by name."""
+    async with ctx.database.connection() as connection:
+        found = await vocabularies.current(connection)
+    return VocabulariesReply(vocabularies=[VocabularyReply.model_validate(asdict(one)) for one in found])
+
+
+@router.get("/{name}", summary="Show a vocabulary", responses=problem_responses(404, 422))
+async def show_vocabulary(name: Name, ctx: Context) -> VocabularyReply:
+    """A vocabulary: its size, and which models were built from it."""
+    async with ctx.database.connection() as connection:
+        return VocabularyReply.model_validate(asdict(await vocabulary_of_name(connection, name)))
+
+
+@router.get("/{name}/tags", summary="List the tags of a vocabulary", responses=problem_responses(404, 422))
+async def list_tags(
+    name: Name,
+    ctx: Context,
+    search: Annotated[Text, Query(max_length=200, examples=["coat"])] = "",
+    limit: Annotated[int, Query(ge=1, le=1000, examples=[20])] = 100,
+    offset: Annotated[int, Query(ge=0, le=2**31 - 1, examples=[0])] = 0,
+) -> TagsPartReply:
+    """The tags, the most used first; with `search` those with it in their name."""
+    async with ctx.database.connection() as connection:
+        vocabulary = await vocabulary_of_name(connection, name)
+        found, total = await vocabularies.tags_part(
+            connection, vocabulary.id, search=search, limit=limit, offset=offset
+        )
+    end = offset + len(found)
+    return TagsPartReply(
+        tags=[TagReply.model_validate(tag.model_dump()) for tag in found],
+        total=total,
+        next_offset=end if found and end < total else None,
+    )
+
+
+@router.post("/files", summary="Import a vocabulary", status_code=201, responses=problem_responses(409, 422))
+async def import_vocabulary(
+    form: Annotated[VocabularyForm, File()], ctx: Context, response: Response
+) -> ImportedVocabularyReply:
+    """Store the files of a form (`multipart/form-data`) as a vocabulary, in place of an older one of its name.
+
+    Files are recognised by their names. 422 `files-unusable` has every problem, and then nothing is imported. Build its
+    models next.
+    """
+    files = {base_name(file.filename or ""): await file.read() for file in form.files}
+    vocabulary = await asyncio.to_thread(read_vocabulary, form.name, files)
+    async with ctx.database.connection() as connection:
+        kept = await keep_vocabulary(connection, form.name, vocabulary)
+    response.headers["Location"] = f"{router.prefix}/{form.name}"
+    return ImportedVocabularyReply.model_validate(kept._asdict())
+
+
+@router.post(
+    "/{name}/models",
+    summary="Build the models of a vocabulary",
+    status_code=201,
+    responses=_BUILT | problem_responses(404, 409, 422),
+)
+async def build_models(name: Name, ctx: Context, response: Response) -> BuildReply:
+    """Submit the run that builds the models by which phrases are found."""
+    built = await build_vocabulary(ctx.broker, ctx.database, name, ctx.run_settings())
+    is_new = built.submitted is not None and built.submitted.is_new
+    response.status_code = 201 if is_new else 200
+    response.headers["Location"] = f"/runs/{built.run_id}"
+    return BuildReply(run_id=built.run_id, is_new=is_new)
+
+
+@router.delete("/{name}", summary="Delete a vocabulary", status_code=204, responses=problem_responses(404, 409, 422))
+async def remove_vocabulary(name: Name, ctx: Context) -> None:
+    """Delete a vocabulary with its models. Results of runs stay; 409 while unfinished jobs use it."""
+    async with ctx.database.connection() as connection:
+        await delete_vocabulary(connection, name)

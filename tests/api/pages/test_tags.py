@@ -1,0 +1,95 @@
+"""The pages of phrases and of vocabularies."""
+
+import httpx
+import pytest
+
+from api.context import ApiContext
+from store.runs import jobs, overviews
+from tests.acceptance.wardrobe import FILES
+from tests.api.pages.html import HTML, form, see, send, words
+from tests.api.vocabularies import finish, mark_built, upload
+
+
+@pytest.fixture
+async def wardrobe(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    await upload(client)
+    async with ctx.database.connection() as connection:
+        await mark_built(connection)
+
+
+async def test_without_a_vocabulary_the_box_leads_to_the_import(client: httpx.AsyncClient) -> None:
+    assert 'href="/vocabularies"' in (await see(client, "/tags")).text
+
+
+@pytest.mark.usefixtures("wardrobe")
+async def test_phrases_are_submitted_and_their_candidates_shown(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    shown = await see(client, "/tags")
+
+    reply = await send(
+        client, shown, "/tags", phrases="Overcoat, umbrela\r\nred", vocabulary="wardrobe", context_tags="hat"
+    )
+
+    async with ctx.database.connection() as connection:
+        (run,) = await overviews.overviews(connection)
+        first, _ = await jobs.in_order(connection, run.id, limit=9)
+        assert (reply.status_code, reply.headers["location"]) == (303, f"/tags/runs/{run.id}")
+        await finish(connection, first)
+    page = words(await see(client, f"/tags/runs/{run.id}"))
+    assert "coat 0.900 1.000 0.500 500 overcoat" in page
+    assert "Not finished yet." in page
+    detailed = words(await see(client, f"/tags/runs/{run.id}?verbose=true&phrase_ranks=true"))
+    assert "coat 0.900 1.000 0.500 500 1 overcoat" in detailed
+    assert "coat overcoat 0.900 1.000 0.500 (imputed) 500" in detailed
+    assert f"Run {run.id}" in words(await see(client, "/tags"))
+
+
+@pytest.mark.usefixtures("wardrobe")
+async def test_lines_that_cannot_be_read_are_named_beside_the_box(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    shown = await see(client, "/tags")
+
+    reply = await send(client, shown, "/tags", phrases='red\n{"phrase": ["x"]}', vocabulary="wardrobe")
+
+    assert reply.status_code == 422
+    assert "phrases:2" in words(reply)
+    async with ctx.database.connection() as connection:
+        assert await overviews.overviews(connection) == []
+
+
+async def test_a_vocabulary_is_uploaded_built_and_deleted(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    filled = form(await see(client, "/vocabularies"), "/vocabularies")
+    sent = [("files", (file, text.encode())) for file, text in FILES.items()]
+
+    made = await client.post(
+        "/vocabularies", data={"csrf_token": filled["csrf_token"], "name": "wardrobe"}, files=sent, headers=HTML
+    )
+
+    assert (made.status_code, made.headers["location"]) == (303, "/vocabularies/wardrobe")
+    shown = await see(client, "/vocabularies/wardrobe?search=coat")
+    assert "coat 0 500" in words(shown)
+    assert "shirt" not in words(shown)
+    built = await send(client, shown, "/vocabularies/wardrobe/models")
+    async with ctx.database.connection() as connection:
+        (run,) = await overviews.overviews(connection)
+    assert built.headers["location"] == f"/runs/{run.id}"
+
+
+@pytest.mark.usefixtures("wardrobe")
+async def test_a_vocabulary_is_deleted_after_a_confirmation(client: httpx.AsyncClient) -> None:
+    shown = await see(client, "/vocabularies/wardrobe")
+
+    reply = await send(client, shown, "/vocabularies/wardrobe/delete")
+
+    assert (reply.status_code, reply.headers["location"]) == (303, "/vocabularies")
+    assert "There is no vocabulary yet." in words(await see(client, "/vocabularies"))
+
+
+async def test_files_that_cannot_be_a_vocabulary_are_refused_with_their_lines(client: httpx.AsyncClient) -> None:
+    filled = form(await see(client, "/vocabularies"), "/vocabularies")
+    bad = [("files", ("tags.csv", b"name,category,count,aliases\nhat,0,many,\n"))]
+
+    reply = await client.post(
+        "/vocabularies", data={"csrf_token": filled["csrf_token"], "name": "wardrobe"}, files=bad, headers=HTML
+    )
+
+    assert reply.status_code == 422
+    assert "tags.csv:2" in words(reply)

@@ -1,0 +1,73 @@
+"""Phrases over REST: submission, and candidates in four shapes."""
+
+import httpx
+import pytest
+
+from api.context import ApiContext
+from store.runs import jobs
+from store.vocabularies import tag_runs
+from tests.api.vocabularies import COAT, PHRASES, RANKS, REPORT, finish, mark_built, upload
+
+BODY = {"vocabulary": "wardrobe", "phrase_sets": [{"id": "q7", "phrases": PHRASES}, {"phrases": ["red"]}]}
+
+
+@pytest.fixture(autouse=True)
+async def wardrobe(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    await upload(client)
+    async with ctx.database.connection() as connection:
+        await mark_built(connection)
+
+
+async def test_sets_of_phrases_are_submitted_once(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    first, again = [await client.post("/tags/runs", json=BODY) for _ in range(2)]
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["run_id"] == again.json()["run_id"]
+    async with ctx.database.connection() as connection:
+        stored = await tag_runs.results(connection, run_id=first.json()["run_id"])
+    assert [one.subject for one in stored] == ["q7", "2"]
+
+
+async def test_without_models_the_reply_names_what_builds_them(client: httpx.AsyncClient) -> None:
+    await upload(client, name="raw")
+
+    reply = await client.post("/tags/runs", json=BODY | {"vocabulary": "raw"})
+
+    assert reply.status_code == 409
+    assert "`ragq index tags raw`" in reply.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"phrase_sets": []},
+        {"phrase_sets": [{"phrases": ["x" * 801]}]},
+        {"phrase_sets": [{"id": "a b", "phrases": ["x"]}]},
+        {"phrasesets": [["x"]]},
+    ],
+)
+async def test_bodies_that_cannot_be_used_are_refused(client: httpx.AsyncClient, body: dict[str, object]) -> None:
+    assert (await client.post("/tags/runs", json=BODY | body)).status_code == 422
+
+
+async def test_candidates_are_shown_in_the_shape_that_is_asked_for(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    run_id = (await client.post("/tags/runs", json=BODY)).json()["run_id"]
+    async with ctx.database.connection() as connection:
+        first, _ = await jobs.in_order(connection, run_id, limit=9)
+        await finish(connection, first)
+    candidates, reports = [COAT.model_dump(mode="json")], [REPORT.model_dump(mode="json")]
+
+    async def result(**options: str) -> object:
+        shown = (await client.get(f"/tags/runs/{run_id}", params=options)).json()
+        assert [(one["id"], one["status"]) for one in shown["sets"]] == [("q7", "succeeded"), ("2", "waiting")]
+        assert shown["sets"][1]["result"] is None
+        return shown["sets"][0]["result"]
+
+    assert await result() == candidates
+    assert await result(verbose="true") == [candidates, reports]
+    assert await result(phrase_ranks="true") == [candidates, RANKS]
+    assert await result(verbose="true", phrase_ranks="true") == [candidates, reports, RANKS]
+
+
+async def test_a_run_without_phrases_has_no_candidates(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/tags/runs/99")).status_code == 404

@@ -1,0 +1,82 @@
+"""Vocabularies over REST: import, tags, models, deletion."""
+
+import httpx
+
+from api.context import ApiContext
+from schemas.statuses import JobStatus
+from store.runs import job_control, jobs, overviews
+from tests.api.vocabularies import PHRASES, mark_built, upload
+
+
+async def test_files_are_imported_and_shown(client: httpx.AsyncClient) -> None:
+    made = await upload(client)
+
+    assert (made.status_code, made.headers["location"]) == (201, "/vocabularies/wardrobe")
+    assert made.json() | {"id": 0} == {"id": 0, "tags": 12, "aliases": 10, "documents": 36, "rated": 3}
+    shown = (await client.get("/vocabularies/wardrobe")).json()
+    assert (shown["tags"], shown["model"]) == (12, None)
+    assert (await client.get("/vocabularies")).json()["vocabularies"] == [shown]
+
+
+async def test_tags_are_listed_the_most_used_first_and_searched(client: httpx.AsyncClient) -> None:
+    await upload(client)
+
+    part = (await client.get("/vocabularies/wardrobe/tags", params={"limit": 2})).json()
+    found = (await client.get("/vocabularies/wardrobe/tags", params={"search": "coa"})).json()
+
+    assert [tag["name"] for tag in part["tags"]] == ["red", "blue"]
+    assert (part["total"], part["next_offset"]) == (12, 2)
+    assert [(tag["name"], tag["count"]) for tag in found["tags"]] == [("coat", 500)]
+
+
+async def test_bad_files_are_listed_and_nothing_is_imported(client: httpx.AsyncClient) -> None:
+    bad = await upload(client, **{"tags.csv": "name,category,count,aliases\nhat,0,many,\n"})
+    foreign = await upload(client, **{"words.txt": "hat"})
+    unnamed = await upload(client, name="no blanks")
+
+    assert (bad.status_code, bad.json()["type"]) == (422, "urn:ragq:problem:files-unusable")
+    assert "tags.csv:2" in bad.json()["detail"]
+    assert (foreign.status_code, unnamed.status_code) == (409, 409)
+    assert "tags.csv, cooccurrence.tsv" in foreign.json()["detail"]
+    assert (await client.get("/vocabularies")).json()["vocabularies"] == []
+
+
+async def test_models_are_built_by_a_run(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    await upload(client)
+
+    first, again = [await client.post("/vocabularies/wardrobe/models") for _ in range(2)]
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json() == {"run_id": again.json()["run_id"], "is_new": True}
+    async with ctx.database.connection() as connection:
+        run = await overviews.overview(connection, first.json()["run_id"])
+    assert run is not None
+    assert (run.kind, run.request["vocabulary"]) == ("index", "wardrobe")
+
+
+async def test_a_vocabulary_that_unfinished_jobs_use_is_not_deleted(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    await upload(client)
+    async with ctx.database.connection() as connection:
+        await mark_built(connection)
+    body = {"vocabulary": "wardrobe", "phrase_sets": [{"phrases": PHRASES}]}
+    run_id = (await client.post("/tags/runs", json=body)).json()["run_id"]
+
+    refused = await client.delete("/vocabularies/wardrobe")
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:ragq:problem:refused")
+    assert f"`ragq cancel r{run_id}`" in refused.json()["detail"]
+
+    async with ctx.database.connection() as connection:
+        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+    assert (await client.delete("/vocabularies/wardrobe")).status_code == 204
+    assert (await client.get("/vocabularies/wardrobe")).status_code == 404
+    async with ctx.database.connection() as connection:
+        assert len(await jobs.in_order(connection, run_id, limit=9)) == 1
+
+
+async def test_a_typo_gets_a_suggestion(client: httpx.AsyncClient) -> None:
+    await upload(client)
+
+    reply = await client.get("/vocabularies/wardrobee/tags")
+
+    assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:vocabulary-missing")
+    assert "'wardrobe'" in reply.json()["detail"]

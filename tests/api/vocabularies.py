@@ -1,0 +1,71 @@
+"""A vocabulary with models, and runs of phrases with candidates, for tests of resources and pages."""
+
+from typing import Final
+
+import httpx
+
+from schemas.values.tags import (
+    Candidate,
+    EmbeddedPhrases,
+    PhraseCandidate,
+    PhraseReport,
+    RankedTags,
+    RetrievedTags,
+    ValidatedTags,
+)
+from store.database import Connection
+from store.runs import stages
+from tests.acceptance.wardrobe import FILES
+
+PHRASES: Final = ("overcoat", "umbrela")
+COAT: Final = Candidate(
+    tag="coat", score_combined=0.9, score_fasttext=1.0, score_context=0.5, count=500, sources=("overcoat",)
+)
+
+REPORT: Final = PhraseReport(
+    phrase="Overcoat",
+    normalized="overcoat",
+    lookup="overcoat",
+    tfidf_vocab=(),
+    oov_terms=("overcoat",),
+    candidates=(
+        PhraseCandidate(
+            tag="coat",
+            alias_token="overcoat",
+            score_fasttext=1.0,
+            score_context=0.5,
+            score_combined=0.9,
+            context_imputed=True,
+            count=500,
+        ),
+    ),
+)
+RANKS: Final = {"coat": 1}
+OUTPUTS: Final = {
+    "embed": EmbeddedPhrases(model="fasttext", model_digest="a", phrases=(), embedded=(), context=None),
+    "retrieve": RetrievedTags(vocabulary_id=1, phrases=()),
+    "rerank": RankedTags(candidates=(COAT,), phrase_reports=(REPORT,), phrase_rank_by_tag=RANKS),
+    "validate": ValidatedTags(candidates=(COAT,), phrase_rank_by_tag=RANKS),
+}
+
+
+async def upload(client: httpx.AsyncClient, name: str = "wardrobe", **files: str) -> httpx.Response:
+    """The reply to an import over REST."""
+    sent = [("files", (file, text.encode())) for file, text in (files or FILES).items()]
+    return await client.post("/vocabularies/files", data={"name": name}, files=sent)
+
+
+async def mark_built(connection: Connection) -> None:
+    """Give every vocabulary the columns of models, without their bytes."""
+    await connection.execute(
+        "UPDATE vocabulary SET model = 'fasttext', model_digest = 'a', context_digest = 'b', dimension = 3, "
+        "indexed_at = now()"
+    )
+
+
+async def finish(connection: Connection, job_id: int) -> None:
+    """Store the outputs of a job's stages, as a worker does."""
+    for stage, output in OUTPUTS.items():
+        claim = await stages.claim(connection, job_id, stage, "worker", 60)
+        assert claim is not None, stage
+        assert await stages.commit(connection, claim, inputs={}, output=output.model_dump(mode="json"))
