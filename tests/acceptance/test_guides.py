@@ -142,6 +142,7 @@ FILES = {
     "set.tsv": "query-id\tcorpus-id\tscore\nq1\ttea\t1\n",
     "tea.md": "# Tea\n\nA drink.\n",
     "bridges.md": "# Bridges\n\nA way over water.\n",
+    "tags.csv": "name,category,count,aliases\ncoat,0,500,overcoat\nred,1,2000,\n",
     "splits.csv": "Participant_ID,split\n302,mine\n",
     "ai-psychiatrist/.env": "LLM_BACKEND=ollama\n",
     "data/outputs/both_paper-test_20260107_120000.json": RESULTS,
