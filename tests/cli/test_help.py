@@ -54,7 +54,6 @@ NO_RESULT = {
     "ragq logs": "prints the lines of logs as they are",
     "ragq worker": "runs until it is stopped",
     "ragq api": "runs until it is stopped",
-    "ragq logs": "prints lines as a part wrote them",
     "ragq flower": "runs until it is stopped",
     "ragq config reference": "prints Markdown",
     "ragq completion show": "prints a script of the shell",
