@@ -99,7 +99,7 @@ class SettingReply(Reply):
 
     value: Any = Field(examples=[0.0])
     source: str = Field(examples=["default"])
-    """The source of the value: a default, the profile, a file, the environment, an option, a preset."""
+    """The source of the value: default, profile, .env file, environment, configuration file, option, or preset."""
 
 
 class JobReply(JobLine):
