@@ -16,6 +16,7 @@ from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import CalibratedConfidence, Experiment, Report, StageTelemetry
 from stages.reports.definitions import definitions
+from stages.reports.interval_words import interval_words
 from stages.reports.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
 from stages.reports.reference_counts import over_all_items
 
@@ -59,8 +60,7 @@ def _head(report: Report) -> RenderableType:
     measures = report.measures
     lines.append(
         Text(
-            f"confidence {measures.confidence}, loss {measures.loss}, 95 % intervals over "
-            f"{measures.bootstrap_resamples} resamples of participants (seed {measures.bootstrap_seed})",
+            f"confidence {measures.confidence}, loss {measures.loss}, {interval_words(report)}",
             style="dim",
         )
     )

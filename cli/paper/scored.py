@@ -8,6 +8,7 @@ from cli.report_table import calibrated_on, exclusions, models
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
 from stages.reports.definitions import definitions
+from stages.reports.interval_words import interval_words
 from stages.reports.origin_words import origin_words
 
 _OF_MODES: dict[str, Callable[[Experiment], str]] = {
@@ -74,9 +75,8 @@ def _made_of(report: Report) -> str:
     calibrated = [experiment.calibrated for experiment in report.experiments]
     split = report.experiments[0].provenance.split or "participants by number"
     return (
-        f"ragq {run.ragq_version}, run {run.run_id} of {split}, profile {run.profile}, {models(report)}. In brackets: "
-        f"95 % percentile intervals over {measures.bootstrap_resamples} resamples of participants (seed "
-        f"{measures.bootstrap_seed}). Items are ordered by confidence {measures.confidence}, with loss {measures.loss}"
+        f"ragq {run.ragq_version}, run {run.run_id} of {split}, profile {run.profile}, {models(report)}. Intervals: "
+        f"{interval_words(report)}. Items are ordered by confidence {measures.confidence}, with loss {measures.loss}"
         f"; {definitions(measures)}."
         + "".join(sorted({f" It was calibrated on {calibrated_on(found)}." for found in calibrated if found}))
     )

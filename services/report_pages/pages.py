@@ -12,6 +12,7 @@ from services.plots import retrieval, scored
 from stages.metrics.retrieval import measure_names
 from stages.reports import numbers_in_words
 from stages.reports.definitions import definitions
+from stages.reports.interval_words import interval_words
 from stages.reports.origin_words import origin_words
 from stages.reports.reference_counts import over_all_items
 from stages.reports.retrieval_words import made_with, remarks, validator_in_words
@@ -23,6 +24,7 @@ def report_page(report: Report) -> str:
         "report.html.j2",
         report=report,
         definitions=definitions(report.measures),
+        interval_words=interval_words(report),
         plots=list(scored.plots(report)),
         items=list(PHQ8Item),
     )
