@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from benchmarks.machine import this_machine
-from benchmarks.retrieval import PRESET, import_documents
+from benchmarks.retrieval import import_documents
 from benchmarks.retrieval_sets import SETS, data_folder
 from benchmarks.stack import stack
 
@@ -43,7 +43,7 @@ def validator(count: int, chunks: int, seed: int, model: str, json_file: Path | 
         queries.write_text("".join(sample(data / found.queries / "queries.jsonl", count, seed=seed)))
         began = time.monotonic()
         asked = ["--queries", str(queries), "--qrels", str(data / found.queries / "qrels.tsv"), "--corpus", corpus.name]
-        options = [*PRESET, *_judging(chunks, model), "--no-expand", "--until", "validate"]
+        options = [*_judging(chunks, model), "--no-expand", "--until", "validate"]
         run = running.ran(*asked, *options)
         seconds = time.monotonic() - began
         report = running.asked("report", run)

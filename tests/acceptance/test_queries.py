@@ -336,7 +336,8 @@ def test_logs_contain_no_question_and_no_answer(asked: Installation, writer: Scr
 
 def test_a_question_on_the_defaults_gets_an_answer_with_its_sources(asked: Installation, writer: ScriptedModel) -> None:
     done = asked.ragq(
-        "submit", "--query", QUESTION, "--corpus", "shelf", "--set", f"RAGQ_QUERY_MODEL={writer.name}", "--wait"
+        *("submit", "--query", QUESTION, "--corpus", "shelf", "--until", "generate"),
+        *("--set", "expansion.n=1", "--set", f"RAGQ_QUERY_MODEL={writer.name}", "--wait"),
     )
 
     assert done.exit_code == 0, done.stderr
@@ -347,8 +348,16 @@ def test_a_question_on_the_defaults_gets_an_answer_with_its_sources(asked: Insta
 def test_chunks_that_are_all_too_short_fail_the_question_and_the_printed_command_continues_it(
     asked: Installation, writer: ScriptedModel
 ) -> None:
-    by = ("--set", f"RAGQ_QUERY_MODEL={writer.name}", "--set", "reranking.ranker=score-fusion")
-    failed = asked.ragq("submit", "--query", QUESTION, "--corpus", "shelf", "--preset", "Original", *by, "--wait")
+    by = (
+        "--set",
+        f"RAGQ_QUERY_MODEL={writer.name}",
+        "--set",
+        "reranking.ranker=score-fusion",
+        "--set",
+        "expansion.n=1",
+    )
+    question = ("--query", QUESTION, "--corpus", "shelf", "--preset", "Original", "--until", "generate")
+    failed = asked.ragq("submit", *question, *by, "--wait")
 
     assert failed.exit_code == 3
     assert "Stage 'rerank' dropped all" in failed.stderr
