@@ -462,7 +462,7 @@ async def test_a_paused_step_reports_how_to_continue_it(client: httpx.AsyncClien
 
 
 async def test_a_paused_step_is_no_success_for_a_client_without_a_preference(
-    client: httpx.AsyncClient, ask: Ask
+    client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
     query = await ask("expand")
     waiting = await on_its_way(client, query)
@@ -472,6 +472,9 @@ async def test_a_paused_step_is_no_success_for_a_client_without_a_preference(
 
     assert (reply.status_code, slug(reply)) == (409, "step-paused")
     assert f"POST /jobs/{query.job_id}/resume" in reply.json()["detail"]
+    assert (await client.post(f"/jobs/{query.job_id}/resume")).status_code == 200
+    async with working():
+        assert (await client.post(path(query.id, "embed"))).status_code == 200
 
 
 async def test_a_step_continues_when_its_client_leaves(
