@@ -20,6 +20,8 @@ CHOSEN: Final = {
     "run.png": ("run-dark.png", 1180),
     "new-participants.png": ("new-participants-light.png", 1180),
     "job.png": ("job-participant-light.png", 1500),
+    "corpus.png": ("corpus-light.png", 720),
+    "preset.png": ("preset-light.png", 900),
     "phone.png": ("questions-narrow.png", 1200),
 }
 
