@@ -15,7 +15,7 @@ GROUPS: Final = {
     ),
     "Results": (("/runs", "Runs"), ("/runs/compare", "Compare")),
     "Data": (("/corpora", "Corpora"), ("/vocabularies", "Vocabularies")),
-    "Settings": (("/presets", "Presets"), ("/templates", "Templates")),
+    "Configuration": (("/presets", "Presets"), ("/templates", "Templates")),
     "Help": (("/docs", "API reference"),),
 }
 

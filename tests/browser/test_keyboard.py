@@ -142,7 +142,8 @@ async def test_a_question_is_asked_and_its_passages_are_ordered_by_keyboard_alon
 
 
 @pytest.mark.parametrize(
-    ("name", "label"), [("questions", "How long should tea steep?"), ("run-failed", "j7"), ("job-failed", "validate 1")]
+    ("name", "label"),
+    [("questions", "How long should tea steep?"), ("run-failed", "all 1"), ("job-failed", "validate 1")],
 )
 async def test_the_focus_is_kept_when_a_page_updates(name: str, label: str, visit: Visit, editable_site: Site) -> None:
     failed = await editable_site.value("SELECT min(id) FROM job WHERE kind = 'query' AND status = 'failed'")
