@@ -14,6 +14,8 @@ run() {
 }
 
 trap 'run ragq down' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 run ragq up --no-api --no-flower
 run ragq demo-data "$data"
