@@ -81,6 +81,7 @@ PROFILES: dict[str, Profile] = {
             "MODEL_JUDGE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
             "MODEL_QUANTITATIVE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
             "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", "the installed model extracts no quotes"),
+            "RAGQ_QUERY_MAX_TOKENS": Difference("400", "ends the answers of the installed model, which repeats itself"),
             "RAGQ_QUERY_TEMPERATURE": Difference("0", "the same answer every time"),
             "RAGQ_SCORE_SCHEMA": Difference("true", "the installed model writes no JSON unless it is made to"),
             "RAGQ_SCORE_TEXT_CHARS": Difference("40", "keeps the installed model from repeating itself"),

@@ -98,6 +98,7 @@ def test_the_demo_profile_runs_on_the_packaged_models() -> None:
         "MODEL_JUDGE_MODEL": "smollm2:135m",
         "MODEL_QUANTITATIVE_MODEL": "smollm2:135m",
         "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
+        "RAGQ_QUERY_MAX_TOKENS": 400,
         "RAGQ_QUERY_TEMPERATURE": 0.0,
         "RAGQ_SCORE_SCHEMA": True,
         "RAGQ_SCORE_TEXT_CHARS": 40,
