@@ -22,6 +22,7 @@ OTHER_NAMES = {
     "FLOWER_BASIC_AUTH": "of Flower",
     "HF_HOME": "of the library for models",
     "HF_TOKEN": "of the library for models",
+    "OMP_WAIT_POLICY": "of OpenMP",
     "LLM_BACKND": "an example of a misspelling",
     "OTHER_RUN": "a run that the user names",
     "PG_VERSION": "a file of Postgres",
