@@ -76,7 +76,7 @@ def llm_threads(calls: int, threads: str, weights: Sequence[Path], json_file: Pa
     found: dict[Contestant, dict[str, float]] = {}
     for count in map(int, threads.split(",")):
         with ExitStack() as stack:
-            servers = {}
+            servers: dict[Contestant, tuple[OllamaChat | OpenAIChat, int]] = {}
             for name, command in commands.items():
                 for policy in POLICIES if count > 1 else POLICIES[:1]:
                     environment = {"OMP_WAIT_POLICY": policy}
@@ -95,7 +95,7 @@ def llm_threads(calls: int, threads: str, weights: Sequence[Path], json_file: Pa
 
 
 async def _in_turn(
-    servers: dict[Contestant, tuple[ChatModel, int]], calls: Sequence[ChatCall]
+    servers: dict[Contestant, tuple[OllamaChat | OpenAIChat, int]], calls: Sequence[ChatCall]
 ) -> dict[Contestant, dict[str, float]]:
     found: dict[Contestant, list[Asked]] = {contestant: [] for contestant in servers}
     for chat, _ in servers.values():
