@@ -71,6 +71,11 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "429"]
 include-operation-id = "submit_query_set"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
+# A work is markdown with words, and its front matter has values of their types.
+[[operations]]
+include-operation-id = ["import_texts", "import_files"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+
 # A template has the placeholders of its tag.
 [[operations]]
 include-operation-id = "add_version"
