@@ -14,10 +14,13 @@ class StrictRequest(Request):
     """A request whose JSON is read strictly."""
 
     async def json(self) -> Any:
-        """The object in the body. Raises JSONDecodeError, which becomes a problem as any invalid part does."""
+        """The object in the body, or None for `null`, which is as good as no body.
+
+        Raises JSONDecodeError, which becomes a problem as any invalid part does.
+        """
         body = await self.body()
         try:
-            return strict_object(body.decode())
+            return None if body.strip() == b"null" else strict_object(body.decode())
         except ValueError as error:
             found = "not UTF-8" if isinstance(error, UnicodeError) else str(error)
             raise json.JSONDecodeError(found, "", 0) from None

@@ -70,6 +70,13 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "429"]
 [[operations]]
 include-operation-id = "submit_query_set"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+# Too many questions are too large a body.
+checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", "413", "422"]
+
+# Markdown has a heading.
+[[operations]]
+include-operation-id = ["import_texts", "import_files"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
 # A work is markdown with words, and its front matter has values of their types.
 [[operations]]
@@ -84,11 +91,11 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "422"]
 # A pasted reply is a text that holds one JSON object.
 [[operations]]
 include-operation-id = "save_manual_expansion"
-checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "409"]
 
-# The number of sources in the query differs from that in the body.
+# A value in the query differs from that in the body, or a value of a preset is out of range.
 [[operations]]
-include-operation-id = "run_augmented_prompt"
+include-operation-id = ["run_augmented_prompt", "run_query", "retrieve_chunks", "consolidate_context", "embed_query"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
 # A name belongs to one run, and is no number of a run.
