@@ -21,6 +21,8 @@ from stages.ports import ChatModel
 
 POLICIES: Final = ("passive", "active")
 
+Client = OllamaChat | OpenAIChat
+
 
 class Contestant(NamedTuple):
     """A server, its threads, and what they do while they wait."""
@@ -76,14 +78,14 @@ def llm_threads(calls: int, threads: str, weights: Sequence[Path], json_file: Pa
     found: dict[Contestant, dict[str, float]] = {}
     for count in map(int, threads.split(",")):
         with ExitStack() as stack:
-            servers: dict[Contestant, tuple[OllamaChat | OpenAIChat, int]] = {}
+            servers: dict[Contestant, tuple[Client, int]] = {}
             for name, command in commands.items():
                 for policy in POLICIES if count > 1 else POLICIES[:1]:
                     environment = {"OMP_WAIT_POLICY": policy}
                     process, url, _ = stack.enter_context(
                         started(*command, "--threads", str(count), environment=environment)
                     )
-                    chat = OllamaChat(url) if name == "ragq" else OpenAIChat(f"{url}/v1")
+                    chat: Client = OllamaChat(url) if name == "ragq" else OpenAIChat(f"{url}/v1")
                     servers[Contestant(name, count, policy)] = (chat, process.pid)
             found |= asyncio.run(_in_turn(servers, list(passage_calls(calls))))
     console = Console(width=100)
@@ -95,7 +97,7 @@ def llm_threads(calls: int, threads: str, weights: Sequence[Path], json_file: Pa
 
 
 async def _in_turn(
-    servers: dict[Contestant, tuple[OllamaChat | OpenAIChat, int]], calls: Sequence[ChatCall]
+    servers: dict[Contestant, tuple[Client, int]], calls: Sequence[ChatCall]
 ) -> dict[Contestant, dict[str, float]]:
     found: dict[Contestant, list[Asked]] = {contestant: [] for contestant in servers}
     for chat, _ in servers.values():

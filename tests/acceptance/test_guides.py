@@ -27,6 +27,7 @@ SHELF = "ragq import works books/ --corpus shelf --wait"
 ASK = 'ragq submit --query "Why does black tea turn dark?" --corpus shelf --wait'
 INDEX = "huggingface_all_minilm_l6_v2_paper_train"
 INTERVIEWS = "ragq import participants DIR && ragq index references --split paper-train"
+TWO_PARTICIPANTS = f"{INTERVIEWS} && ragq submit --split paper-test --limit 2 --wait"
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ GUIDES: Mapping[str, Guide] = {
     ),
     "queries.md": Guide(before={"ragq template show": ASK}, words={"7": "1"}),
     "corpora.md": Guide(),
+    "pages-of-runs.md": Guide(before={"ragq run rename": TWO_PARTICIPANTS}, words={"r12": "r2"}),
     "presets.md": Guide(before={"ragq preset list": SHELF}),
     "tags.md": Guide(words={"/tmp/tags": "tags"}),
     "api.md": Guide(before={"API=": f"{SHELF} && {ASK} && {INTERVIEWS}"}, words={"7": "1", "12": "2", "34": "2"}),

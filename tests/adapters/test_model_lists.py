@@ -113,7 +113,7 @@ async def test_another_model_under_the_same_name_is_found_after_a_minute(monkeyp
         before = await chat.identity("m")
         server.entries = [ENTRY | {"meta": {"n": 8}}]
         assert await chat.identity("m") == before
-        monkeypatch.setattr("adapters.openai_chat.LOOKUP_VALID_S", 0.0)
+        monkeypatch.setattr("adapters.openai_server.LOOKUP_VALID_S", 0.0)
         assert (await chat.identity("m")).weights != before.weights
         await chat.close()
 
