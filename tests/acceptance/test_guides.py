@@ -92,7 +92,9 @@ GUIDES: Mapping[str, Guide] = {
     ),
     "queries.md": Guide(before={"ragq template show": ASK}, words={"7": "1"}),
     "corpora.md": Guide(),
-    "pages-of-runs.md": Guide(before={"ragq run rename": TWO_PARTICIPANTS}, words={"run delete r12": "run delete r2 --yes", "r12": "r2"}),
+    "pages-of-runs.md": Guide(
+        before={"ragq run rename": TWO_PARTICIPANTS}, words={"run delete r12": "run delete r2 --yes", "r12": "r2"}
+    ),
     "presets.md": Guide(before={"ragq preset list": SHELF}),
     "tags.md": Guide(words={"/tmp/tags": "tags"}),
     "api.md": Guide(before={"API=": f"{SHELF} && {ASK} && {INTERVIEWS}"}, words={"7": "1", "12": "2", "34": "2"}),
