@@ -8,8 +8,7 @@ from api.problems import problem_responses
 from api.rest.bodies.participants import ParticipantSubmission, SplitLine
 from api.rest.bodies.submissions import SubmittedReply
 from api.rest.strict import StrictRoute
-from api.rest.submitted import SUBMITTED, submitted_reply
-from services.submit import submit
+from api.rest.submitted import SUBMITTED, submit_body
 from store.references import interviews
 
 router = APIRouter(prefix="/participants", tags=["participants"], route_class=StrictRoute)
@@ -37,14 +36,4 @@ async def submit_participants(
     is refused, for example because the reference index contains participants of the split; the detail has the reason
     and what to do.
     """
-    settings = ctx.run_settings(profile=body.profile, values=body.values)
-    submitted = await submit(
-        ctx.broker,
-        ctx.database,
-        body.request,
-        settings,
-        draw=body.chosen_draw,
-        always_new=body.always_new,
-        key=key,
-    )
-    return await submitted_reply(ctx, submitted, settings, response)
+    return await submit_body(ctx, key, body, body.request, response)

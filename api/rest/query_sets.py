@@ -8,8 +8,7 @@ from api.problems import problem_responses
 from api.rest.bodies.query_sets import QuerySetSubmission
 from api.rest.bodies.submissions import SubmittedReply
 from api.rest.strict import StrictRoute
-from api.rest.submitted import SUBMITTED, submitted_reply
-from services.submit import submit
+from api.rest.submitted import SUBMITTED, submit_body
 
 router = APIRouter(prefix="/rag/query-sets", tags=["questions"], route_class=StrictRoute)
 
@@ -25,14 +24,4 @@ async def submit_query_set(ctx: Context, key: Keyed, body: QuerySetSubmission, r
 
     The same set submitted again is the same run, whose failed jobs continue: 200 instead of 201.
     """
-    settings = ctx.run_settings(profile=body.profile, values=body.run_values)
-    submitted = await submit(
-        ctx.broker,
-        ctx.database,
-        body.request,
-        settings,
-        draw=body.chosen_draw,
-        always_new=body.always_new,
-        key=key,
-    )
-    return await submitted_reply(ctx, submitted, settings, response)
+    return await submit_body(ctx, key, body, body.request, response, values=body.run_values)

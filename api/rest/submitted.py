@@ -1,16 +1,19 @@
-"""The reply to a submission."""
+"""Submissions of every kind, and the reply to them."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import Response
 
 from api.context import ApiContext
 from api.idempotency import REPLAYED
-from api.rest.bodies.submissions import ChangedSettingReply, SubmittedReply
+from api.rest.bodies.submissions import ChangedSettingReply, Submission, SubmittedReply
 from schemas.errors import RunMissingError
 from schemas.settings.resolve import EffectiveSettings
 from services.new_runs import Submitted
+from services.submit import Request, submit
 from stages.reports.run_words import notices
+from store.access.idempotency import RequestKey
 from store.runs import overviews
 
 #: The reply of a submission that finds its run, for its OpenAPI description.
@@ -19,10 +22,35 @@ SUBMITTED: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-async def submitted_reply(
+async def submit_body(
+    ctx: ApiContext,
+    key: RequestKey | None,
+    body: Submission,
+    request: Request,
+    response: Response,
+    *,
+    values: Mapping[str, str] | None = None,
+) -> SubmittedReply:
+    """Submit a request with the settings of its body, or with `values` where the body has others beside them.
+
+    The reply is 201 with a new run under Location, or 200 with the run of the same work.
+    """
+    settings = ctx.run_settings(profile=body.profile, values=body.values if values is None else values)
+    submitted = await submit(
+        ctx.broker,
+        ctx.database,
+        request,
+        settings,
+        draw=body.chosen_draw,
+        always_new=body.always_new,
+        key=key,
+    )
+    return await _reply(ctx, submitted, settings, response)
+
+
+async def _reply(
     ctx: ApiContext, submitted: Submitted, settings: EffectiveSettings, response: Response
 ) -> SubmittedReply:
-    """What a submission led to: 201 with a new run under Location, 200 with the run of the same work."""
     async with ctx.database.connection() as connection:
         overview = await overviews.overview(connection, submitted.run_id)
     if overview is None:

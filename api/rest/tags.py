@@ -11,9 +11,8 @@ from api.problems import problem_responses
 from api.rest.bodies.submissions import SubmittedReply
 from api.rest.bodies.tags import TagsRunReply, TagsSetReply, TagsSubmission
 from api.rest.strict import StrictRoute
-from api.rest.submitted import SUBMITTED, submitted_reply
+from api.rest.submitted import SUBMITTED, submit_body
 from schemas.errors import RunMissingError
-from services.submit import submit
 from store.vocabularies import tag_runs
 
 router = APIRouter(prefix="/tags", tags=["tags"], route_class=StrictRoute)
@@ -25,17 +24,7 @@ async def submit_phrases(ctx: Context, key: Keyed, body: TagsSubmission, respons
 
     The same work submitted again is the same run: 200 instead of 201. 409 when the vocabulary has no models yet.
     """
-    settings = ctx.run_settings(profile=body.profile, values=body.values)
-    submitted = await submit(
-        ctx.broker,
-        ctx.database,
-        body.request,
-        settings,
-        draw=body.chosen_draw,
-        always_new=body.always_new,
-        key=key,
-    )
-    return await submitted_reply(ctx, submitted, settings, response)
+    return await submit_body(ctx, key, body, body.request, response)
 
 
 @router.get("/runs/{run_id:int}", summary="Show the candidates of a run", responses=problem_responses(404, 422))
