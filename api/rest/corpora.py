@@ -122,7 +122,7 @@ async def import_texts(body: ImportBody, ctx: Context, response: Response) -> Im
     "/files",
     summary="Import files",
     status_code=201,
-    responses=_IMPORTED | problem_responses(409, 422),
+    responses=_IMPORTED | problem_responses(400, 409, 422),
 )
 async def import_files(form: Annotated[ImportForm, File()], ctx: Context, response: Response) -> ImportReply:
     """The same for files, as a form sends them (`multipart/form-data`)."""

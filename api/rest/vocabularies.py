@@ -71,7 +71,7 @@ async def list_tags(
     )
 
 
-@router.post("/files", summary="Import a vocabulary", status_code=201, responses=problem_responses(409, 422))
+@router.post("", summary="Import a vocabulary", status_code=201, responses=problem_responses(400, 409, 422))
 async def import_vocabulary(
     form: Annotated[VocabularyForm, File()], ctx: Context, response: Response
 ) -> ImportedVocabularyReply:

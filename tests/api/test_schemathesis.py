@@ -78,17 +78,10 @@ checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", 
 include-operation-id = ["import_texts", "import_files"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
-<<<<<<< HEAD
-# A work is markdown with words, and its front matter has values of their types.
-[[operations]]
-include-operation-id = ["import_texts", "import_files"]
-checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
-=======
 # Too many phrases are too large a body.
 [[operations]]
 include-operation-id = "submit_phrases"
 checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", "413", "422"]
->>>>>>> client
 
 # A template has the placeholders of its tag.
 [[operations]]
