@@ -106,7 +106,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--queries", type=RowFile(), help="Ask every question of a JSONL file: one object with id and text a line."
 )
-@click.option("--corpus", type=CORPUS, default="default", show_default=True, help="Queries: the corpus to ask.")
+@click.option("--corpus", type=CORPUS, help="Queries: the corpus to ask; `default`, or the only one, unless named.")
 @click.option(
     "--qrels", type=_FILE, help="Queries: judgements to evaluate by, `query-id corpus-id score` or TREC's form."
 )

@@ -30,7 +30,7 @@ def queries_request(
     *,
     query: str | None,
     queries: Rows | None,
-    corpus: str,
+    corpus: str | None,
     qrels: Path | None,
     preset: str | None,
     preset_values: tuple[tuple[str, str], ...],

@@ -10,7 +10,7 @@ from schemas.settings.frozen import thaw
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet
-from services.corpora import corpus_of_name, embedder_settings
+from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
 from services.new_runs import PlannedRun
 from stages.queries.expand import pasted_expansion
 from stages.queries.rankers.late_interaction import LATE_INTERACTION
@@ -28,7 +28,8 @@ class QueryRequest:
     """What is asked for."""
 
     queries: QuerySet
-    corpus: str
+    corpus: str | None = None
+    """None takes `default`, or the only corpus there is."""
     preset: str | None = None
     """None takes the default preset."""
     preset_values: Mapping[str, str] = field(default_factory=dict)
@@ -56,7 +57,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     _refuse_text_in_ids(request.queries)
     if request.expansion_reply is not None:
         pasted_expansion(request.expansion_reply)
-    corpus = await _searchable(connection, request.corpus)
+    corpus = await _searchable(connection, await corpus_to_ask(connection, request.corpus))
     stored = await (presets.default(connection) if request.preset is None else presets.get(connection, request.preset))
     preset = stored.preset.changed(request.preset_values, origin="option --set")
     refuse_token_vectors(corpus, preset)

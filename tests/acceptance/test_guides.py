@@ -90,14 +90,20 @@ GUIDES: Mapping[str, Guide] = {
             "r14": "r7",
         },
     ),
-    "queries.md": Guide(before={"ragq template show": ASK}, words={"7": "1"}),
+    "queries.md": Guide(
+        before={"ragq template show": ASK, "ragq query prompt": "ragq watch r5", "ragq query edit": "ragq watch r5"},
+        words={"7": "1"},
+    ),
     "corpora.md": Guide(),
     "pages-of-runs.md": Guide(
         before={"ragq run rename": TWO_PARTICIPANTS}, words={"run delete r12": "run delete r2 --yes", "r12": "r2"}
     ),
     "presets.md": Guide(before={"ragq preset list": SHELF}),
     "tags.md": Guide(words={"/tmp/tags": "tags"}),
-    "api.md": Guide(before={"API=": f"{SHELF} && {ASK} && {INTERVIEWS}"}, words={"7": "1", "12": "2", "34": "2"}),
+    "api.md": Guide(
+        before={"API=": f"{SHELF} && {ASK} && {INTERVIEWS}", "curl $API/tags/runs": "ragq watch r7"},
+        words={"runs/9": "runs/8", "7": "1", "12": "2", "34": "2"},
+    ),
     "api-security.md": Guide(),
 }
 PORT = "8420"

@@ -46,7 +46,8 @@ class QuerySetSubmission(Submission):
     queries: Annotated[list[QueryLine], Field(min_length=1, max_length=10_000)]
     judgements: Annotated[list[JudgementLine], Field(max_length=200_000)] = Field(default=[])
     """To evaluate by; of these questions alone."""
-    corpus: Annotated[Text, Field(min_length=1, max_length=200)] = "default"
+    corpus: Annotated[Text, Field(min_length=1, max_length=200)] | None = None
+    """By default `default`, or the only corpus there is."""
     config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
     """The preset; by default the default preset. `settings` takes values of the preset too."""
     expand: bool = True

@@ -11,7 +11,6 @@ from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
 from schemas.errors import ExpansionFailedError, StepFailedError, StepSupersededError
 from schemas.values.queries import Expansion, Origin
-from services.corpora import corpus_to_ask
 from services.dispatch import enqueue
 from services.questions.ask import ask, preview_expansion_prompt, single_query
 from services.questions.submission import QueryRequest
@@ -43,11 +42,9 @@ async def run_expansion(
     400 when the model's reply is invalid. Nothing is stored then, nor after another failure that this request replies
     with.
     """
-    async with ctx.database.connection() as connection:
-        corpus = await corpus_to_ask(connection, body.corpus)
     request = QueryRequest(
         queries=single_query(body.question),
-        corpus=corpus,
+        corpus=body.corpus,
         preset=body.config_preset,
         preset_values={} if body.n is None else {"expansion.n": str(body.n)},
         until="expand",
@@ -81,11 +78,9 @@ async def run_expansion(
 )
 async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
     """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
-    async with ctx.database.connection() as connection:
-        corpus = await corpus_to_ask(connection, body.corpus)
     request = QueryRequest(
         queries=single_query(body.question),
-        corpus=corpus,
+        corpus=body.corpus,
         preset=body.config_preset,
         expansion_reply=body.reply,
         until="expand",
