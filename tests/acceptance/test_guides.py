@@ -25,6 +25,7 @@ from tests.scripted_ollama import ACCEPT, ScriptedOllama, ScriptedReply
 
 SHELF = "ragq import works books/ --corpus shelf --wait"
 ASK = 'ragq submit --query "Why does black tea turn dark?" --corpus shelf --wait'
+QUERY_SET = "ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --no-expand --until consolidate --wait"
 INDEX = "huggingface_all_minilm_l6_v2_paper_train"
 INTERVIEWS = "ragq import participants DIR && ragq index references --split paper-train"
 TWO_PARTICIPANTS = f"{INTERVIEWS} && ragq submit --split paper-test --limit 2 --wait"
@@ -91,8 +92,16 @@ GUIDES: Mapping[str, Guide] = {
         },
     ),
     "queries.md": Guide(
-        before={"ragq template show": ASK, "ragq query prompt": "ragq watch r5", "ragq query edit": "ragq watch r5"},
-        words={"7": "1"},
+        before={"ragq template show": ASK}
+        | dict.fromkeys(
+            (
+                *("ragq query prompt", "ragq query edit", "ragq query edit 7 --passages", "ragq query edit 7 --mqe"),
+                *("ragq query run 7 --from generate", "ragq query run 7 --from generate --model light"),
+            ),
+            "ragq watch r5",
+        )
+        | {"ragq diff": f"{QUERY_SET} --set retrieval.fusion=rrf"},
+        words={"7": "1", "Original": "Balanced", "r12": "r7", "r13": "r8"},
     ),
     "corpora.md": Guide(),
     "pages-of-runs.md": Guide(
