@@ -67,6 +67,7 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.WorkMissingError: ProblemKind(404, "work-missing"),
     errors.WorkFilesError: ProblemKind(422, "works-unusable"),
     errors.VocabularyUnknownError: ProblemKind(404, "vocabulary-missing"),
+    errors.EmbeddingArtifactMismatchError: ProblemKind(409, "index-mismatch"),
     ProblemsFound: ProblemKind(422, "files-unusable"),
     errors.StepFailedError: ProblemKind(500, "step-failed"),
     errors.ExpansionFailedError: ProblemKind(500, "expansion-failed"),

@@ -60,7 +60,7 @@ async def test_forms_work_without_javascript(visit: Visit, site_with_worker: Sit
         await page.get_by_role("link", name="Inspect").click()
         await page.get_by_label("Search phrases").fill("tannin")
         await page.get_by_role("button", name="Save the expansion").click()
-        await expect(page.get_by_role("status")).to_contain_text("Next: embed.")
+        await expect(page.get_by_role("status")).to_contain_text("The expansion is saved.")
         await all_the_rest.click()
         await load_until(page, answered)
         titles = await page.locator(".passage h3").all_inner_texts()

@@ -27,7 +27,4 @@ def test_the_whole_name_of_an_index_is_shown(
     monkeypatch.setenv("COLUMNS", columns)
     stored(an_index)
 
-    lines = ragq("index", "list").stdout.splitlines()
-
-    start = lines[0].index("split")
-    assert "".join(line[:start].strip() for line in lines[1:]) == NAME
+    assert NAME in ragq("index", "list").stdout.split()
