@@ -78,7 +78,8 @@ def script(lines: Iterable[str]) -> str:
 def _accepted(line: str) -> str:
     if line.endswith(_NONE_FAILED):
         return f"! {line}"
-    return f"timeout --signal=INT 5 {line} || true" if line.endswith(_UNTIL_CTRL_C) else line
+    # 124 is the code of `timeout` for a command that was still running.
+    return f"timeout --signal=INT 5 {line}\n[ $? = 124 ]" if line.endswith(_UNTIL_CTRL_C) else line
 
 
 def _without_redirections(words: list[str]) -> list[str]:
