@@ -11,10 +11,9 @@ from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
 from cli.watch import follow
 from cli.work_files import find_files, read_works
+from services.corpora import DEFAULT_CORPUS
 from services.work_imports import ImportedWorks, import_works
 from store.corpora.works import ImportOutcome
-
-DEFAULT_CORPUS = "default"
 
 #: Some works were refused; the others are imported.
 SOME_REFUSED = 1

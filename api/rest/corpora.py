@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, File, Query, Response
 
 from api.context import Context
-from api.parameters import PathId, Text
+from api.parameters import PathId, Text, next_offset
 from api.problems import problem_responses
 from api.rest.bodies.corpora import (
     CorporaReply,
@@ -85,11 +85,10 @@ async def list_works(
         await corpora.corpus(connection, corpus_id)
         found = await works.listed(connection, corpus_id, search=search, limit=limit, offset=offset)
         total = await works.count(connection, corpus_id, search=search)
-    end = offset + len(found)
     return WorksReply(
         works=[WorkLine.model_validate(work) for work in found],
         total=total,
-        next_offset=end if found and end < total else None,
+        next_offset=next_offset(offset, len(found), total),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, File, Path, Query, Response
 
 from api.context import Context
-from api.parameters import Text
+from api.parameters import Text, next_offset
 from api.problems import problem_responses
 from api.rest.bodies.vocabularies import (
     BuildReply,
@@ -63,11 +63,10 @@ async def list_tags(
         found, total = await vocabularies.tags_part(
             connection, vocabulary.id, search=search, limit=limit, offset=offset
         )
-    end = offset + len(found)
     return TagsPartReply(
         tags=[TagReply.model_validate(tag.model_dump()) for tag in found],
         total=total,
-        next_offset=end if found and end < total else None,
+        next_offset=next_offset(offset, len(found), total),
     )
 
 

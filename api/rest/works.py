@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.context import Context
-from api.parameters import MAX_ID, PathId
+from api.parameters import MAX_ID, PathId, next_offset
 from api.problems import problem_responses
 from api.rest.bodies.corpora import ChunkReply, ChunksReply, HeadingReply, WorkReply
 from api.rest.corpora import Limit, Offset
@@ -37,9 +37,8 @@ async def list_chunks(
         work = await work_view.work(connection, work_id)
         found = await work_view.chunks(connection, work, section=heading, limit=limit, offset=offset)
         total = await work_view.count_chunks(connection, work_id, section=heading)
-    end = offset + len(found)
     return ChunksReply(
         chunks=[ChunkReply.model_validate(chunk) for chunk in found],
         total=total,
-        next_offset=end if found and end < total else None,
+        next_offset=next_offset(offset, len(found), total),
     )
