@@ -6,10 +6,13 @@ import sys
 
 import pytest
 
+#: Ends at once: llama.cpp waits for ever when it is stopped before its own server listens.
 LLAMA = """
+import os
 from adapters.packaged import llm_file
 from stack.embedded_llm import EmbeddedLLM
-EmbeddedLLM(llm_file(), threads=2)
+llm = EmbeddedLLM(llm_file(), threads=2)
+os._exit(0)
 """
 TORCH = """
 from adapters.packaged import PACKAGED_EMBEDDER

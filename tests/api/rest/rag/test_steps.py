@@ -473,8 +473,10 @@ async def test_a_paused_step_is_no_success_for_a_client_without_a_preference(
     assert (reply.status_code, slug(reply)) == (409, "step-paused")
     assert f"POST /jobs/{query.job_id}/resume" in reply.json()["detail"]
     assert (await client.post(f"/jobs/{query.job_id}/resume")).status_code == 200
-    async with working():
-        assert (await client.post(path(query.id, "embed"))).status_code == 200
+    async with working(), asyncio.timeout(60):
+        while (status := (await client.get(f"/jobs/{query.job_id}")).json()["status"]) in ("waiting", "running"):
+            await asyncio.sleep(0.05)
+    assert status == "succeeded"
 
 
 async def test_a_step_continues_when_its_client_leaves(
