@@ -1,0 +1,115 @@
+"""Every parser of what people and models write, on texts that are made to be slow: its time grows with the length."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import pytest
+
+from api.pages.markdown import answer_html
+from schemas.errors import RagqError
+from schemas.values.queries import Origin
+from stages.corpora.bibliography import bibliography
+from stages.corpora.blocks import read_markdown
+from stages.participants.artifacts.texts import parse_texts
+from stages.participants.grounding import normalise
+from stages.participants.labels import parse_item_labels
+from stages.participants.score_reply import parse_scores
+from stages.participants.transcripts import parse_transcript
+from stages.queries.citations import citations
+from stages.queries.expansion_reply import read_expansion
+from stages.queries.qrels_file import parse_qrels
+from stages.queries.query_file import parse_queries
+from stages.queries.templates import placeholders
+from stages.replies import parse_reply
+from stages.replies.strict import parse_strict
+from stages.replies.verdict import decision_of
+from stages.tags.phrase_file import parse_phrase_sets
+from stages.tags.phrases import final_phrases
+from stages.texts.fence import fenced
+
+Parser = Callable[[str], object]
+
+PARSERS: Final[dict[str, Parser]] = {
+    "expansion": lambda text: read_expansion(f"```json\nx{text}x", origin=Origin.PASTED, n=None),
+    "evidence": parse_reply,
+    "verdict": decision_of,
+    "strict": parse_strict,
+    "scores": lambda text: parse_scores(text, severity_mode="strict"),
+    "scores in tags": lambda text: parse_scores(f"<answer>{{{text}", severity_mode="strict"),
+    "quotes": normalise,
+    "citations": lambda text: citations(text, {"S1"}),
+    "answer": lambda text: answer_html(text, {"S1"}),
+    "template": placeholders,
+    "prompt": lambda text: fenced("reference", text),
+    "transcript": lambda text: parse_transcript(text.encode(), participant_id=300, file="a"),
+    "labels": lambda text: parse_item_labels(text.encode(), file="a"),
+    "index texts": lambda text: parse_texts(text.encode(), file="a"),
+    "markdown": read_markdown,
+    "front matter": lambda text: bibliography(read_markdown(f"---\n{text}\n---\nx"), given={}, file_name="a.md"),
+    "qrels": lambda text: parse_qrels(text.encode(), file="a"),
+    "queries": lambda text: parse_queries(text.encode(), file="a"),
+    "phrases": lambda text: parse_phrase_sets(text.encode(), file="a"),
+    "phrase": lambda text: final_phrases([text]),
+}
+
+UNITS: Final = (
+    *("\n", " ", "\t", "\r", "\r\n", "\u200b", "\x1f", "a", "a ", "a\n", "a\n\n", "1", "\u4e2d", "e\u0301", "..."),
+    *("{", "}", "{}", "{{", "{a}", "[", "]", "[[", "[{", "{'", '{"a":', '"a":', "{'a': ", '"', "'", "\\", '\\"', ","),
+    *("`", "```", "```\n", "```json", "~~~\n", "<", "<a ", "</", "<?", "<!--", "<![CDATA[", "<answer>", "</answer>"),
+    *("<sync ", "[S1,", "[S1 ", "[S1]", "[S1; ", "](", "![", "![](", "[a](", '](a "', "[a]: ", "[a][", "[^", "(", ")"),
+    *(
+        "*",
+        "**a",
+        "_a ",
+        "#",
+        "# ",
+        "- ",
+        "- - ",
+        "* a\n",
+        "  * a\n",
+        "1. a\n",
+        "> ",
+        ">",
+        "|",
+        "|a",
+        "|-",
+        "&",
+        "&amp;",
+    ),
+    *(":", ": ", "a: b\n", "?!", "a. ", "Dr. ", "\u201ca", "a,b\n", "a\tb\n", ",\n", "<<< ", "https://a.b/"),
+)
+
+#: Characters of the short text; the long one has four times as many.
+CHARS: Final = 5_000
+#: A quadratic parser takes 16 times as long for the long text, a linear one four times.
+MOST_GROWTH: Final = 11
+#: Processor time of the long text below which growth is not looked at.
+NEGLIGIBLE_S: Final = 0.1
+
+
+def seconds(parse: Parser, text: str) -> float:
+    """The least processor time of three."""
+    found = []
+    for _ in range(3):
+        began = time.thread_time()
+        with suppress(RagqError, ValueError):
+            parse(text)
+        found.append(time.thread_time() - began)
+        if found[-1] < NEGLIGIBLE_S:
+            break
+    return min(found)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_time_grows_with_the_length_alone(parser: str) -> None:
+    slow = {}
+    for unit in UNITS:
+        short, long = ("x" + (unit * chars)[:chars] + "x" for chars in (CHARS, 4 * CHARS))
+        if (took := seconds(PARSERS[parser], long)) > NEGLIGIBLE_S:
+            growth = took / seconds(PARSERS[parser], short)
+            if growth > MOST_GROWTH:
+                slow[unit] = round(growth, 1)
+
+    assert slow == {}
