@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cli.user_files import read_file
 from schemas.errors import Refused
 from services import work_files
 from services.work_files import CONVERT, MARKDOWN, WorkFile, is_markdown
@@ -36,7 +37,7 @@ def read_works(files: Sequence[Path], *, given: Mapping[str, Any]) -> list[NewWo
 
     Raises WorkFilesError with every file that is not UTF-8, is empty, or has front matter that cannot be used.
     """
-    return work_files.read_works([WorkFile(str(file), file.read_bytes(), str(file.resolve()), given) for file in files])
+    return work_files.read_works([WorkFile(str(file), read_file(file), str(file.resolve()), given) for file in files])
 
 
 def _inside(path: Path) -> list[Path]:

@@ -99,6 +99,8 @@ class ProcessSettings(SettingsGroup):
     """Hours after which a browser must sign in with its token again."""
     ragq_crash_at: str | None = None
     """Point at which a worker kills itself; only for tests."""
+    ragq_max_file_mb: int = Field(default=256, ge=1)
+    """Maximum megabytes of a file that a command reads."""
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)] = "INFO"
     """Log lines below this level are dropped."""
     log_format: Literal["json", "console"] = "json"
