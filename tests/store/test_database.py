@@ -52,10 +52,7 @@ async def test_retries_with_an_unavailable_database_are_limited() -> None:
     nowhere = Database("postgresql://ragq@127.0.0.1:1/ragq")
     assert nowhere.reachable_for_s == math.inf
 
-    with pytest.raises(
-        DatabaseUnavailableError,
-        match="the database cannot be reached .*Refused.*`ragq up`",
-    ):
+    with pytest.raises(DatabaseUnavailableError, match=r"the database cannot be reached .*Refused.*`ragq up`"):
         await nowhere.with_retry(one, retry_for_s=0.2)
 
     assert nowhere.reachable_for_s < 1
