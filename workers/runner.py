@@ -234,7 +234,7 @@ class StageRunner:
             return None
         if claim.retries >= frozen.settings.run.ragq.retries:
             return None
-        return min(2.0**claim.retries, LONGEST_RETRY_SECONDS) * random.uniform(0.75, 1.25)
+        return min(2.0**claim.retries * random.uniform(0.75, 1.25), LONGEST_RETRY_SECONDS)
 
     async def _frozen(self, run_id: int) -> FrozenRun:
         if run_id not in self._runs:

@@ -181,6 +181,17 @@ WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND (s.not_before IS NULL O
 GROUP BY s.stage
 """
 
+FUTURE = """
+UPDATE stage_run
+SET lease_until = CASE WHEN lease_until IS NOT NULL THEN least(lease_until, now() + $1 * interval '1 second') END,
+    enq_at = CASE WHEN enq_at IS NOT NULL THEN least(enq_at, now()) END,
+    not_before = CASE WHEN not_before IS NOT NULL THEN least(not_before, now() + $2 * interval '1 second') END
+WHERE status IN ('ready', 'running')
+  AND (
+    enq_at > now() OR lease_until > now() + $1 * interval '1 second' OR not_before > now() + $2 * interval '1 second'
+  )
+"""
+
 #: The back-off of the reaper never waits longer than this before it sends a message again.
 LONGEST_WAIT_SECONDS = 600.0
 
@@ -464,6 +475,19 @@ async def _interrupt(
         link,
         int(is_counted),
     )
+
+
+async def database_s(connection: Connection) -> float:
+    """The database's clock, in seconds."""
+    return float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
+
+
+async def bring_forward(connection: Connection, *, lease_s: float, longest_retry_s: float) -> None:
+    """End waits that a clock which was set back has made longer: no lease lasts, no retry waits longer than this.
+
+    What was sent in the future counts as sent now.
+    """
+    await connection.execute(FUTURE, lease_s, longest_retry_s)
 
 
 async def ready_counts(connection: Connection) -> dict[str, int]:
