@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply
+from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.runs import SettingReply
 
 Value = Annotated[Text, StringConstraints(max_length=1000)]
@@ -24,6 +24,8 @@ class DatabaseReply(Reply):
 
 class DatabaseBody(Body):
     """The database of the server. What is not named stays as it is."""
+
+    model_config = with_example(host="127.0.0.1", port=5432, db_name="ragq", app_user="ragq", admin_user="ragq")
 
     host: Value | None = None
     port: int | None = Field(default=None, ge=1, le=65535)
