@@ -33,7 +33,7 @@ test: $(INSTALLED) ## Run every test
 	@$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 test-fast: $(INSTALLED) ## Run the tests that start no server and load no model
-	@$(BIN)/python -m pytest -q -m 'not servers' -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q -m 'not servers and not long' -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 lint: $(INSTALLED) ## Check style, types and the dependencies between packages
 	$(BIN)/ruff check .

@@ -40,7 +40,6 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.PresetExistsError: ProblemKind(409, "preset-exists"),
     errors.DefaultPresetError: ProblemKind(400, "preset-is-default"),
     errors.PresetValueError: ProblemKind(422, "preset-value-unusable"),
-    errors.TemplateFixedError: ProblemKind(409, "template-fixed"),
     errors.TemplateMissingError: ProblemKind(404, "template-missing"),
     errors.TemplateError: ProblemKind(422, "template-unusable"),
     errors.LLMResponseParseError: ProblemKind(400, "reply-unusable"),

@@ -39,6 +39,8 @@ class CorpusTable(SQLModel, table=True):
     """The headings above a chunk are embedded with it."""
     keeps_token_vectors: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
     """Each chunk has a vector per token too, for late interaction."""
+    chunk_tokens: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default="0"))
+    """The most tokens of a chunk, as the embedder counts them; 0 sizes chunks by words."""
     searchable_chunks: int = 0
     """Chunks that have a vector and postings; kept with them in one transaction."""
     searchable_terms: int = 0

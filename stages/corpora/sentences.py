@@ -7,10 +7,10 @@ from typing import NamedTuple
 import sentencex
 
 from stages.corpora.blocks import Block
+from stages.corpora.measures import Measure
 
 _LANGUAGE = "en"
 _SPACE = re.compile(r"\s")
-_LINK_TARGET = re.compile(r"\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 
 
 class Sentence(NamedTuple):
@@ -20,20 +20,12 @@ class Sentence(NamedTuple):
     """Without line ends and spaces around it; never empty."""
     start_line: int
     end_line: int
-    words: int
+    length: int
+    """By the measure of the corpus."""
 
 
-def count_words(markdown: str) -> int:
-    """The number of words of a text, without link targets; a word has at least one letter or digit.
-
-    >>> count_words("- see [the **leaf**](http://example.org/a/b) - twice")
-    4
-    """
-    return sum(any(map(str.isalnum, part)) for part in _LINK_TARGET.sub("]", markdown).split())
-
-
-def sentences(block: Block, *, max_words: int) -> Iterator[Sentence]:
-    """The sentences of a block of text, in order. One of more than `max_words` words is split.
+def sentences(block: Block, *, measure: Measure, most: int) -> Iterator[Sentence]:
+    """The sentences of a block of text, in order. One that is longer than `most` is split.
 
     If the block's text does not have a line for each of the block's lines, each sentence has all lines of the block.
     """
@@ -47,8 +39,8 @@ def sentences(block: Block, *, max_words: int) -> Iterator[Sentence]:
             lead = len(block.text[start:end]) - len(block.text[start:end].lstrip())
             first = block.start_line + block.text.count("\n", 0, start + lead)
             last = first + text.count("\n")
-        for piece in _pieces(" ".join(text.split()), max_words):
-            yield Sentence(piece, first, last, count_words(piece))
+        for piece in measure.pieces(" ".join(text.split()), most):
+            yield Sentence(piece, first, last, measure.length(piece))
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
@@ -57,12 +49,3 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
     for sentence in sentencex.segment(_LANGUAGE, _SPACE.sub(" ", text)):
         yield start, start + len(sentence)
         start += len(sentence)
-
-
-def _pieces(text: str, max_words: int) -> Iterator[str]:
-    parts = text.split(" ")
-    if len(parts) <= max_words:
-        yield text
-        return
-    for start in range(0, len(parts), max_words):
-        yield " ".join(parts[start : start + max_words])

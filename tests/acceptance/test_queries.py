@@ -96,6 +96,19 @@ def test_a_question_runs_the_whole_chain_with_pasted_replies_alone(
     assert asked.ragq("audit", f"r{run_id}").exit_code == 0
 
 
+def test_a_question_that_is_waited_for_has_its_answer_in_the_json_of_the_run(
+    asked: Installation, writer: ScriptedModel
+) -> None:
+    by = ("--set", f"RAGQ_QUERY_MODEL={writer.name}", "--until", "generate", *SHORT)
+    done = asked.ragq("submit", "--query", QUESTION, "--corpus", "shelf", *by, "--wait", "--json")
+
+    assert done.exit_code == 0, done.stderr
+    (answer,) = done.json["query"]["answers"]
+    assert (done.json["query"]["original_query"], answer["response_text"]) == (QUESTION, ANSWER)
+    assert done.json["query"]["error"] is None
+    assert done.json["overview"]["id"] == done.json["query"]["run_id"]
+
+
 def test_a_model_expands_and_answers_and_the_same_submission_finds_its_run(
     asked: Installation, writer: ScriptedModel
 ) -> None:
