@@ -19,6 +19,7 @@ from benchmarks.servers import servers
 from schemas.chains import stages_of
 from schemas.values.queries import Hit
 from stages.ports import Vectors
+from store.corpora import merging
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.searchable import make_searchable
 from store.corpora.vector_index import build_index
@@ -34,7 +35,8 @@ VOCABULARY: Final = 30_000
 STOP_WORDS: Final = 50
 """Ranks of Zipf's law that full-text search ignores."""
 CLUSTERS: Final = 200
-BATCH: Final = 500
+BATCH: Final = 64
+"""What one job of an import embeds."""
 DENSE_LIMIT: Final = 50
 LEXICAL_LIMIT: Final = 50
 SCORERS: Final = ("bm25", "cover_density", "websearch")
@@ -45,7 +47,8 @@ VALUES ($1, 'made up', 'made up', $2, false, 0, 0) RETURNING id
 """
 _WORK = "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'made up', '', $2) RETURNING id"
 _SIZES = """
-SELECT pg_total_relation_size('chunk_term') AS postings, pg_total_relation_size('chunk_vector') AS vectors
+SELECT pg_total_relation_size('posting_segment') + pg_total_relation_size('posting_block') AS postings,
+       pg_total_relation_size('chunk_vector') AS vectors
 """
 
 
@@ -56,6 +59,19 @@ class Made(NamedTuple):
     vectors: NDArray[np.float32]
     queries: list[str]
     query_vectors: NDArray[np.float32]
+
+
+class Written(NamedTuple):
+    """What a corpus took to store, of everything but the texts."""
+
+    chunks: int
+    written_ms: float
+    """A chunk: its vector, its postings, its status and the counts of the corpus."""
+    merged_ms: float
+    """A chunk: the postings of several batches, merged."""
+    postings_bytes: float
+    """A chunk, with indexes and the room that merged batches left."""
+    vectors_bytes: float
 
 
 class SearchMeasurement(NamedTuple):
@@ -84,10 +100,13 @@ def search(chunks: tuple[int, ...], queries: int, json_file: Path | None) -> Non
     """
     machine, console = this_machine(PACKAGES), Console(width=118)
     console.print(machine.sentence())
+    written: list[Written] = []
     measured: list[SearchMeasurement] = []
     with servers() as running:
         for count in chunks:
-            measured += asyncio.run(_measure(running.postgres.url, count, queries, console))
+            stored, searched = asyncio.run(_measure(running.postgres.url, count, queries, console))
+            written.append(stored)
+            measured += searched
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in SearchMeasurement._fields:
         table.add_column(column, justify="left" if column == "way" else "right")
@@ -95,7 +114,8 @@ def search(chunks: tuple[int, ...], queries: int, json_file: Path | None) -> Non
         table.add_row(f"{row.chunks:,}", row.way, str(row.lists), f"{row.p50_ms:.1f}", f"{row.p95_ms:.1f}")
     console.print(table)
     if json_file is not None:
-        content = {"machine": machine._asdict(), "measured": [row._asdict() for row in measured]}
+        content = {"machine": machine._asdict(), "written": [row._asdict() for row in written]}
+        content["measured"] = [row._asdict() for row in measured]
         json_file.write_text(json.dumps(content, indent=2) + "\n")
 
 
@@ -121,19 +141,26 @@ def _text(ranks: NDArray[np.int64]) -> str:
     return " ".join(f"w{rank:x}" for rank in ranks)
 
 
-async def _measure(url: str, chunks: int, queries: int, console: Console) -> list[SearchMeasurement]:
+async def _measure(url: str, chunks: int, queries: int, console: Console) -> tuple[Written, list[SearchMeasurement]]:
     database = Database(url, pool_size=1)
     made = made_up(chunks, queries)
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
     try:
         async with database.connection() as connection:
-            began = time.perf_counter()
-            corpus = await _store(connection, made)
-            loaded_s = time.perf_counter() - began
+            before = await connection.fetchrow(_SIZES)
+            corpus, written_s, merged_s = await _store(connection, made)
             postings, vectors = await connection.fetchrow(_SIZES)
+            written = Written(
+                chunks,
+                1000 * written_s / chunks,
+                1000 * merged_s / chunks,
+                (postings - before["postings"]) / chunks,
+                (vectors - before["vectors"]) / chunks,
+            )
             console.print(
-                f"{chunks:,} chunks made searchable in {loaded_s:.0f} s; all postings take {postings / 2**20:.0f} MiB, "
-                f"all vectors {vectors / 2**20:.0f} MiB, indexes included"
+                f"{chunks:,} chunks, each made searchable in {written.written_ms:.2f} ms and merged in "
+                f"{written.merged_ms:.2f} ms; a chunk's postings take {written.postings_bytes / 2**10:.1f} KiB and its "
+                f"vector {written.vectors_bytes / 2**10:.1f} KiB, indexes included"
             )
         exact = await search.dense(corpus, made.query_vectors, limit=DENSE_LIMIT)
         measured = [
@@ -145,12 +172,15 @@ async def _measure(url: str, chunks: int, queries: int, console: Console) -> lis
             built_s = time.perf_counter() - began
         found = await search.dense(corpus, made.query_vectors, limit=DENSE_LIMIT)
         console.print(f"vector index built in {built_s:.0f} s; recall@{DENSE_LIMIT} {_recall(exact, found):.4f}")
-        return [*measured, *[await _timed(search, corpus, made, "vector index", lists) for lists in (1, 4)]]
+        measured += [await _timed(search, corpus, made, "vector index", lists) for lists in (1, 4)]
+        return written, measured
     finally:
         await database.close()
 
 
-async def _store(connection: Connection, made: Made) -> int:
+async def _store(connection: Connection, made: Made) -> tuple[int, float, float]:
+    """The corpus, the seconds of writing and those of merging."""
+    written_s = merged_s = 0.0
     name = f"{len(made.texts)} chunks"
     corpus: int = await connection.fetchval(_CORPUS, name, DIMENSION)
     work: int = await connection.fetchval(_WORK, corpus, name)
@@ -161,10 +191,16 @@ async def _store(connection: Connection, made: Made) -> int:
         )
         waiting = await connection.fetch("SELECT id FROM chunks WHERE work_id = $1 AND vector_status = 'to_vec'", work)
         ids = [row["id"] for row in waiting]
-        await make_searchable(connection, corpus, ids, await _embedded(connection, made.vectors[start : start + BATCH]))
-    for table in ("chunks", "chunk_term", "chunk_vector"):
+        attempt = await _embedded(connection, made.vectors[start : start + BATCH])
+        began = time.perf_counter()
+        await merging.merge(connection, corpus)
+        merged_s += time.perf_counter() - began
+        began = time.perf_counter()
+        await make_searchable(connection, corpus, ids, attempt)
+        written_s += time.perf_counter() - began
+    for table in ("chunks", "chunk_vector", "posting_segment", "posting_block"):
         await connection.execute(f"VACUUM ANALYZE {table}", timeout=600)
-    return corpus
+    return corpus, written_s, merged_s
 
 
 async def _embedded(connection: Connection, vectors: Vectors) -> int:

@@ -75,7 +75,7 @@ async def test_a_withdrawn_work_leaves_the_statistics_of_the_others(database: Da
         corpus = await store_corpus(connection, kept, name="both")
         other = await store_corpus(connection, gone, name="other")
         await connection.execute("UPDATE works SET corpus_id = $1 WHERE corpus_id = $2", corpus, other)
-        for table in ("chunk_vector", "chunk_term"):
+        for table in ("chunk_vector", "posting_segment"):
             await connection.execute(f"UPDATE {table} SET corpus_id = $1 WHERE corpus_id = $2", corpus, other)
         await connection.execute(
             "UPDATE corpus AS c SET searchable_chunks = c.searchable_chunks + o.searchable_chunks, "

@@ -82,7 +82,7 @@ async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> Non
         await embed_and_publish(connection, corpus.id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
         await corpora.delete(connection, corpus.id)
 
-        for table in ("works", "chunks", "chunk_vector", "chunk_term"):
+        for table in ("works", "chunks", "chunk_vector", "posting_segment", "posting_block"):
             assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 0
         with pytest.raises(CorpusMissingError):
             await corpora.pin_model_digest(connection, corpus.id, "a")

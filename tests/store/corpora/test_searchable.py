@@ -1,13 +1,12 @@
 """Vectors, postings and counts of a corpus are always stored together."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from store.corpora.searchable import vectors, withdraw
 from store.database import Connection, Database
 from tests.store.embedded import embed_and_publish
+from tests.store.postings import postings
 from tests.store.small_corpora import SearchableChunk, store_corpus, store_waiting
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
@@ -21,11 +20,6 @@ CHUNKS = [
 async def counts(connection: Connection, corpus_id: int) -> tuple[int, int]:
     statement = "SELECT searchable_chunks, searchable_terms FROM corpus WHERE id = $1"
     return tuple(await connection.fetchrow(statement, corpus_id))
-
-
-async def postings(connection: Connection) -> list[tuple[Any, ...]]:
-    rows = await connection.fetch("SELECT chunk_id, term, frequency, length FROM chunk_term ORDER BY chunk_id, term")
-    return [tuple(row) for row in rows]
 
 
 async def test_a_searchable_chunk_has_a_vector_postings_and_a_place_in_the_counts(database: Database) -> None:
