@@ -29,6 +29,7 @@ OTHER_NAMES = {
     "Q4_K_M": "a quantisation",
     "STUDY_DETAIL": "an intent of a query",
     "TOKENIZERS_PARALLELISM": "of the library for models",
+    "XDG_CACHE_HOME": "of the desktop",
     "XDG_CONFIG_HOME": "of the desktop",
     "XDG_DATA_HOME": "of the desktop",
 }

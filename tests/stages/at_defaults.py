@@ -112,12 +112,14 @@ score_chunk = partial(_score_chunk, max_tokens=_RUN.ragq.chunk_score_max_tokens,
 chunk_scores_call = partial(_chunk_scores_call, max_tokens=_RUN.ragq.chunk_score_max_tokens)
 assemble_prompt = partial(
     _assemble_prompt,
+    passages=None,
     severity_mode=_RUN.quantitative.severity_inference_mode,
     prompt_format=_RUN.ragq.prompt_format,
 )
 reference_block = partial(_reference_block, prompt_format=_RUN.ragq.prompt_format)
 scoring_plan = partial(
     ScoringPlan,
+    passages=None,
     temperature=_RUN.model.temperature,
     retries=_RUN.pydantic_ai.retries,
     hold_to_schema=_RUN.ragq.score_schema,
