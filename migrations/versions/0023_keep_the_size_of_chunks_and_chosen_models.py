@@ -11,6 +11,8 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("corpus", sa.Column("chunk_tokens", sa.Integer(), server_default=sa.text("0"), nullable=False))
+    op.add_column("corpus", sa.Column("reads_tokens", sa.Integer(), nullable=True))
+    op.add_column("chunks", sa.Column("tokens", sa.Integer(), nullable=True))
     op.create_table(
         "chosen_setting",
         sa.Column("name", sa.Text(), nullable=False),
@@ -22,4 +24,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table("chosen_setting")
+    op.drop_column("chunks", "tokens")
+    op.drop_column("corpus", "reads_tokens")
     op.drop_column("corpus", "chunk_tokens")

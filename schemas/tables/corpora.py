@@ -43,6 +43,8 @@ class CorpusTable(SQLModel, table=True):
     """Each chunk has a vector per token too, for late interaction."""
     chunk_tokens: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default="0"))
     """The most tokens of a chunk, as the embedder counts them; 0 sizes chunks by words."""
+    reads_tokens: int | None = None
+    """The most tokens of a text that the embedder reads; None if that is not known."""
     searchable_chunks: int = 0
     """Chunks that have a vector and postings; kept with them in one transaction."""
     searchable_terms: int = 0
@@ -107,6 +109,8 @@ class ChunkTable(SQLModel, table=True):
     start_line: int
     end_line: int
     vector_status: str = Field(index=True)
+    tokens: int | None = None
+    """What is embedded of it, as the embedder counts; None for what is not embedded, and where that is not known."""
     content_tsvector: Any = Field(
         default=None,
         sa_column=Column(

@@ -56,6 +56,8 @@ class CutChunk(Value):
     start_line: int
     end_line: int
     vector_status: VectorStatus
+    tokens: int | None = None
+    """What will be embedded of it, as the embedder counts; None if that is not known."""
 
 
 class EmbeddedBatch(Value):

@@ -10,13 +10,14 @@ from store.database import Connection
 
 MAKE = """
 INSERT INTO corpus (
-    name, backend, model, dimension, embeds_headings, keeps_token_vectors, searchable_chunks, searchable_terms
-) VALUES ($1, $2, $3, $4, $5, $6, 0, 0) ON CONFLICT (name) DO NOTHING
+    name, backend, model, dimension, embeds_headings, keeps_token_vectors, chunk_tokens, reads_tokens,
+    searchable_chunks, searchable_terms
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0) ON CONFLICT (name) DO NOTHING
 """
 
 COLUMNS = """
 id, name, backend, model, model_digest, dimension, embeds_headings, keeps_token_vectors,
-searchable_chunks, searchable_terms, created_at
+chunk_tokens, reads_tokens, searchable_chunks, searchable_terms, created_at
 """
 
 SIZES = """
@@ -42,6 +43,8 @@ JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status 
 WHERE j.kind = 'index' AND j.mode = 'corpus' AND (j.inputs ->> 'corpus_id')::bigint = $1
 """
 
+EMBEDDED = f"c.vector_status IN ('{VectorStatus.VEC}', '{VectorStatus.TO_VEC}')"
+
 CONTENT = f"""
 SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '{VectorStatus.NO_VEC}') AS sections,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
@@ -49,9 +52,13 @@ SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}' AND c.id IN ({FAILED})) AS failed,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TABLE}') AS tables,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.FIGURE}') AS figures,
-       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}' AND c.id IN ({CUT})) AS cut
-FROM works AS w LEFT JOIN chunks AS c ON c.work_id = w.id
-WHERE w.corpus_id = $1
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}' AND c.id IN ({CUT})) AS cut,
+       CASE WHEN bool_and(c.tokens IS NOT NULL) FILTER (WHERE {EMBEDDED}) THEN
+           sum(c.tokens) FILTER (WHERE {EMBEDDED}) END AS tokens,
+       CASE WHEN bool_and(c.tokens IS NOT NULL AND k.reads_tokens IS NOT NULL) FILTER (WHERE {EMBEDDED}) THEN
+           sum(greatest(c.tokens - k.reads_tokens, 0)) FILTER (WHERE {EMBEDDED}) END AS unseen_tokens
+FROM corpus AS k JOIN works AS w ON w.corpus_id = k.id LEFT JOIN chunks AS c ON c.work_id = w.id
+WHERE k.id = $1
 """
 
 # Chunks of an unfinished job are not embedded twice; those of a failed job are embedded by whichever run comes first.
@@ -91,6 +98,10 @@ class StoredCorpus:
     dimension: int
     embeds_headings: bool
     keeps_token_vectors: bool
+    chunk_tokens: int
+    """The most tokens of a chunk; 0 if chunks are sized by words."""
+    reads_tokens: int | None
+    """The most tokens of a text that the embedder reads; None if that is not known."""
     searchable_chunks: int
     searchable_terms: int
     created_at: datetime
@@ -127,6 +138,15 @@ class CorpusContent(NamedTuple):
     figures: int
     cut: int
     """Searchable chunks that were longer than the embedder reads: the vector has only their beginning."""
+    tokens: int | None
+    """Of what is embedded, as the embedder counts; None if it is not known of every chunk."""
+    unseen_tokens: int | None
+    """Those of them that the embedder does not read."""
+
+    @property
+    def unseen_share(self) -> float | None:
+        """The share of tokens that the embedder does not read; None if it is not known."""
+        return None if self.unseen_tokens is None or not self.tokens else self.unseen_tokens / self.tokens
 
     @property
     def chunks(self) -> int:
@@ -143,9 +163,13 @@ async def make(
     dimension: int,
     embeds_headings: bool,
     keeps_token_vectors: bool = False,
+    chunk_tokens: int = 0,
+    reads_tokens: int | None = None,
 ) -> StoredCorpus:
     """The corpus of a name; it is made if there is none. One that is there is given as it is."""
-    await connection.execute(MAKE, name, backend, model, dimension, embeds_headings, keeps_token_vectors)
+    await connection.execute(
+        MAKE, name, backend, model, dimension, embeds_headings, keeps_token_vectors, chunk_tokens, reads_tokens
+    )
     found = await find(connection, name)
     assert found is not None
     return found

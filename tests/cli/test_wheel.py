@@ -172,8 +172,8 @@ def test_the_documented_installation_into_an_empty_environment_is_complete(
     ports = {"RAGQ_API_PORT": str(free_port()), "RAGQ_FLOWER_PORT": str(free_port())}
     try:
         for arguments in (
-            *(up[1:], doctor[1:], ["demo-data", "data", "--works"]),
-            ["import", "works", "data/works", "--corpus", "shelf", "--wait"],
+            *(up[1:], doctor[1:], ["demo-data", "library", "--works"]),
+            ["import", "works", "library", "--corpus", "shelf", "--wait"],
             [
                 "submit",
                 "--query",

@@ -44,8 +44,39 @@ async def test_what_is_in_a_corpus_is_counted(database: Database) -> None:
         await store_batch(connection, corpus.id, [first, second], "failed")
 
         assert await corpora.content(connection, corpus.id) == CorpusContent(
-            works=1, sections=2, searchable=1, waiting=1, failed=1, tables=1, figures=0, cut=0
+            works=1,
+            sections=2,
+            searchable=1,
+            waiting=1,
+            failed=1,
+            tables=1,
+            figures=0,
+            cut=0,
+            tokens=None,
+            unseen_tokens=None,
         )
+
+
+async def test_the_share_of_tokens_that_the_embedder_does_not_read_is_known_when_every_chunk_is_counted(
+    database: Database,
+) -> None:
+    async with database.connection() as connection:
+        corpus = await corpora.make(
+            connection,
+            "counted",
+            backend="huggingface",
+            model="tiny",
+            dimension=2,
+            embeds_headings=True,
+            reads_tokens=10,
+        )
+        await works.keep(connection, corpus.id, new_work())
+        uncounted = await corpora.content(connection, corpus.id)
+        await connection.execute("UPDATE chunks SET tokens = 15 WHERE vector_status = 'to_vec'")
+        counted = await corpora.content(connection, corpus.id)
+
+    assert (uncounted.tokens, uncounted.unseen_tokens, uncounted.unseen_share) == (None, None, None)
+    assert (counted.tokens, counted.unseen_tokens, counted.unseen_share) == (30, 10, 1 / 3)
 
 
 @pytest.mark.parametrize(
