@@ -8,6 +8,7 @@ from benchmarks.api import api
 from benchmarks.embedded_llm import embedded_llm
 from benchmarks.hop import hop
 from benchmarks.injection import injection
+from benchmarks.llm_slots import llm_slots
 from benchmarks.llm_threads import llm_threads
 from benchmarks.paper_test import paper_test
 from benchmarks.recovery import recovery
@@ -23,6 +24,7 @@ BENCHMARKS: Final[dict[str, click.Command]] = {
     "embedded-llm": embedded_llm,
     "hop": hop,
     "injection": injection,
+    "llm-slots": llm_slots,
     "llm-threads": llm_threads,
     "paper-test": paper_test,
     "recovery": recovery,

@@ -15,8 +15,11 @@ WORKER_STAGES_WITH_EMBEDDED_LLM: dict[str, tuple[str, ...]] = {
     "model": ("extract", *WORKER_STAGES["model"]),
     "llm": tuple(stage for stage in WORKER_STAGES["llm"] if stage != "extract"),
 }
-#: Tasks in flight per worker. The model's batcher gathers its batches from them; the LLM answers a few at a time.
-WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 4}
+#: Tasks in flight per worker. The model's batcher gathers its batches from them; a server of language models answers as
+#: many at a time.
+WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 16}
+#: The embedded language model answers one at a time; the others wait within their time limits.
+EMBEDDED_LLM_CONCURRENCY = 4
 
 
 CELERY = (sys.executable, "-m", "celery", "-A", "workers.main")

@@ -16,6 +16,8 @@ OUTSIDE = {
     "OLLAMA_HOST": "http://gpu:11434",
 }
 
+NO_LLM = {name: url for name, url in OUTSIDE.items() if name != "OLLAMA_HOST"}
+
 
 def running(**parts: int) -> State:
     recorded = {name: RecordedPart(command=[name], port=port) for name, port in parts.items()}
@@ -130,3 +132,15 @@ def test_another_server_for_a_running_stack_is_refused_without_passwords() -> No
 
 def test_without_a_running_stack_the_environment_decides() -> None:
     assert servers_from_outside({"OLLAMA_HOST": "gpu"}, None) == {"OLLAMA_HOST": "http://gpu:11434"}
+
+
+@pytest.mark.parametrize(
+    ("outside", "chosen", "expected"),
+    [(OUTSIDE, 0, 16), (OUTSIDE, 32, 32), (NO_LLM, 0, 4), (NO_LLM, 9, 9)],
+    ids=["a server", "a server, chosen", "the embedded model", "the embedded model, chosen"],
+)
+def test_as_many_calls_are_in_flight_as_the_server_answers(
+    tmp_path: Path, outside: dict[str, str], chosen: int, expected: int
+) -> None:
+    plan = make_plan(Home(tmp_path), outside, wanted=["worker-llm"], running=(), llm_concurrency=chosen)
+    assert f"--concurrency={expected}" in plan.parts[-1].command
