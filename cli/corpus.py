@@ -70,7 +70,8 @@ def show_command(name: str, as_json: bool) -> None:
     weights = "none yet" if corpus.model_digest is None else corpus.model_digest[:12] or "unknown"
     headings = "with" if corpus.embeds_headings else "without"
     console().print(
-        f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}), {headings} "
+        f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}"
+        f"{', ' + ' and '.join(corpus.model_dtypes) if corpus.model_dtypes else ''}), {headings} "
         f"headings{', with a vector per token' if corpus.keeps_token_vectors else ''}",
         highlight=False,
     )

@@ -205,7 +205,13 @@ class StageRunner:
         crash_point("before_commit", claim.stage, claim.attempt)
         return await self._database.with_retry(
             lambda connection: stages.commit(
-                connection, claim, inputs=read, output=output, vectors=result.vectors, effect=result.effect
+                connection,
+                claim,
+                inputs=read,
+                output=output,
+                vectors=result.vectors,
+                effect=result.effect,
+                texts=result.texts,
             ),
             retry_for_s=RESULT_RETRY_SECONDS,
         )

@@ -73,8 +73,11 @@ class ProcessSettings(SettingsGroup):
     """Seconds in which a worker that is stopped may finish its stages; then it gives them back, to be started again."""
     ragq_batch_window_ms: float = Field(default=3.0, ge=0)
     """Milliseconds that the batcher waits for the texts of other tasks."""
-    ragq_batch_tokens: int = Field(default=4096, ge=1)
+    ragq_batch_tokens: int = Field(default=2048, ge=1)
     """Maximum tokens in one forward pass of the embedder."""
+    ragq_embedding_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Number format of the embedder in the worker; auto is bfloat16 on processors with AMX or AVX-512 instructions for
+    it and on GPUs that support it, float16 on other GPUs, and else float32."""
     ragq_torch_threads: int = Field(default=0, ge=0)
     """Threads of a model in the worker; 0 uses the number of cores."""
     ragq_llm_concurrency: int = Field(default=0, ge=0, le=1024)

@@ -22,7 +22,7 @@ from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlmodel import Field, SQLModel
 
 from schemas.full_text import CONFIGURATION
-from schemas.tables.columns import id_column, now_column, reference_column, text_column
+from schemas.tables.columns import dtypes_column, id_column, now_column, reference_column, text_column
 
 
 class CorpusTable(SQLModel, table=True):
@@ -36,6 +36,8 @@ class CorpusTable(SQLModel, table=True):
     model: str
     model_digest: str | None = None
     """None until the first batch is embedded."""
+    model_dtypes: list[str] = Field(default_factory=list, sa_column=dtypes_column())
+    """The number formats of its vectors, in order of their first batch; none is known of older batches."""
     dimension: int
     embeds_headings: bool = True
     """The headings above a chunk are embedded with it."""

@@ -75,6 +75,10 @@ class EmbeddedBatch(Value):
     """Chunks that are longer than the embedder reads, and were cut."""
     cut_chunk_ids: tuple[int, ...] = ()
     """These chunks."""
+    dtype: str = ""
+    """The number format that the embedder computed in; empty if its server reports none."""
+    reused_texts: int = 0
+    """Texts whose vectors were stored before, and were not computed again."""
 
 
 class PublishedBatch(Value):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
 from schemas.statuses import VectorStatus
+from stages.number_formats import refuse_mixture
 from store.database import Connection
 
 MAKE = """
@@ -16,7 +17,7 @@ INSERT INTO corpus (
 """
 
 COLUMNS = """
-id, name, backend, model, model_digest, dimension, embeds_headings, keeps_token_vectors,
+id, name, backend, model, model_digest, model_dtypes, dimension, embeds_headings, keeps_token_vectors,
 chunk_tokens, reads_tokens, searchable_chunks, searchable_terms, created_at
 """
 
@@ -81,7 +82,10 @@ ORDER BY run_id DESC LIMIT $2
 """
 
 TAKE_WEIGHTS = """
-UPDATE corpus SET model_digest = coalesce(model_digest, $2) WHERE id = $1 RETURNING model_digest
+UPDATE corpus SET
+    model_digest = coalesce(model_digest, $2),
+    model_dtypes = CASE WHEN $3 = '' OR $3 = ANY(model_dtypes) THEN model_dtypes ELSE model_dtypes || $3::text END
+WHERE id = $1 RETURNING model_digest, model_dtypes
 """
 
 
@@ -95,6 +99,8 @@ class StoredCorpus:
     model: str
     model_digest: str | None
     """None until the first batch is embedded."""
+    model_dtypes: list[str]
+    """The number formats of its vectors, as far as they are known."""
     dimension: int
     embeds_headings: bool
     keeps_token_vectors: bool
@@ -210,20 +216,23 @@ async def waiting(connection: Connection, corpus_id: int) -> list[int]:
     return [row["id"] for row in await connection.fetch(WAITING, corpus_id)]
 
 
-async def pin_model_digest(connection: Connection, corpus_id: int, model_digest: str) -> None:
-    """Note the weights of the first batch; every later batch must have come from the same.
+async def pin_model(connection: Connection, corpus_id: int, model_digest: str, dtype: str) -> None:
+    """Note the weights of the first batch, and each number format; every later batch must have come from the same
+    weights, in a format whose vectors can be compared. Needs a transaction, which an error has to end.
 
     Raises EmbeddingArtifactMismatchError when it did not, and CorpusMissingError when the corpus is gone.
     """
-    built_with = await connection.fetchval(TAKE_WEIGHTS, corpus_id, model_digest)
-    if built_with is None:
+    row = await connection.fetchrow(TAKE_WEIGHTS, corpus_id, model_digest, dtype)
+    if row is None:
         raise CorpusMissingError(corpus_id)
+    built_with: str = row["model_digest"]
     if built_with != model_digest:
         raise EmbeddingArtifactMismatchError(
             f"Corpus {corpus_id} was embedded by the weights {built_with[:12] or 'unknown'}, and this batch by "
             f"{model_digest[:12] or 'unknown'}; use one version of the model on every worker, or import the works "
             "into a new corpus."
         )
+    refuse_mixture(dtype, row["model_dtypes"], what=f"Corpus {corpus_id}", then="import the works again")
 
 
 async def delete(connection: Connection, corpus_id: int) -> None:

@@ -19,6 +19,7 @@ from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
+from store.runs.known_vectors import KeyedText
 from store.vectors import to_pgvector
 
 OPEN_JOBS = "('waiting', 'running', 'interrupted')"
@@ -72,8 +73,10 @@ WITH done AS (
         previous_hash = $8, hash = $9
     FROM done WHERE stage_attempt.id = $4
 ), vectors AS (
-    INSERT INTO stage_vector (attempt_id, ordinal, vector)
-    SELECT $4, v.ordinal - 1, v.vector FROM done, unnest($10::vector[]) WITH ORDINALITY AS v (vector, ordinal)
+    INSERT INTO stage_vector (attempt_id, ordinal, vector, text_key, is_cut)
+    SELECT $4, v.ordinal - 1, v.vector, v.text_key, v.is_cut
+    FROM done, unnest($10::vector[], $11::bytea[], $12::boolean[])
+        WITH ORDINALITY AS v (vector, text_key, is_cut, ordinal)
 ), next AS (
     UPDATE stage_run AS s SET status = 'ready', enq_at = now(), enq_n = 0
     FROM done WHERE s.job_id = done.job_id AND s.position = done.position + 1 AND s.status = 'waiting'
@@ -286,9 +289,11 @@ async def commit(
     output: Mapping[str, Any],
     vectors: NDArray[np.float32] | None = None,
     effect: Callable[[Connection], Awaitable[None]] | None = None,
+    texts: Sequence[KeyedText] = (),
 ) -> Committed | None:
     """Store an output under the fence, all or nothing; None when another claim has a higher fence.
 
+    `texts` are those of the vectors, in their order, for vectors that may be found again by their text.
     `effect` runs in the same transaction, after the output is stored. A commit that is repeated because its answer
     was lost finds its own fence on a stage that is done, and counts as committed.
     """
@@ -314,6 +319,8 @@ async def commit(
         held.previous_hash,
         link,
         [] if vectors is None else to_pgvector(vectors),
+        [text.key for text in texts],
+        [text.is_cut for text in texts],
     )
     if effect is None:
         row = await connection.fetchrow(COMMIT, *arguments)

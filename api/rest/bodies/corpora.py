@@ -51,6 +51,8 @@ class CorpusReply(Reply):
     model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
     model_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
     """The weights of the model; null until the first batch is embedded."""
+    model_dtypes: list[str] = Field(examples=[["bfloat16"]])
+    """The number formats of the vectors; none is known of those that were embedded before formats were kept."""
     dimension: int = Field(examples=[384])
     embeds_headings: bool
     """Chunks are embedded under the headings above them."""

@@ -97,12 +97,24 @@ async def test_chunks_that_a_job_covers_are_not_due(database: Database, status: 
 async def test_all_batches_come_from_the_weights_of_the_first(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        await corpora.pin_model_digest(connection, corpus.id, "a" * 64)
-        await corpora.pin_model_digest(connection, corpus.id, "a" * 64)
+        await corpora.pin_model(connection, corpus.id, "a" * 64, "float32")
+        await corpora.pin_model(connection, corpus.id, "a" * 64, "float32")
         with pytest.raises(EmbeddingArtifactMismatchError, match="aaaaaaaaaaaa, and this batch by bbbbbbbbbbbb"):
-            await corpora.pin_model_digest(connection, corpus.id, "b" * 64)
+            await corpora.pin_model(connection, corpus.id, "b" * 64, "float32")
 
         assert (await corpora.corpus(connection, corpus.id)).model_digest == "a" * 64
+
+
+async def test_a_corpus_names_every_number_format_and_refuses_one_that_was_not_compared(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        for dtype in ("", "float32", "bfloat16", "float32"):
+            await corpora.pin_model(connection, corpus.id, "a", dtype)
+        with pytest.raises(EmbeddingArtifactMismatchError, match="RAGQ_EMBEDDING_DTYPE=float32, and import the works"):
+            async with connection.transaction():
+                await corpora.pin_model(connection, corpus.id, "a", "float16")
+
+        assert (await corpora.corpus(connection, corpus.id)).model_dtypes == ["float32", "bfloat16"]
 
 
 async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> None:
@@ -116,4 +128,4 @@ async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> Non
         for table in ("works", "chunks", "chunk_vector", "posting_segment", "posting_block"):
             assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 0
         with pytest.raises(CorpusMissingError):
-            await corpora.pin_model_digest(connection, corpus.id, "a")
+            await corpora.pin_model(connection, corpus.id, "a", "float32")

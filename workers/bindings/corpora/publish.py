@@ -23,6 +23,6 @@ async def run(work: Work) -> Result[PublishedBatch]:
     async def publish(connection: Connection) -> None:
         if batch.chunk_ids:
             await make_searchable(connection, corpus_id, batch.chunk_ids, embedded_by)
-            await corpora.pin_model_digest(connection, corpus_id, batch.model_digest)
+            await corpora.pin_model(connection, corpus_id, batch.model_digest, batch.dtype)
 
     return Result(PublishedBatch(corpus_id=corpus_id, chunks=len(batch.chunk_ids)), effect=publish)

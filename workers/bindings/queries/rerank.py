@@ -9,7 +9,7 @@ from stages.queries.rankers.score_fusion import ScoreFusion
 from stages.queries.rankers.without_weights import WithoutWeights
 from stages.queries.rerank import rerank_chunks
 from stages.queries.works import WorkText
-from store.corpora import chunks, searchable, token_vectors, works
+from store.corpora import chunks, corpora, searchable, token_vectors, works
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from workers.bindings.queries.reading import advising, chunk_search, question
@@ -76,11 +76,13 @@ async def _score_fusion(work: Work, query: StoredQuery, vectors: searchable.Chun
 
 
 async def _late_interaction(work: Work, query: StoredQuery, chunk_ids: list[int]) -> LateInteraction:
+    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, query.corpus_id))
     question_tokens = await embed_question_tokens(
         query.original_query,
         embedder=work.token_embedder,
         dimension=work.settings.embedding.dimension,
         digest=work.claim.inputs["model_digest"],
+        dtypes=corpus.model_dtypes,
         timeout_s=work.settings.embedding.query_embed_timeout_seconds,
     )
     kept = await work.database.with_retry(lambda connection: token_vectors.of_chunks(connection, chunk_ids))
