@@ -77,6 +77,8 @@ class Leg(StrEnum):
 
     DENSE = "dense"
     LEXICAL = "lexical"
+    LATE_INTERACTION = "late_interaction"
+    """The token vectors of the query and of what the other searches found."""
 
 
 class Hit(Value):
@@ -84,7 +86,8 @@ class Hit(Value):
 
     chunk_id: int
     score: float
-    """Cosine for the dense leg; the score of the scorer for the lexical leg. Higher is better."""
+    """Cosine for the dense leg; the score of the scorer for the lexical leg; MaxSim for late interaction. Higher is
+    better."""
 
 
 class RankedList(Value):
@@ -103,6 +106,7 @@ class FusedHit(Value):
     dense_rank: int | None
     """Its best rank, from 1, over the dense lists; None if it is in none of them."""
     lexical_rank: int | None
+    late_rank: int | None = None
 
 
 class RetrievedChunks(Value):
@@ -133,6 +137,7 @@ class RerankedChunk(Value):
     fused_score: float
     dense_rank: int | None
     lexical_rank: int | None
+    late_rank: int | None = None
     rerank_score: float
     entity_boost: float
     intent_boost: float
