@@ -10,10 +10,10 @@ from cli.session import with_database
 from cli.user_files import read_file
 from schemas.errors import Refused
 from services.imported_results import ImportedResults, ResultsFile, import_results
-from stages.participants.artifacts.findings import first_lines
 from stages.participants.original_results import parse_original_run
 from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import notices_of_import
+from stages.texts.listed import first_lines
 from store.database import Connection
 
 """Bytes; a run of 142 participants in both modes has about two million."""
@@ -64,6 +64,6 @@ def _read(path: Path) -> ResultsFile:
     data = read_file(path)
     run, problems = parse_original_run(data, file=path.name)
     if run is None:
-        lines = first_lines([str(problem) for problem in problems])
+        lines = first_lines(problems)
         raise Refused(f"The results cannot be used; nothing was imported.\n{lines}")
     return ResultsFile(path.name, hashlib.sha256(data).hexdigest(), run)
