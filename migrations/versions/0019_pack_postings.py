@@ -48,18 +48,19 @@ WITH packed AS MATERIALIZED (
     GROUP BY 1
 ), placed AS (
     SELECT p.*, count(*) FILTER (WHERE postings > 200) OVER (ORDER BY term) AS around,
-           sum(3 * postings + octet_length(term) + 10) OVER (ORDER BY term) / 1200 AS number
+           sum(3 * postings + octet_length(term) + 10) OVER (ORDER BY term)::bigint / 1200 AS number
     FROM packed AS p
 ), counted AS (
     SELECT p.*, sum(postings) OVER (PARTITION BY around, number ORDER BY term) AS stop
     FROM placed AS p WHERE postings <= 200
 )
 INSERT INTO posting_block (segment_id, first_term, part, terms, ends, places, frequencies)
-SELECT :segment_id, min(term), 0, array_agg(term::text ORDER BY term), array_agg(stop::int2 ORDER BY term),
+SELECT CAST(:segment_id AS bigint), min(term), 0,
+       array_agg(term::text ORDER BY term), array_agg(stop::int2 ORDER BY term),
        string_agg(places, '' ORDER BY term), string_agg(frequencies, '' ORDER BY term)
 FROM counted GROUP BY around, number
 UNION ALL
-SELECT :segment_id, p.term, n.part, ARRAY[p.term::text],
+SELECT CAST(:segment_id AS bigint), p.term, n.part, ARRAY[p.term::text],
        ARRAY[least(600, p.postings - 600 * n.part)::int2], substring(p.places FROM 1200 * n.part + 1 FOR 1200),
        substring(p.frequencies FROM 600 * n.part + 1 FOR 600)
 FROM packed AS p CROSS JOIN generate_series(0, ((p.postings - 1) / 600)::int) AS n (part)
@@ -87,7 +88,7 @@ CREATE FUNCTION refuse_chunk_term() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     PERFORM chunk_term_is_gone();
 END $$
 """,
-    "CREATE TRIGGER refuse INSTEAD OF INSERT ON chunk_term FOR EACH ROW EXECUTE FUNCTION refuse_chunk_term()",
+    "CREATE TRIGGER refuse INSTEAD OF INSERT OR DELETE ON chunk_term FOR EACH ROW EXECUTE FUNCTION refuse_chunk_term()",
 )
 
 

@@ -6,8 +6,9 @@ same score whatever order they are added in.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import log
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ WHERE s.corpus_id = $1 AND p.places IS NOT NULL
 AskedTerms: TypeAlias = list[dict[str, int]]
 """For each text, how often it has each term."""
 
-_ByTerm: TypeAlias = dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]
+_ByTerm: TypeAlias = dict[str, tuple[NDArray[np.int64], NDArray[np.floating[Any]]]]
 """For each term the places of its chunks, and a number for each of them."""
 
 
@@ -99,20 +100,19 @@ def best(
 
 def _by_term(rows: Sequence[Found], segments: Mapping[int, Found], live: NDArray[np.bool_]) -> _ByTerm:
     """The frequencies of the terms that some chunk has."""
-    first, firsts = 0, {}
-    for number, segment in segments.items():
-        firsts[number] = first
-        first += len(segment.chunks) // IDS.itemsize
-    parts: dict[str, list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
+    chunks = [len(segment.chunks) // IDS.itemsize for segment in segments.values()]
+    firsts = dict(zip(segments, accumulate(chunks, initial=0), strict=False))
+    parts: dict[str, list[Found]] = {}
     for row in rows:
         if row.term is not None:
-            places = np.frombuffer(row.chunks, PLACES).astype(np.int64) + firsts[row.segment]
-            frequencies = np.frombuffer(row.counts, FREQUENCIES).astype(np.float64) + 1
-            parts.setdefault(row.term, []).append((places, frequencies))
+            parts.setdefault(row.term, []).append(row)
+    is_whole = bool(live.all())
     found = {}
     for term, of_term in parts.items():
-        places, frequencies = (np.concatenate(columns) for columns in zip(*of_term, strict=True))
-        kept = live[places]
+        places = np.frombuffer(b"".join(row.chunks for row in of_term), PLACES).astype(np.int64)
+        places += np.repeat([firsts[row.segment] for row in of_term], [len(row.counts) for row in of_term])
+        frequencies = np.frombuffer(b"".join(row.counts for row in of_term), FREQUENCIES) + 1.0
+        kept = slice(None) if is_whole else live[places]
         found[term] = places[kept], frequencies[kept]
     return found
 

@@ -11,7 +11,7 @@ from store.corpora.packed_postings import MOST_CHUNKS, Block, Segment, merged, o
 from store.corpora.postings import add_segment
 from store.database import Connection
 
-_MERGED_AT_ONCE: Final = 8
+_MERGED_AT_ONCE: Final = 16
 _SECONDS: Final = 120.0
 
 # The lock of `postings.withdraw`. A corpus that is being deleted is waited for here, before any segment is locked.
@@ -40,17 +40,17 @@ class SegmentSize(NamedTuple):
 
 
 def to_merge(segments: Sequence[SegmentSize]) -> list[int]:
-    """Which segments to merge next into one: eight of about the same size, or as many as one segment holds.
+    """Which segments to merge next into one: sixteen of about the same size, or as many as one segment holds.
 
     A segment that lost more than half of its chunks is written again without them. Segments of more than half of
-    MOST_CHUNKS stay as they are. A chunk is so written once for each power of eight, five times at most.
+    MOST_CHUNKS stay as they are. So a chunk is written once for each power of sixteen, four times at most.
     """
     by_size: dict[int, list[SegmentSize]] = defaultdict(list)
     for segment in segments:
         if 2 * segment.live < segment.chunks:
             return [segment.id]
         if 2 * segment.live < MOST_CHUNKS:
-            by_size[(segment.live.bit_length() - 1) // 3].append(segment)
+            by_size[(segment.live.bit_length() - 1) // 4].append(segment)
     for alike in by_size.values():
         chosen: list[int] = []
         chunks = 0

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
+from operator import ne
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -76,7 +77,7 @@ def of_chunks(chunks: Sequence[CountedChunk]) -> Segment:
     """The segment of chunks, which come in the order of their ids."""
     terms = sorted(set(chain.from_iterable(chunk.terms for chunk in chunks)))
     number = {term: place for place, term in enumerate(terms)}
-    distinct = np.array([len(chunk.terms) for chunk in chunks])
+    distinct = np.array([len(chunk.terms) for chunk in chunks], dtype=np.int64)
     all_terms = chain.from_iterable(chunk.terms for chunk in chunks)
     numbers = np.fromiter(map(number.__getitem__, all_terms), dtype=np.int64, count=distinct.sum())
     frequencies = np.fromiter(chain.from_iterable(chunk.frequencies for chunk in chunks), dtype=np.int64)
@@ -98,8 +99,8 @@ def of_blocks(chunk_ids: bytes, lengths: bytes, blocks: Sequence[Block]) -> Segm
         if not block.part:
             terms += block.terms
         numbers.append(np.repeat(np.arange(len(terms) - len(block.terms), len(terms)), np.diff(block.ends, prepend=0)))
-    places = np.frombuffer(b"".join(block.places for block in blocks), PLACES)
-    frequencies = np.frombuffer(b"".join(block.frequencies for block in blocks), FREQUENCIES)
+    places = np.frombuffer(b"".join(block.places for block in blocks), PLACES).astype(np.int64)
+    frequencies = np.frombuffer(b"".join(block.frequencies for block in blocks), FREQUENCIES).astype(np.int64)
     return Segment(
         chunk_ids=np.frombuffer(chunk_ids, IDS).astype(np.int64),
         lengths=np.frombuffer(lengths, LENGTHS).astype(np.int32),
@@ -116,14 +117,12 @@ def merged(segments: Sequence[Segment]) -> Segment:
     order = np.argsort(chunk_ids)
     place_of = np.empty_like(order)
     place_of[order] = np.arange(len(order))
-    terms = sorted(set().union(*(segment.terms for segment in segments)))
-    number = {term: place for place, term in enumerate(terms)}
+    terms, numbers = _joined_terms([segment.terms for segment in segments])
     parts, first = [], 0
-    for segment, kept in zip(segments, live, strict=True):
+    for segment, kept, new_numbers in zip(segments, live, numbers, strict=True):
         new_places = np.full(len(kept), -1)
         new_places[kept] = place_of[first : first + segment.live]
         first += segment.live
-        new_numbers = np.array([number[term] for term in segment.terms], dtype=np.int64)
         places = new_places[_places(segment.keys)]
         keys = _keys(new_numbers[segment.keys >> _TERM_SHIFT], places, segment.keys & 0xFF)
         parts.append(keys[places >= 0])
@@ -171,8 +170,21 @@ def blocks(segment: Segment) -> Iterator[Block]:
             first = stop + 1
 
 
-def _keys(numbers: NDArray[np.int64], places: NDArray[np.int64], rest: NDArray[np.int64]) -> NDArray[np.int64]:
-    return (numbers << _TERM_SHIFT) | (places.astype(np.int64) << _FREQUENCY_BITS) | rest
+def _joined_terms(sorted_lists: Sequence[Terms]) -> tuple[Terms, list[NDArray[np.int64]]]:
+    """All terms, and for each list the place that each of its terms has among them."""
+    listed = list(chain.from_iterable(sorted_lists))
+    # Sorting merges runs that are sorted, with fewer comparisons than looking each term up would take.
+    order = sorted(range(len(listed)), key=listed.__getitem__)
+    ordered = [listed[place] for place in order]
+    is_new = np.fromiter(map(ne, ordered, chain([None], ordered)), dtype=bool, count=len(ordered))
+    numbers = np.empty(len(listed), dtype=np.int64)
+    numbers[order] = np.cumsum(is_new) - 1
+    stops = np.cumsum([len(terms) for terms in sorted_lists])
+    return list(compress(ordered, is_new.tolist())), np.split(numbers, stops[:-1])
+
+
+def _keys(numbers: NDArray[np.int64], places: NDArray[np.int64], less_one: NDArray[np.int64]) -> NDArray[np.int64]:
+    return (numbers << _TERM_SHIFT) | (places << _FREQUENCY_BITS) | less_one
 
 
 def _places(keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -184,5 +196,4 @@ def _without_empty_terms(segment: Segment) -> Segment:
     has_postings = np.bincount(numbers, minlength=len(segment.terms)) > 0
     new_numbers = np.cumsum(has_postings) - 1
     keys = segment.keys + ((new_numbers[numbers] - numbers) << _TERM_SHIFT)
-    terms = [term for term, kept in zip(segment.terms, has_postings.tolist(), strict=True) if kept]
-    return Segment(segment.chunk_ids, segment.lengths, terms, keys)
+    return Segment(segment.chunk_ids, segment.lengths, list(compress(segment.terms, has_postings.tolist())), keys)

@@ -80,6 +80,6 @@ async def withdraw(connection: Connection, corpus_id: int, chunk_ids: Sequence[i
     return withdrawn
 
 
-def _sent(block: Block) -> Sequence[object]:
+def _sent(block: Block) -> tuple[object, ...]:
     ends = f"{{{','.join(map(str, block.ends))}}}"
-    return block._replace(terms="\n".join(block.terms), ends=ends)
+    return block.first_term, block.part, "\n".join(block.terms), ends, block.places, block.frequencies

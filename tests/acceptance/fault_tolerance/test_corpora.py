@@ -127,6 +127,18 @@ def test_a_failed_batch_leaves_the_others_searchable_and_a_retry_finishes_it(
     assert breakable.value(CONSISTENT)
 
 
+def test_many_small_batches_leave_few_segments_of_postings(breakable: BreakableInstallation, books: Path) -> None:
+    for number in range(9):
+        (books / f"more {number}.md").write_text(f"# Part {number}\n\nAbout part {number}.\n\n## More\n\nThe end.\n")
+    breakable.start_worker(concurrency=2)
+    run_id = submitted(breakable, books, "--set", "RAGQ_CORPUS_BATCH_CHUNKS=1")["run_id"]
+    breakable.assert_recovered(run_id, jobs=24)
+
+    assert numbers(breakable) == (24, 0, 0)
+    assert breakable.value("SELECT count(*) FROM posting_segment") < 16
+    assert breakable.value(CONSISTENT)
+
+
 def test_a_large_corpus_gets_its_vector_index_while_it_grows(breakable: BreakableInstallation, books: Path) -> None:
     breakable.start_worker(concurrency=1)
     run_id = submitted(breakable, books, "--set", "RAGQ_HNSW_FROM_CHUNKS=3")["run_id"]
