@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Protocol
 
-_LINK_TARGET = re.compile(r"\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
+_LINK_TARGET = re.compile(r"\]\([^)\s]{0,2000}(?:\s{1,10}\"[^\"]{0,500}\")?\)")
+"""Of limited length: without an end, each of many beginnings would be followed to the end of the text."""
 
 
 class Measure(Protocol):

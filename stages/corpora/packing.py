@@ -42,23 +42,24 @@ def pack(sentences: Sequence[Sentence], size: ChunkSize) -> list[tuple[Sentence,
     chunks: list[_Chunk] = []
     for sentence in sentences:
         if not chunks or chunks[-1].length >= size.target or chunks[-1].length + sentence.length > size.most:
-            chunks.append(_Chunk(_shared(chunks[-1], sentence, size) if chunks else [], []))
-        chunks[-1].new.append(sentence)
+            chunks.append(_Chunk(_shared(chunks[-1], sentence, size) if chunks else []))
+        chunks[-1].add(sentence)
     if len(chunks) > 1 and (left := _length(chunks[-1].new)) < size.least and chunks[-2].length + left <= size.most:
         last = chunks.pop()
         chunks[-1].new.extend(last.new)
     return [(*chunk.shared, *chunk.new) for chunk in chunks]
 
 
-@dataclass
 class _Chunk:
-    shared: list[Sentence]
-    """Repeated from the chunk before it."""
-    new: list[Sentence]
+    def __init__(self, shared: list[Sentence]) -> None:
+        self.shared = shared
+        """Repeated from the chunk before it."""
+        self.new: list[Sentence] = []
+        self.length = _length(shared)
 
-    @property
-    def length(self) -> int:
-        return _length(self.shared) + _length(self.new)
+    def add(self, sentence: Sentence) -> None:
+        self.new.append(sentence)
+        self.length += sentence.length
 
 
 def _shared(before: _Chunk, first: Sentence, size: ChunkSize) -> list[Sentence]:

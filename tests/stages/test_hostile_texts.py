@@ -7,11 +7,15 @@ from typing import Final
 
 import pytest
 
+from adapters.packaged import PACKAGED_EMBEDDER
+from adapters.token_measure import token_measure
 from api.pages.markdown import answer_html
 from schemas.errors import RagqError
 from schemas.values.queries import Origin
 from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
+from stages.corpora.cut import cut_work
+from stages.corpora.packing import ChunkSize
 from stages.participants.artifacts.texts import parse_texts
 from stages.participants.grounding import normalise
 from stages.participants.labels import parse_item_labels
@@ -31,6 +35,14 @@ from stages.texts.fence import fenced
 
 Parser = Callable[[str], object]
 
+
+def by_tokens(text: str) -> object:
+    """What an import makes of a work for the packaged embedder."""
+    measure = token_measure(PACKAGED_EMBEDDER, embeds_headings=True)
+    assert measure is not None
+    return cut_work(read_markdown(text), title="t", size=ChunkSize.of_tokens(192), measure=measure)
+
+
 PARSERS: Final[dict[str, Parser]] = {
     "expansion": lambda text: read_expansion(f"```json\nx{text}x", origin=Origin.PASTED, n=None),
     "evidence": parse_reply,
@@ -47,6 +59,8 @@ PARSERS: Final[dict[str, Parser]] = {
     "labels": lambda text: parse_item_labels(text.encode(), file="a"),
     "index texts": lambda text: parse_texts(text.encode(), file="a"),
     "markdown": read_markdown,
+    "work": lambda text: cut_work(read_markdown(text), title="t"),
+    "work by tokens": by_tokens,
     "front matter": lambda text: bibliography(read_markdown(f"---\n{text}\n---\nx"), given={}, file_name="a.md"),
     "qrels": lambda text: parse_qrels(text.encode(), file="a"),
     "queries": lambda text: parse_queries(text.encode(), file="a"),
@@ -82,11 +96,11 @@ UNITS: Final = (
 )
 
 #: Characters of the short text; the long one has four times as many.
-CHARS: Final = 5_000
+CHARS: Final = 3_000
 #: A quadratic parser takes 16 times as long for the long text, a linear one four times.
 MOST_GROWTH: Final = 11
 #: Processor time of the long text below which growth is not looked at.
-NEGLIGIBLE_S: Final = 0.1
+NEGLIGIBLE_S: Final = 0.08
 
 
 def seconds(parse: Parser, text: str) -> float:

@@ -47,3 +47,12 @@ def test_a_sentence_longer_than_a_chunk_is_split() -> None:
 )
 def test_markup_and_link_targets_are_no_words(markdown: str, words: int) -> None:
     assert count_words(markdown) == words
+
+
+def test_a_very_long_paragraph_is_split_into_all_its_sentences() -> None:
+    text = " ".join(f"Sentence {number} is about leaves." for number in range(2_000))
+
+    found = [sentence.text for sentence in split(block(text), most=300)]
+
+    assert " ".join(found) == text
+    assert sum(sentence.endswith("leaves.") for sentence in found) == 2_000
