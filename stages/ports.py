@@ -239,8 +239,8 @@ class ChunkSearch(Protocol):
         """For each text, in order, the `limit` best chunks by full text: the scorer's score down, ties by chunk id.
 
         `scorer` is `bm25`, `websearch` or `cover_density`; another name raises ValueError. A chunk that the text does
-        not match is not a hit, so a list may be empty. One round trip for all texts. Without texts, or with a limit of
-        0, the lists are empty, without a round trip.
+        not match is not a hit, so a list may be empty. All texts are searched at once. Without texts, or with a limit
+        of 0, the lists are empty, without a round trip.
         """
         ...
 

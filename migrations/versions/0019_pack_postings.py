@@ -93,9 +93,9 @@ END $$
 
 
 def upgrade() -> None:
-    # Workers that store postings are waited for, and none begins until they can store new ones.
-    op.execute("LOCK TABLE chunk_term IN ACCESS EXCLUSIVE MODE")
+    # Workers that store postings are waited for, and none begins until it is refused. They lock in the same order.
     op.execute("LOCK TABLE chunk_vector IN SHARE ROW EXCLUSIVE MODE")
+    op.execute("LOCK TABLE chunk_term IN ACCESS EXCLUSIVE MODE")
     op.create_table(
         "posting_segment",
         sa.Column("id", sa.BigInteger(), autoincrement=True, nullable=False),

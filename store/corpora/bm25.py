@@ -49,7 +49,7 @@ WHERE s.corpus_id = $1 AND p.places IS NOT NULL
 AskedTerms: TypeAlias = list[dict[str, int]]
 """For each text, how often it has each term."""
 
-_ByTerm: TypeAlias = dict[str, tuple[NDArray[np.int64], NDArray[np.floating[Any]]]]
+_ByTerm: TypeAlias = Mapping[str, tuple[NDArray[np.int64], NDArray[np.floating[Any]]]]
 """For each term the places of its chunks, and a number for each of them."""
 
 
