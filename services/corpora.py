@@ -122,7 +122,7 @@ async def corpus_loss(connection: Connection, corpus: StoredCorpus, content: Cor
 def embedding_loss(corpus: StoredCorpus, content: CorpusContent) -> str:
     """What the embedder does not read of the chunks of a corpus, in words."""
     return loss_words(
-        cut=content.cut, searchable=content.searchable, reads=corpus.reads_tokens, unseen=content.unseen_share
+        cut=content.cut, of=content.searchable + content.waiting, reads=corpus.reads_tokens, unseen=content.unseen_share
     )
 
 

@@ -264,6 +264,8 @@ class AnswerBasis(Value):
     """Passages that were dropped as too short; None where that was not counted."""
     cut_texts: int = 0
     """Texts of the question that are longer than the embedder reads, and were cut."""
+    cut_chunks: int = 0
+    """Chunks of the sources that are longer than the embedder reads, as far as their tokens were counted."""
 
 
 class Answer(Value):

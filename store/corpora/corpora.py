@@ -53,7 +53,8 @@ SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}' AND c.id IN ({FAILED})) AS failed,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TABLE}') AS tables,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.FIGURE}') AS figures,
-       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}' AND c.id IN ({CUT})) AS cut,
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}' AND c.id IN ({CUT})
+                           OR c.vector_status = '{VectorStatus.TO_VEC}' AND c.tokens > k.reads_tokens) AS cut,
        CASE WHEN bool_and(c.tokens IS NOT NULL) FILTER (WHERE {EMBEDDED}) THEN
            sum(c.tokens) FILTER (WHERE {EMBEDDED}) END AS tokens,
        CASE WHEN bool_and(c.tokens IS NOT NULL AND k.reads_tokens IS NOT NULL) FILTER (WHERE {EMBEDDED}) THEN
@@ -143,7 +144,8 @@ class CorpusContent(NamedTuple):
     tables: int
     figures: int
     cut: int
-    """Searchable chunks that were longer than the embedder reads: the vector has only their beginning."""
+    """Chunks that are longer than the embedder reads: the vector has only their beginning. Of those that wait for it,
+    the ones whose tokens were counted."""
     tokens: int | None
     """Of what is embedded, as the embedder counts; None if it is not known of every chunk."""
     unseen_tokens: int | None

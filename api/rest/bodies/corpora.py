@@ -78,7 +78,7 @@ class CorpusReply(Reply):
     figures: int = Field(examples=[2])
     """Stored, not embedded."""
     cut: int = Field(examples=[1])
-    """Searchable chunks that were longer than the embedder reads: the vector has only their beginning."""
+    """Chunks that are longer than the embedder reads: the vector has only their beginning."""
     tokens: int | None = Field(examples=[3120])
     """Of all content chunks that are embedded; null if not every chunk was counted."""
     unseen_tokens: int | None = Field(examples=[0])
