@@ -1,16 +1,20 @@
 """Every parser of what people and models write, on texts that are made to be slow: its time grows with the length."""
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+import stages
 from adapters.packaged import PACKAGED_EMBEDDER
 from adapters.token_measure import token_measure
 from api.pages.markdown import answer_html
 from schemas.errors import RagqError
+from schemas.values.interviews import Utterance
 from schemas.values.queries import Origin
 from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
@@ -18,9 +22,11 @@ from stages.corpora.cut import cut_work
 from stages.corpora.packing import ChunkSize
 from stages.participants.artifacts.texts import parse_texts
 from stages.participants.grounding import normalise
+from stages.participants.item_tags import tag_chunk
 from stages.participants.labels import parse_item_labels
 from stages.participants.score_reply import parse_scores
 from stages.participants.transcripts import parse_transcript
+from stages.participants.variants import clean
 from stages.queries.citations import citations
 from stages.queries.expansion_reply import read_expansion
 from stages.queries.qrels_file import parse_qrels
@@ -32,6 +38,7 @@ from stages.replies.verdict import decision_of
 from stages.tags.phrase_file import parse_phrase_sets
 from stages.tags.phrases import final_phrases
 from stages.texts.fence import fenced
+from stages.texts.line_diff import line_diff
 
 Parser = Callable[[str], object]
 
@@ -56,6 +63,9 @@ PARSERS: Final[dict[str, Parser]] = {
     "template": placeholders,
     "prompt": lambda text: fenced("reference", text),
     "transcript": lambda text: parse_transcript(text.encode(), participant_id=300, file="a"),
+    "sync marks": lambda text: clean([Utterance(speaker="Participant", value=text)], participant_id=300),
+    "chunk tags": tag_chunk,
+    "difference": lambda text: line_diff(text, text[::-1]),
     "labels": lambda text: parse_item_labels(text.encode(), file="a"),
     "index texts": lambda text: parse_texts(text.encode(), file="a"),
     "markdown": read_markdown,
@@ -66,6 +76,35 @@ PARSERS: Final[dict[str, Parser]] = {
     "queries": lambda text: parse_queries(text.encode(), file="a"),
     "phrases": lambda text: parse_phrase_sets(text.encode(), file="a"),
     "phrase": lambda text: final_phrases([text]),
+}
+
+#: The modules of stages that search with regular expressions, and the parsers above that use them, or what they read.
+PATTERNS: Final = {
+    "corpora/lines.py": "markdown",
+    "corpora/measures.py": "work",
+    "corpora/sentences.py": "work",
+    "participants/artifacts/documents.py": "keys of at most 6 digits",
+    "participants/artifacts/names.py": "file names",
+    "participants/artifacts/vectors.py": "names of arrays",
+    "participants/daic_woz.py": "file names",
+    "participants/grounding.py": "quotes",
+    "participants/item_tags.py": "chunk tags",
+    "participants/labels.py": "labels",
+    "participants/score_reply.py": "scores",
+    "participants/score_schema.py": "scores",
+    "participants/split_files.py": "file names",
+    "participants/variants.py": "sync marks",
+    "queries/citations.py": "citations",
+    "queries/expansion_reply.py": "expansion",
+    "queries/prompt_sources.py": "prompts of ragq, block by block",
+    "queries/qrels_file.py": "qrels",
+    "replies/envelope.py": "evidence",
+    "replies/fixups.py": "evidence",
+    "replies/python_literal.py": "evidence",
+    "reports/calibration.py": "names of metrics",
+    "tags/vocabulary_files.py": "vocabulary",
+    "texts/line_diff.py": "difference",
+    "texts/plain_ids.py": "ids of at most 64 characters",
 }
 
 UNITS: Final = (
@@ -127,3 +166,14 @@ def test_time_grows_with_the_length_alone(parser: str) -> None:
                 slow[unit] = round(growth, 1)
 
     assert slow == {}
+
+
+def test_every_module_that_searches_with_regular_expressions_is_listed() -> None:
+    folder = Path(stages.__file__).parent
+    searching = {
+        file.relative_to(folder).as_posix()
+        for file in folder.rglob("*.py")
+        if re.search(r"^(import re|from re import .*)$", file.read_text(), re.MULTILINE)
+    }
+
+    assert searching == set(PATTERNS)
