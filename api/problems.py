@@ -102,6 +102,7 @@ PLAIN: Final[dict[int, str]] = {
     403: "forbidden",
     404: "not-found",
     405: "method-not-allowed",
+    408: "request-timeout",
     413: "content-too-large",
     421: "misdirected-request",
     429: "too-many-requests",
