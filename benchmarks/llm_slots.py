@@ -54,7 +54,7 @@ def llm_slots(slots: int, call_seconds: float, samples: int, target: float, json
     """
     with (
         slot_server(slots=slots, call_s=call_seconds) as server,
-        stack(OLLAMA_HOST=server.url, RAGQ_LLM_CONCURRENCY=str(slots)) as running,
+        stack(OLLAMA_HOST=server.url, RAGQ_LLM_CONCURRENCY=str(slots + slots // 4)) as running,
     ):
         data = running.folder / "data"
         running.ragq("demo-data", str(data))

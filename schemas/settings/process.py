@@ -81,8 +81,8 @@ class ProcessSettings(SettingsGroup):
     ragq_torch_threads: int = Field(default=0, ge=0)
     """Threads of a model in the worker; 0 uses the number of cores."""
     ragq_llm_concurrency: int = Field(default=0, ge=0, le=1024)
-    """Stages, each with one call in flight, of the worker for language models that `ragq up` starts: as many as the
-    server answers at a time. 0 is 16 with OLLAMA_HOST, and 4 with the embedded model."""
+    """Stages at a time of the worker for language models that `ragq up` starts: a quarter more than the calls that the
+    server answers at a time, since some are read or stored meanwhile. 0 is 20 with OLLAMA_HOST, else 4."""
     ragq_database_pool: int = Field(default=8, ge=1)
     """Maximum database connections of a process."""
     ragq_api_host: str = "127.0.0.1"

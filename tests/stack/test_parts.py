@@ -136,7 +136,7 @@ def test_without_a_running_stack_the_environment_decides() -> None:
 
 @pytest.mark.parametrize(
     ("outside", "chosen", "expected"),
-    [(OUTSIDE, 0, 16), (OUTSIDE, 32, 32), (NO_LLM, 0, 4), (NO_LLM, 9, 9)],
+    [(OUTSIDE, 0, 20), (OUTSIDE, 32, 32), (NO_LLM, 0, 4), (NO_LLM, 9, 9)],
     ids=["a server", "a server, chosen", "the embedded model", "the embedded model, chosen"],
 )
 def test_as_many_calls_are_in_flight_as_the_server_answers(
