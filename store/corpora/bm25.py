@@ -23,7 +23,8 @@ SELECT q.ordinal - 1 AS text, t.lexeme AS term, cardinality(t.positions) AS time
 FROM unnest($1::text[]) WITH ORDINALITY AS q (text, ordinal), unnest(to_tsvector('{CONFIGURATION}', q.text)) AS t
 """
 
-# Each segment, and for each of them and each term the postings, which may be in several blocks.
+# Each segment, and for each of them and each term the postings, which may be in several blocks. OFFSET keeps the place
+# of a term from being computed again wherever it is used.
 READ = """
 SELECT s.id AS segment, NULL AS term, s.chunk_ids AS chunks, s.lengths AS counts
 FROM posting_segment AS s WHERE s.corpus_id = $1
@@ -35,7 +36,7 @@ FROM posting_segment AS s CROSS JOIN unnest($2::text[]) AS a (term) CROSS JOIN L
     FROM (
         SELECT b.part, b.places, b.frequencies, p.start, b.ends[n.place] - p.start AS count
         FROM posting_block AS b
-        CROSS JOIN LATERAL (SELECT array_position(b.terms, a.term) AS place) AS n
+        CROSS JOIN LATERAL (SELECT array_position(b.terms, a.term) AS place OFFSET 0) AS n
         CROSS JOIN LATERAL (SELECT coalesce(b.ends[n.place - 1], 0)::int AS start) AS p
         WHERE b.segment_id = s.id AND n.place IS NOT NULL AND b.first_term = (
             SELECT l.first_term FROM posting_block AS l

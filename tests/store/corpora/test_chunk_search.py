@@ -106,7 +106,7 @@ async def test_bm25_has_every_bit_of_the_formula_in_sql_whatever_was_withdrawn_a
 
     assert found == before == wanted
     assert best == [hits[:7] for hits in wanted]
-    assert (segments, [len(hits) for hits in found]) == (5, [len(hits) for hits in wanted])
+    assert (segments, [len(hits) for hits in found]) == (3, [len(hits) for hits in wanted])
     assert len(found[-1]) > 600
 
 
