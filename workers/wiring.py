@@ -42,7 +42,11 @@ class Wiring:
     def embedder(self, settings: RunSettings) -> Embedder:
         """The embedder of a run: a model in this process for backend huggingface, else a server's."""
         backend = settings.embedding.backend
-        key = (backend, resolved_model(settings.model.embedding_model, backend))
+        return self.embedder_of(backend, resolved_model(settings.model.embedding_model, backend))
+
+    def embedder_of(self, backend: str, model: str) -> Embedder:
+        """An embedder by its backend and the name of its model there."""
+        key = (backend, model)
         if key not in self._embedders:
             self._embedders[key] = self._build_embedder(*key)
         return self._embedders[key]
