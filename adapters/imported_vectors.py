@@ -2,7 +2,7 @@
 
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from schemas.errors import Refused
 from schemas.values.tags import VectorLayout, Vocabulary
 from stages.tags.models import TokenModel
 
+_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+"""How files start that joblib compressed."""
+
 
 def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -> TokenModel:
     """The vectors of the vocabulary's tags and aliases, at length 1, and their n-grams.
@@ -18,6 +21,7 @@ def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -
     Tokens that are not in the file, or are zeros there, have no vector. Raises Refused when the file cannot be read in
     this layout, or has none of the tokens.
     """
+    refuse_pickle(path)
     try:
         model = _read(path, layout)
     except (OSError, ValueError, EOFError, NotImplementedError, AssertionError, struct.error) as error:
@@ -37,6 +41,17 @@ def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -
     ngrams = np.asarray(model.vectors_ngrams[known], dtype=np.float32)
     data = tokens_file(layout.value, list(vectors), matrix, pieces=pieces, buckets=known, ngrams=ngrams)
     return TokenModel(layout.value, matrix.shape[1], vectors, data)
+
+
+def refuse_pickle(path: Path) -> None:
+    """Raise Refused for a file of pickle, compress-fasttext or joblib: reading one runs the code in it."""
+    with path.open("rb") as file:
+        start = file.read(2)
+    if start[:1] == b"\x80" or start in _ZLIB:
+        raise Refused(
+            f"{path} is a pickle, as compress-fasttext and joblib write them. ragq reads none: that would run the code "
+            "in it. Write its vectors as word2vec text, as 'Files of the original' of docs/tags.md describes."
+        )
 
 
 def _read(path: Path, layout: VectorLayout) -> Any:

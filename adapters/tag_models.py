@@ -28,8 +28,8 @@ class TagModelBuilder:
     longest_ngram: int = 4
     buckets: int = 50_000
     """Hash buckets of character n-grams; two n-grams may share one."""
-    epochs: int = 10
-    learning_rate: float = 0.05
+    epochs: int = 5
+    learning_rate: float = 0.1
     components: int = 100
     """Maximum numbers per context row."""
 
@@ -53,7 +53,8 @@ class TagModelBuilder:
 
         The mean of all vectors is subtracted, because all tags share it. Character n-grams are weighted by the square
         of their idf over the tokens, as query and document each contribute one in TF-IDF. The vector of a token is the
-        mean of FastText's own vector and that of its n-grams, which a new word would have.
+        mean of FastText's own vector and that of its n-grams, which a new word would have; then the mean of that and
+        of what its tags and all of their aliases have in common, because that they mean the same is known.
         """
         from gensim.models import FastText  # type: ignore[import-untyped]
 
@@ -82,7 +83,8 @@ class TagModelBuilder:
         ngrams = np.asarray((model.wv.vectors_ngrams[known] - shared) * idf[:, np.newaxis] ** 2, dtype=np.float32)
         place = {bucket: row for row, bucket in enumerate(known)}
         composed = np.array([ngrams[[place[bucket] for bucket in buckets]].sum(axis=0) for buckets in within])
-        vectors = _unit_rows(_unit_rows(raw - shared).astype(np.float64) + _unit_rows(composed))
+        apart = _unit_rows(_unit_rows(raw - shared).astype(np.float64) + _unit_rows(composed)).astype(np.float64)
+        vectors = _unit_rows(apart + _of_groups(apart, tokens, vocabulary))
         data = tokens_file(FASTTEXT, tokens, vectors, pieces=pieces, buckets=known, ngrams=ngrams)
         return TokenModel(FASTTEXT, self.dimension, dict(zip(tokens, vectors, strict=True)), data)
 
@@ -108,6 +110,26 @@ class TagModelBuilder:
         lengths = np.linalg.norm(reduced, axis=1)
         rows = {term: row for term, row, length in zip(terms, _unit_rows(reduced), lengths, strict=True) if length > 0}
         return rows, context_file(terms, transformer.idf_, svd.components_.T)
+
+
+def _of_groups(vectors: NDArray[np.float64], tokens: list[str], vocabulary: Vocabulary) -> NDArray[np.float64]:
+    """For each token the mean direction of its tags, each with all of its aliases, at length 1."""
+    place = {token: row for row, token in enumerate(tokens)}
+    groups = {tag.name: number for number, tag in enumerate(vocabulary.tags)}
+    members = [(place[name], group) for name, group in groups.items()]
+    # A name of a tag stands for that tag alone, although it may be an alias of others.
+    members += [
+        (place[alias], groups[target])
+        for alias, targets in vocabulary.aliases.items()
+        if alias not in groups
+        for target in targets
+    ]
+    rows, of_group = np.array(members).T
+    common = np.zeros((len(groups), vectors.shape[1]))
+    np.add.at(common, of_group, vectors[rows])
+    summed = np.zeros_like(vectors)
+    np.add.at(summed, rows, _unit_rows(common).astype(np.float64)[of_group])
+    return _unit_rows(summed).astype(np.float64)
 
 
 def _unit_rows(matrix: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -16,6 +17,9 @@ from typing import NamedTuple
 import click
 from rich.console import Console
 
+from adapters.packaged import PACKAGED_EMBEDDER
+from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.similarity_file import similarity_file
 from adapters.tag_models import TagModelBuilder
 from benchmarks.contestants import PROJECT
 from benchmarks.machine import this_machine
@@ -28,6 +32,8 @@ from services.tags import TagsRequest
 from stack.endings import end
 from stack.processes import WORKER_CONCURRENCY, WORKER_STAGES, worker_command
 from stages.files.problems import accept
+from stages.tags.models import SentenceModel
+from stages.tags.spelling import plain
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 from store.database import Database
 from store.runs import overviews
@@ -97,6 +103,13 @@ def tags_queue(sets: int, seed: int, json_file: Path | None) -> None:
 
 async def _measure(running: Servers, vocabulary: Vocabulary, *, sets: int, seed: int) -> Throughput:
     built = await asyncio.to_thread(TagModelBuilder(epochs=1).build, vocabulary, seed=seed)
+    encoder = SentenceTransformerEncoder(PACKAGED_EMBEDDER)
+    tokens = sorted(built.vectors)
+    built = replace(
+        built,
+        similarity_file=similarity_file(tokens, encoder.encode([plain(token) for token in tokens])),
+        sentences=SentenceModel("huggingface", PACKAGED_EMBEDDER, encoder.digest),
+    )
     words = sorted({*built.vectors, *(f"{token}s" for token in built.vectors)})
     random = Random(seed)
     asked = [PhraseSet(id=str(number), phrases=tuple(random.sample(words, PHRASES))) for number in range(sets)]

@@ -31,7 +31,10 @@ def tags_command(directory: Path, name: str | None, as_json: bool) -> None:
     vocabulary = read_vocabulary(called, files)
     kept = with_database(lambda connection: keep_vocabulary(connection, called, vocabulary))
     counts = {count: number for count, number in kept._asdict().items() if count != "id"}
-    words = f"Imported vocabulary '{called}': {', '.join(f'{number} {what}' for what, number in counts.items())}."
+    shown = (f"{number} {what}" for what, number in counts.items() if what != "unknown_ratings")
+    words = f"Imported vocabulary '{called}': {', '.join(shown)}."
     print_result({"vocabulary": called, "id": kept.id, **counts}, words, as_json=as_json)
+    if kept.warning is not None:
+        click.echo(f"Warning: {kept.warning}", err=True)
     if not as_json:
         click.echo(f"`ragq index tags {called}` builds its models.", err=True)

@@ -61,6 +61,8 @@ def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: boo
     found = _results(target)
     if as_json and target.job_id is not None:
         print_json(found[0].shaped(verbose=verbose, phrase_ranks=phrase_ranks))
+        if found[0].note is not None:
+            click.echo(found[0].note, err=True)
     else:
         _print(target, found, verbose=verbose, phrase_ranks=phrase_ranks, as_json=as_json)
 
@@ -90,6 +92,7 @@ def _print(target: Target, found: list[TagsResult], *, verbose: bool, phrase_ran
                 "job": f"j{one.job_id}",
                 "status": one.status,
                 "result": one.shaped(verbose=verbose, phrase_ranks=phrase_ranks),
+                "note": one.note,
             }
             for one in found
         ]
@@ -106,6 +109,8 @@ def _print_set(screen: Console, result: TagsResult, *, verbose: bool, phrase_ran
         return
     ranks = result.validated.phrase_rank_by_tag if phrase_ranks else None
     screen.print(_candidates(result.validated.candidates, ranks))
+    if result.note is not None:
+        screen.print(result.note, highlight=False)
     if verbose:
         for report in result.phrase_reports:
             screen.print(_report(report))
@@ -114,23 +119,34 @@ def _print_set(screen: Console, result: TagsResult, *, verbose: bool, phrase_ran
 def _candidates(candidates: tuple[Candidate, ...], ranks: dict[str, int] | None) -> Table:
     rank_column = ("rank",) if ranks else ()
     table = figure_table(
-        "tag", "combined", "similarity", "context", "count", *rank_column, "phrases", texts=("phrases",)
+        "tag",
+        *("combined", "similarity", "fasttext", "context", "count"),
+        *rank_column,
+        "phrases",
+        texts=("phrases",),
     )
     for one in candidates:
         rank = [str(ranks[one.tag])] if ranks else []
-        scores = (one.score_combined, one.score_fasttext, one.score_context)
-        table.add_row(one.tag, *map(_score, scores), _count(one.count), *rank, ", ".join(one.sources))
+        scores = (one.score_combined, one.similarity, one.score_fasttext, one.score_context)
+        table.add_row(one.shown, *map(_score, scores), _count(one.count), *rank, ", ".join(one.sources))
     return table
 
 
 def _report(report: PhraseReport) -> Table:
-    table = figure_table("tag", "by token", "combined", "similarity", "context", "count", texts=("by token",))
+    columns = ("combined", "similarity", "fasttext", "characters", "sentence", "spelling", "context", "count")
+    table = figure_table("tag", "by token", *columns, texts=("by token",))
     table.title = f"{report.normalized} ({'in' if report.tfidf_vocab else 'not in'} the context model)"
     table.title_justify = "left"
     for one in report.candidates:
         context = _score(one.score_context) + (" (imputed)" if one.context_imputed else "")
-        scores = (_score(one.score_combined), _score(one.score_fasttext), context)
-        table.add_row(one.tag, one.alias_token, *scores, _count(one.count))
+        sources = (one.score_fasttext, one.score_characters, one.score_sentence, one.score_spelling)
+        table.add_row(
+            one.shown,
+            one.alias_token,
+            *map(_score, (one.score_combined, one.similarity, *sources)),
+            context,
+            _count(one.count),
+        )
     return table
 
 

@@ -87,6 +87,13 @@ def _models(found: StoredVocabulary) -> str:
     if found.model is None or found.indexed_at is None:
         return f"no models yet; `ragq index tags {found.name}` builds them"
     return (
-        f"tokens placed by {found.model} ({found.dimension} dimensions, {(found.model_digest or '')[:12]}), context "
-        f"model {(found.context_digest or '')[:12]}, built {found.indexed_at:%Y-%m-%d %H:%M}"
+        f"tokens placed by {found.model} ({found.dimension} dimensions, {(found.model_digest or '')[:12]}), "
+        f"{_similarity(found)}, context model {(found.context_digest or '')[:12]}, "
+        f"built {found.indexed_at:%Y-%m-%d %H:%M}"
     )
+
+
+def _similarity(found: StoredVocabulary) -> str:
+    if found.similarity_digest is None:
+        return "no spelling and meaning (import and index it again, or set PSQ_SIMILARITY=original)"
+    return f"spelling and meaning by {found.sentence_model} ({found.similarity_digest[:12]})"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from schemas.chains import stages_of
 from schemas.errors import Refused, VocabularyUnknownError
@@ -10,6 +11,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.tags import PhraseSet
 from stages.files.problems import ProblemsFound
+from stages.tags.minimum_count import USUAL, least_count
 from stages.tags.phrase_file import parse_phrase_sets
 from store.database import Connection
 from store.runs.chain import content_hash
@@ -44,13 +46,39 @@ def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> t
 async def plan_tags(connection: Connection, request: TagsRequest, settings: EffectiveSettings) -> NewRun:
     """The run for a request: one job per phrase set, in the order asked for.
 
-    Raises Refused for an unknown vocabulary, and for one without models.
+    Raises Refused for an unknown vocabulary, and for one without the models that PSQ_SIMILARITY needs.
     """
+    psq = settings.run.psq
     vocabulary = await vocabulary_of_name(connection, request.vocabulary)
     if vocabulary.model is None:
         raise Refused(
             f"Vocabulary '{vocabulary.name}' has no models yet. `ragq index tags {vocabulary.name}` builds them."
         )
+    is_fused = psq.similarity == "fused"
+    if is_fused and vocabulary.similarity_digest is None:
+        raise Refused(
+            f"The models of vocabulary '{vocabulary.name}' have no spelling and no meaning, which PSQ_SIMILARITY=fused "
+            f"compares. Import the vocabulary again and build its models (`ragq index tags {vocabulary.name}`), or set "
+            "PSQ_SIMILARITY=original to search by FastText alone."
+        )
+    min_tag_count = psq.min_tag_count
+    if min_tag_count == "auto":
+        tags, reaching = await vocabularies.reaching(connection, vocabulary.id, USUAL)
+        min_tag_count = least_count(tags=tags, reaching=reaching)
+    inputs: dict[str, Any] = {
+        "vocabulary_id": vocabulary.id,
+        "tokens_digest": vocabulary.model_digest,
+        "context_digest": vocabulary.context_digest,
+        "allow_nsfw_tags": request.allow_nsfw_tags,
+        "min_tag_count": min_tag_count,
+    }
+    if is_fused:
+        inputs["similarity_digest"] = vocabulary.similarity_digest
+        inputs["sentences"] = {
+            "backend": vocabulary.sentence_backend,
+            "model": vocabulary.sentence_model,
+            "digest": vocabulary.sentence_digest,
+        }
     return NewRun(
         kind="tags",
         profile=settings.profile,
@@ -68,14 +96,7 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
             NewJob(
                 mode="candidates",
                 subject=one.id,
-                inputs={
-                    "vocabulary_id": vocabulary.id,
-                    "tokens_digest": vocabulary.model_digest,
-                    "context_digest": vocabulary.context_digest,
-                    "allow_nsfw_tags": request.allow_nsfw_tags,
-                    "phrases": list(one.phrases),
-                    "context_tags": list(one.context_tags),
-                },
+                inputs={**inputs, "phrases": list(one.phrases), "context_tags": list(one.context_tags)},
                 stages=stages_of("tags", "candidates", until=request.until),
             )
             for one in request.phrase_sets

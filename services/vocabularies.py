@@ -11,6 +11,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.tags import VectorLayout
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.tags import vocabulary_of_name
+from stages.model_aliases import resolved_model
 from store.database import Database
 from store.runs import runs
 from store.runs.chain import content_hash
@@ -68,12 +69,17 @@ def _planned(
     given = None
     if vectors is not None:
         given = {"path": str(vectors.path), "layout": vectors.layout.value, "sha256": vectors.sha256}
+    run = settings.run
+    sentences = None
+    if run.psq.similarity == "fused":
+        backend = run.embedding.backend
+        sentences = {"backend": backend, "model": resolved_model(run.model.embedding_model, backend)}
     return NewRun(
         kind="index",
         profile=settings.profile,
         settings=settings.snapshot(),
-        # The models depend on no setting.
-        settings_hash=content_hash([]),
+        # The models depend on the embedder alone.
+        settings_hash=content_hash([] if sentences is None else sentences),
         request={
             "vocabulary": vocabulary.name,
             "seed": seed,
@@ -84,7 +90,7 @@ def _planned(
             NewJob(
                 mode="tags",
                 subject=str(vocabulary.id),
-                inputs={"vocabulary_id": vocabulary.id, "seed": seed, "vectors": given},
+                inputs={"vocabulary_id": vocabulary.id, "seed": seed, "vectors": given, "sentences": sentences},
                 stages=stages_of("index", "tags"),
             )
         ],

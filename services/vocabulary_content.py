@@ -7,6 +7,7 @@ from schemas.errors import Refused
 from schemas.values.tags import Vocabulary
 from services.tags import vocabulary_of_name
 from stages.files.problems import ProblemsFound
+from stages.reports.numbers_in_words import counted
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 from stages.texts.plain_ids import is_plain_id
 from store.database import Connection
@@ -22,6 +23,15 @@ class ImportedVocabulary(NamedTuple):
     documents: int
     rated: int
     """Tags with a rating."""
+    unknown_ratings: int
+    """Ratings of tags that the vocabulary does not have, which were left out."""
+
+    @property
+    def warning(self) -> str | None:
+        """What was left out; None if nothing was."""
+        if not self.unknown_ratings:
+            return None
+        return f"{counted(self.unknown_ratings, 'rating')} left out: the vocabulary does not have the tag."
 
 
 def read_vocabulary(name: str, files: Mapping[str, bytes]) -> Vocabulary:
@@ -51,6 +61,7 @@ async def keep_vocabulary(connection: Connection, name: str, vocabulary: Vocabul
         len(vocabulary.aliases),
         len(vocabulary.documents),
         sum(tag.nsfw_probability is not None for tag in vocabulary.tags),
+        vocabulary.unknown_ratings,
     )
 
 

@@ -1,13 +1,19 @@
-"""The models of vocabularies, loaded once per process."""
+"""The models of vocabularies, loaded once per process, and searched in memory."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from schemas.errors import VocabularyModelsError
+from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
+from schemas.values.tags import Neighbour
+from stages.tags.characters import CharacterModel
 from stages.tags.context import ContextModel
-from stages.tags.ports import TokenVectors
+from stages.tags.ports import TokenQuery, TokenVectors
+from stages.tags.similarity import FusedSearch, TokenTable
 from store.database import Connection, Database
 from store.vocabularies import vocabularies
+from store.vocabularies.vocabularies import Part
+from workers.kept_in_memory import KeptInMemory, Sized
 
 
 class LoadedModels(NamedTuple):
@@ -17,20 +23,33 @@ class LoadedModels(NamedTuple):
     context: ContextModel
 
 
-class TagModels:
-    """Loads the models of a vocabulary on first use and keeps them: a vocabulary never gets others."""
+class LoadedSearch(NamedTuple):
+    """All sources of a vocabulary."""
 
-    def __init__(self, database: Database) -> None:
+    characters: CharacterModel
+    search: FusedSearch
+    dimension: int
+    """Numbers per sentence vector."""
+
+
+class TagModels:
+    """Loads the models of a vocabulary on first use and keeps them for a while: a vocabulary never gets others.
+
+    The port NeighbourSearch too.
+    """
+
+    def __init__(self, database: Database, kept: KeptInMemory | None = None) -> None:
         self._database = database
-        self._loaded: dict[int, LoadedModels] = {}
-        self._loading = asyncio.Lock()
+        self._kept = kept or KeptInMemory()
 
     async def of(self, vocabulary_id: int, *, tokens_digest: str, context_digest: str) -> LoadedModels:
         """The models of a vocabulary. Raises VocabularyModelsError when they are missing or have other digests."""
-        async with self._loading:
-            if vocabulary_id not in self._loaded:
-                self._loaded[vocabulary_id] = await self._load(vocabulary_id)
-        models = self._loaded[vocabulary_id]
+
+        async def load() -> Sized[LoadedModels]:
+            tokens, context = [await self._file(vocabulary_id, part) for part in ("tokens", "context")]
+            return Sized(await asyncio.to_thread(_models, tokens, context), 2 * (len(tokens) + len(context)))
+
+        models = await self._kept.get(("models", vocabulary_id), load)
         if (models.tokens.digest, models.context.digest) != (tokens_digest, context_digest):
             raise VocabularyModelsError(
                 f"The models of vocabulary {vocabulary_id} are not those that the run was submitted on "
@@ -38,18 +57,74 @@ class TagModels:
             )
         return models
 
-    async def _load(self, vocabulary_id: int) -> LoadedModels:
-        async def read(connection: Connection) -> tuple[bytes, bytes]:
-            return (
-                await vocabularies.model_file(connection, vocabulary_id, "tokens"),
-                await vocabularies.model_file(connection, vocabulary_id, "context"),
+    async def fused(self, vocabulary_id: int) -> LoadedSearch:
+        """All sources of a vocabulary. Raises VocabularyModelsError when its models lack spelling and meaning."""
+
+        async def load() -> Sized[LoadedSearch]:
+            data = await self._file(vocabulary_id, "similarity")
+            return await asyncio.to_thread(_search, data, await self._read_table(vocabulary_id))
+
+        return await self._kept.get(("fused", vocabulary_id), load)
+
+    async def nearest(
+        self, vocabulary_id: int, queries: Sequence[TokenQuery], *, limit: int
+    ) -> list[tuple[Neighbour, ...]]:
+        """See NeighbourSearch. A vocabulary that is gone is dropped from memory."""
+        if not queries:
+            return []
+        dimension = await self._dimension(vocabulary_id)
+        for query in queries:
+            if query.vector is not None and len(query.vector) != dimension:
+                raise EmbeddingDimensionMismatchError(expected=dimension, actual=len(query.vector))
+        if queries[0].sentence is None:
+            table = await self._table(vocabulary_id)
+            return await asyncio.to_thread(table.nearest, queries, limit)
+        loaded = await self.fused(vocabulary_id)
+        for query in queries:
+            if query.sentence is not None and len(query.sentence) != loaded.dimension:
+                raise EmbeddingDimensionMismatchError(expected=loaded.dimension, actual=len(query.sentence))
+        return await asyncio.to_thread(loaded.search.nearest, queries, limit)
+
+    async def _dimension(self, vocabulary_id: int) -> int:
+        try:
+            found = await self._database.with_retry(
+                lambda connection: vocabularies.dimension(connection, vocabulary_id)
             )
+        except VocabularyMissingError:
+            for what in ("models", "tokens", "fused"):
+                self._kept.drop((what, vocabulary_id))
+            raise
+        return found
 
-        return await asyncio.to_thread(_unpacked, *await self._database.with_retry(read))
+    async def _table(self, vocabulary_id: int) -> TokenTable:
+        async def load() -> Sized[TokenTable]:
+            table = await self._read_table(vocabulary_id)
+            return Sized(table, 2 * table.vectors.nbytes)
+
+        return await self._kept.get(("tokens", vocabulary_id), load)
+
+    async def _read_table(self, vocabulary_id: int) -> TokenTable:
+        return await self._database.with_retry(lambda connection: vocabularies.token_vectors(connection, vocabulary_id))
+
+    async def _file(self, vocabulary_id: int, part: Part) -> bytes:
+        async def read(connection: Connection) -> bytes:
+            return await vocabularies.model_file(connection, vocabulary_id, part)
+
+        return await self._database.with_retry(read)
 
 
-def _unpacked(tokens: bytes, context: bytes) -> LoadedModels:
+def _models(tokens: bytes, context: bytes) -> LoadedModels:
     from adapters.context_file import read_context_model
     from adapters.fasttext_tokens import FastTextTokens
 
     return LoadedModels(FastTextTokens(tokens), read_context_model(context))
+
+
+def _search(data: bytes, table: TokenTable) -> Sized[LoadedSearch]:
+    from adapters.similarity_file import read_similarity_model
+
+    model = read_similarity_model(data)
+    return Sized(
+        LoadedSearch(model.characters, FusedSearch(model, table), model.sentences.shape[1]),
+        model.bytes + table.vectors.nbytes,
+    )

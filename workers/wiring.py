@@ -46,7 +46,11 @@ class Wiring:
         A model in this process computes texts of a lower `priority` first.
         """
         backend = settings.embedding.backend
-        key = (backend, resolved_model(settings.model.embedding_model, backend))
+        return self.embedder_of(backend, resolved_model(settings.model.embedding_model, backend))
+
+    def embedder_of(self, backend: str, model: str) -> Embedder:
+        """An embedder by its backend and the name of its model there."""
+        key = (backend, model)
         if key not in self._embedders:
             self._embedders[key] = self._build_embedder(*key)
         embedder = self._embedders[key]

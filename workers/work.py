@@ -76,6 +76,10 @@ class Work:
         """The embedder that the run's settings mean, which computes no vector again that is stored."""
         return ReusingEmbedder(self.embedder, self.database, dimension=dimension)
 
+    def embedder_of(self, backend: str, model: str) -> Embedder:
+        """An embedder by its backend and the name of its model there, whatever the run's settings are."""
+        return self._wiring.embedder_of(backend, model)
+
     @property
     def token_embedder(self) -> TokenEmbedder:
         """The embedder that the run's settings mean, for vectors of tokens."""

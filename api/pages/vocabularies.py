@@ -58,8 +58,9 @@ async def import_files(request: Request, ctx: Context, form: Annotated[Vocabular
     except Refused as error:
         return await _listed(request, ctx, form, wrong={"form": str(error)})
     async with ctx.database.connection() as connection:
-        await keep_vocabulary(connection, form.name.strip(), vocabulary)
-    return RedirectResponse(f"/vocabularies/{form.name.strip()}", 303)
+        kept = await keep_vocabulary(connection, form.name.strip(), vocabulary)
+    left_out = f"?unknown_ratings={kept.unknown_ratings}" if kept.unknown_ratings else ""
+    return RedirectResponse(f"/vocabularies/{form.name.strip()}{left_out}", 303)
 
 
 @router.get("/vocabularies/{name}")
@@ -69,8 +70,9 @@ async def vocabulary_page(
     name: Name,
     search: Annotated[Text, Query(max_length=200)] = "",
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    unknown_ratings: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
 ) -> Response:
-    """A vocabulary: its models, and a part of its tags."""
+    """A vocabulary: its models, and a part of its tags; after an import what was left out."""
     search = search.strip()
     async with ctx.database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
@@ -86,6 +88,7 @@ async def vocabulary_page(
         search=search,
         part=part,
         parts_of_list=-(-found // PAGE_TAGS),
+        unknown_ratings=unknown_ratings,
     )
 
 

@@ -49,6 +49,7 @@ async def show_candidates(
                 job_id=one.job_id,
                 status=one.status,
                 result=one.shaped(verbose=verbose, phrase_ranks=phrase_ranks),
+                note=one.note,
             )
             for one in found
         ],

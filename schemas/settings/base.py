@@ -80,6 +80,8 @@ def allowed_values(schema: dict[str, Any]) -> str:
 def _variant_in_words(schema: dict[str, Any]) -> str:
     if "allowed" in schema:
         return str(schema["allowed"])
+    if "const" in schema:
+        return str(schema["const"])
     if "enum" in schema:
         return " or ".join(schema["enum"])
     kind = {"boolean": "true or false", "integer": "a whole number", "number": "a number"}.get(schema["type"], "a text")

@@ -53,12 +53,14 @@ def checked(
     try:
         return model.model_validate(values), []
     except ValidationError as error:
-        return None, [_message(found, settings, origins) for found in error.errors()]
+        # A value that fits no kind of several is reported once per kind.
+        return None, list(dict.fromkeys(_message(found, settings, origins) for found in error.errors()))
 
 
 def _message(found: ErrorDetails, settings: Mapping[Any, Setting], origins: Mapping[str, str]) -> str:
     if found["type"] == "disagreement":
         where = "; ".join(f"{name}: {origins[name]}" for name in found["ctx"]["names"])
         return f"{found['msg']} ({where})."
-    setting = settings[found["loc"]]
+    location = found["loc"]
+    setting = settings[location] if location in settings else settings[location[:-1]]
     return unusable_value(setting, found["input"], origins[setting.name])

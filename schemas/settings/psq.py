@@ -1,5 +1,7 @@
 """PSQ_*: candidate tags for phrases."""
 
+from typing import Annotated, Literal
+
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
@@ -17,8 +19,11 @@ class PsqSettings(SettingsGroup):
     """Nearest tokens considered per phrase."""
     retrieval_per_phrase_final_k: int = Field(default=1, ge=1)
     """Tags kept per phrase; more if the phrase names more tags exactly."""
-    min_tag_count: int = Field(default=100, ge=0)
-    """Tags with a lower count are dropped; a missing count is 0."""
+    min_tag_count: Annotated[int, Field(ge=0)] | Literal["auto"] = "auto"
+    """Tags with a lower count are dropped; a missing count is 0. `auto` is 100 if at least 95 % of the tags reach it,
+    and 0 otherwise."""
+    similarity: Literal["fused", "original"] = "fused"
+    """How near a token is to a phrase: by spelling, meaning and FastText together, or by FastText alone."""
     skip_fasttext_for_exact_alias: bool = True
     """Skip the search for neighbours of a phrase that names a tag exactly, by the tag's name or an alias."""
     context_weight: float = Field(default=0.5, ge=0.0, le=1.0)

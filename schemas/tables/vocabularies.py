@@ -30,6 +30,11 @@ class VocabularyTable(SQLModel, table=True):
     context_digest: str | None = None
     dimension: int | None = None
     """Numbers per token vector."""
+    similarity_digest: str | None = None
+    sentence_backend: str | None = None
+    sentence_model: str | None = None
+    """The embedder of the names of tags and aliases, and of phrases."""
+    sentence_digest: str | None = None
     imported_at: datetime | None = Field(default=None, sa_column=now_column())
     indexed_at: datetime | None = Field(default=None, sa_column=time_column())
     replaced_at: datetime | None = Field(default=None, sa_column=time_column())
@@ -47,6 +52,8 @@ class TagTable(SQLModel, table=True):
     category: str
     count: int | None = None
     nsfw_probability: float | None = None
+    title: str | None = None
+    """The name as its file writes it, where that differs."""
 
 
 class TagAliasTable(SQLModel, table=True):
@@ -97,6 +104,6 @@ class VocabularyModelTable(SQLModel, table=True):
 
     vocabulary_id: int = Field(sa_column=reference_column("vocabulary.id", primary_key=True))
     part: str = Field(sa_column=Column(Text, primary_key=True))
-    """`tokens` or `context`."""
+    """`tokens`, `context` or `similarity`."""
     sha256: str
     data: bytes = Field(sa_column=Column(LargeBinary, nullable=False))

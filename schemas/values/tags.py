@@ -16,6 +16,8 @@ class Tag(Value):
     """How often it was used; None where unknown."""
     nsfw_probability: float | None = None
     """0..1; None where it has no rating."""
+    title: str | None = None
+    """The name as its file writes it; None where that is `name`, which phrases are matched with."""
 
 
 class TagDocument(Value):
@@ -32,6 +34,8 @@ class Vocabulary(Value):
     aliases: dict[str, tuple[str, ...]]
     """Alias -> its tags, in alphabetical order."""
     documents: tuple[TagDocument, ...] = ()
+    unknown_ratings: int = 0
+    """Ratings in its files of tags that it does not have."""
 
 
 class VectorLayout(StrEnum):
@@ -51,6 +55,8 @@ class BuiltVocabulary(Value):
     model: str
     model_digest: str
     context_digest: str
+    similarity_digest: str | None = None
+    """Of the model of spelling and meaning; None for vocabularies that were built without one."""
     dimension: int
     tokens: int
     """Names and aliases that have a vector."""
@@ -74,12 +80,53 @@ class Lexicon(Value):
     aliases: dict[str, tuple[str, ...]]
 
 
+class SourceScores(Value):
+    """How near a token is to a phrase by each source, -1..1; None where the source does not know one of both."""
+
+    score_fasttext: float | None
+    """Raw cosine of the token model; 1.0 for an exact match."""
+    score_similarity: float | None = None
+    """The fusion of the sources, which counts; None where FastText alone counts."""
+    score_characters: float | None = None
+    """Cosine of TF-IDF over character n-grams."""
+    score_sentence: float | None = None
+    """Cosine of the sentence embedder."""
+    score_spelling: float | None = None
+    """The share of characters that need no edit, squared, whatever the order of the words."""
+
+
 class Neighbour(Value):
     """A token of the vocabulary near a lookup."""
 
     token: str = Field(repr=False)
     similarity: float
-    """Raw cosine, -1..1."""
+    """What orders neighbours: the fusion of the sources, or the raw cosine of the token model; -1..1."""
+    sources: SourceScores | None = None
+    """None where the cosine of the token model alone counts."""
+
+
+class NamedTag(Value):
+    """A tag, and how to show it."""
+
+    tag: str
+    title: str | None = None
+    """The tag as its file writes it; None where that is `tag`."""
+
+
+class ScoredTag(SourceScores, NamedTag):
+    """A tag with its scores."""
+
+    @property
+    def shown(self) -> str:
+        """Its name for people."""
+        return self.title or self.tag
+
+    @property
+    def similarity(self) -> float:
+        """What counts: the fusion of the sources, or FastText alone."""
+        counted = self.score_fasttext if self.score_similarity is None else self.score_similarity
+        assert counted is not None, "a tag is found by a similarity"
+        return counted
 
 
 class Phrase(Value):
@@ -106,18 +153,21 @@ class EmbeddedPhrases(Value):
     """Phrases in the order of the request, then heads."""
     embedded: tuple[str, ...] = Field(repr=False)
     """The lookups that have a vector. The vectors are stored separately, one per lookup, in this order."""
+    sentence_model: str | None = None
+    """The sentence embedder; None where FastText alone places tokens."""
+    sentence_digest: str | None = None
+    token_dimension: int | None = None
+    """The first numbers of each vector are those of the token model, zeros where it cannot embed the lookup; the others
+    are those of the sentence embedder. None where all are those of the token model."""
     context: tuple[float, ...] | None
     """The context vector of the request, of length 1; None if none of its terms is known."""
 
 
-class FoundTag(Value):
+class FoundTag(ScoredTag):
     """A canonical tag found for a phrase."""
 
-    tag: str
     alias_token: str = Field(repr=False)
     """The token that gave the similarity."""
-    score_fasttext: float
-    """Raw cosine, -1..1; 1.0 for an exact match."""
     count: int | None
 
 
@@ -131,6 +181,10 @@ class FoundForPhrase(Value):
     """Whether neighbours were searched: not for exact matches, if these are skipped, nor without a vector."""
     found: tuple[FoundTag, ...]
     """By tag."""
+    too_rare: int = 0
+    """Tags that were left out because they are used too seldom."""
+    not_permitted: int = 0
+    """Tags that were left out because they are not safe for work."""
 
 
 class RetrievedTags(Value):
@@ -145,24 +199,20 @@ class RetrievedTags(Value):
         return frozenset(found.tag for phrase in self.phrases for found in phrase.found)
 
 
-class Candidate(Value):
+class Candidate(ScoredTag):
     """A tag for a request. Each score is its maximum over the phrases that found the tag."""
 
-    tag: str
     score_combined: float
-    score_fasttext: float | None
     score_context: float | None
     count: int | None
     sources: tuple[str, ...] = Field(repr=False)
     """The normalised phrases that found it, in order."""
 
 
-class PhraseCandidate(Value):
+class PhraseCandidate(ScoredTag):
     """The scores of a tag for one phrase."""
 
-    tag: str
     alias_token: str = Field(repr=False)
-    score_fasttext: float
     score_context: float | None
     score_combined: float
     context_imputed: bool
@@ -178,6 +228,8 @@ class PhraseReport(Value):
     tfidf_vocab: tuple[str, ...] = Field(repr=False)
     oov_terms: tuple[str, ...] = Field(repr=False)
     candidates: tuple[PhraseCandidate, ...]
+    too_rare: int = 0
+    not_permitted: int = 0
 
 
 class RankedTags(Value):
@@ -189,8 +241,21 @@ class RankedTags(Value):
     """Candidate -> its best rank, from 1, in the lists of the phrases before they were cut."""
 
 
+class EmptiedPhrases(Value):
+    """Phrases that led to tags of which a filter removed every one."""
+
+    phrases: int
+    too_rare: int
+    """Tags of these phrases that are used less than `min_tag_count` times."""
+    min_tag_count: int
+    not_permitted: int
+    """Tags of these phrases that are not safe for work."""
+
+
 class ValidatedTags(Value):
     """Stage `validate`: the candidates, which satisfy the contract, and the ranks."""
 
     candidates: tuple[Candidate, ...]
     phrase_rank_by_tag: dict[str, int]
+    emptied: EmptiedPhrases | None = None
+    """None if the filters removed all tags of no phrase."""

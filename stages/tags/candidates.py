@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 from schemas.values.tags import Candidate, PhraseReport
 from stages.tags.context import ContextModel
-from stages.tags.embed import embed_phrases
+from stages.tags.embed import Sentences, embed_phrases
 from stages.tags.ports import NeighbourSearch, TagLexicon, TokenVectors, Vector
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import retrieve_tags
@@ -13,6 +13,9 @@ from stages.tags.validate import validate_tags
 
 ContextRows: TypeAlias = Callable[[Collection[str]], Awaitable[Mapping[str, Vector]]]
 """Returns the context rows of the tags that have one."""
+
+EmbedSentences: TypeAlias = Callable[[Sequence[str]], Awaitable[Sentences]]
+"""Embeds the phrases of a request by the sentence embedder of a vocabulary."""
 
 Shape: TypeAlias = (
     list[Candidate]
@@ -31,6 +34,8 @@ class SearchedVocabulary(NamedTuple):
     tokens: TokenVectors
     context_model: ContextModel
     context_rows: ContextRows
+    sentences: EmbedSentences | None = None
+    """With it all sources are fused, without it FastText alone counts."""
 
 
 async def candidates_from_phrases(
@@ -59,6 +64,7 @@ async def candidates_from_phrases(
         context_model=vocabulary.context_model,
         context_tags=context_tags or (),
         context_tag_weight=context_tag_weight,
+        sentences=None if vocabulary.sentences is None else await vocabulary.sentences(rewrite_phrases),
     )
     retrieved = await retrieve_tags(
         embedded.phrases,

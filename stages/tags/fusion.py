@@ -7,13 +7,13 @@ import numpy as np
 IMPUTED_QUANTILE = 0.10
 
 
-def combined_score(score_fasttext: float, score_context: float, *, context_weight: float) -> float:
+def combined_score(similarity: float, score_context: float, *, context_weight: float) -> float:
     """The weighted mean of similarity and context.
 
     >>> combined_score(1.0, 0.5, context_weight=0.5), combined_score(0.9, 0.1, context_weight=0)
     (0.75, 0.9)
     """
-    return (1 - context_weight) * score_fasttext + context_weight * score_context
+    return (1 - context_weight) * similarity + context_weight * score_context
 
 
 def imputed_context(scores: Iterable[float | None]) -> float:

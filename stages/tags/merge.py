@@ -22,12 +22,20 @@ def merge(lists: Iterable[tuple[str, Sequence[PhraseCandidate]]], *, global_k: i
 
 def _merged(tag: str, seen: Sequence[tuple[str, PhraseCandidate]]) -> Candidate:
     candidates = [candidate for _, candidate in seen]
-    contexts = [candidate.score_context for candidate in candidates if candidate.score_context is not None]
     return Candidate(
         tag=tag,
+        title=candidates[0].title,
         score_combined=max(candidate.score_combined for candidate in candidates),
-        score_fasttext=max(candidate.score_fasttext for candidate in candidates),
-        score_context=max(contexts, default=None),
+        score_context=_largest(candidate.score_context for candidate in candidates),
+        score_fasttext=_largest(candidate.score_fasttext for candidate in candidates),
+        score_similarity=_largest(candidate.score_similarity for candidate in candidates),
+        score_characters=_largest(candidate.score_characters for candidate in candidates),
+        score_sentence=_largest(candidate.score_sentence for candidate in candidates),
+        score_spelling=_largest(candidate.score_spelling for candidate in candidates),
         count=candidates[0].count,
         sources=tuple(dict.fromkeys(phrase for phrase, _ in seen)),
     )
+
+
+def _largest(scores: Iterable[float | None]) -> float | None:
+    return max((score for score in scores if score is not None), default=None)

@@ -8,6 +8,16 @@ from schemas.values.tags import Vocabulary
 from stages.tags.ports import Vector
 
 
+class SentenceModel(NamedTuple):
+    """The sentence embedder of a vocabulary, which embeds phrases too."""
+
+    backend: str
+    """Where it runs, as EMBEDDING_BACKEND."""
+    model: str
+    digest: str
+    """Of its weights; empty if its server reports none."""
+
+
 class TokenModel(NamedTuple):
     """A model that embeds tokens, reduced to those of a vocabulary."""
 
@@ -33,6 +43,10 @@ class BuiltModels:
     """Tag -> its row of length 1; tags that occur with no other have none."""
     tokens_file: bytes
     context_file: bytes
+    similarity_file: bytes | None = None
+    """Spelling and meaning of the tokens; None without a sentence embedder."""
+    sentences: SentenceModel | None = None
+    """What embedded the names for it."""
 
 
 class ModelBuilder(Protocol):

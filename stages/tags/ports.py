@@ -1,7 +1,7 @@
 """The ports of the stages of a tags job, as Protocols; see stages/ports.py."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,16 @@ from schemas.values.tags import Lexicon, Neighbour
 
 Vector = NDArray[np.float32]
 """One row of numbers."""
+
+
+class TokenQuery(NamedTuple):
+    """A lookup whose neighbours are searched."""
+
+    token: str
+    vector: Vector | None
+    """Of the token model; None if that cannot embed it."""
+    sentence: Vector | None = None
+    """Of the sentence embedder. With it all sources count, without it the token model alone."""
 
 
 class TokenVectors(Protocol):
@@ -51,17 +61,16 @@ class TagLexicon(Protocol):
 
 
 class NeighbourSearch(Protocol):
-    """The tokens of vocabularies, searched by vector."""
+    """The tokens of vocabularies, searched by similarity."""
 
     async def nearest(
-        self, vocabulary_id: int, queries: Sequence[tuple[str, Vector]], *, limit: int
+        self, vocabulary_id: int, queries: Sequence[TokenQuery], *, limit: int
     ) -> list[tuple[Neighbour, ...]]:
         """For each query, in order, the `limit` nearest tokens: similarity down, then by token.
 
-        A query is a token and its vector. Names of tags and aliases are both tokens; a token is not its own
-        neighbour. Similarity is the raw cosine and may be negative. One round trip for all queries; without queries the
-        list is empty, without a round trip. Raises VocabularyMissingError when there is no such vocabulary,
-        VocabularyModelsError when it has no vectors yet, and EmbeddingDimensionMismatchError when a query has another
-        dimension than the vocabulary.
+        Names of tags and aliases are both tokens; a token is not its own neighbour. Without sentence vectors similarity
+        is the raw cosine and may be negative; all queries have one, or none has. Without queries the list is empty.
+        Raises VocabularyMissingError when there is no such vocabulary, VocabularyModelsError when it lacks the vectors
+        that are asked for, and EmbeddingDimensionMismatchError when a query has vectors of another dimension.
         """
         ...

@@ -65,19 +65,16 @@ def _report(found: FoundForPhrase, contexts: Mapping[str, float] | None, *, cont
     for tag in found.found:
         context = None if contexts is None else contexts.get(tag.tag, default)
         combined = (
-            tag.score_fasttext
+            tag.similarity
             if context is None
-            else combined_score(tag.score_fasttext, context, context_weight=context_weight)
+            else combined_score(tag.similarity, context, context_weight=context_weight)
         )
         candidates.append(
             PhraseCandidate(
-                tag=tag.tag,
-                alias_token=tag.alias_token,
-                score_fasttext=tag.score_fasttext,
+                **dict(tag),
                 score_context=context,
                 score_combined=combined,
                 context_imputed=contexts is not None and tag.tag not in contexts,
-                count=tag.count,
             )
         )
     return PhraseReport(
@@ -87,6 +84,8 @@ def _report(found: FoundForPhrase, contexts: Mapping[str, float] | None, *, cont
         tfidf_vocab=found.phrase.tfidf_vocab,
         oov_terms=found.phrase.oov_terms,
         candidates=tuple(sorted(candidates, key=best_first)),
+        too_rare=found.too_rare,
+        not_permitted=found.not_permitted,
     )
 
 

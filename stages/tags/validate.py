@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from schemas.errors import TagContractError
-from schemas.values.tags import Candidate, Lexicon, RankedTags, RetrievedTags, ValidatedTags
+from schemas.values.tags import Candidate, EmptiedPhrases, Lexicon, RankedTags, RetrievedTags, ValidatedTags
 from stages.tags.order import best_first
 from stages.tags.policy import is_nsfw
 
@@ -30,7 +30,23 @@ def validate_tags(
     )
     if violations:
         raise TagContractError(violations)
-    return ValidatedTags(candidates=ranked.candidates, phrase_rank_by_tag=ranked.phrase_rank_by_tag)
+    return ValidatedTags(
+        candidates=ranked.candidates,
+        phrase_rank_by_tag=ranked.phrase_rank_by_tag,
+        emptied=_emptied(retrieved, min_tag_count),
+    )
+
+
+def _emptied(retrieved: RetrievedTags, min_tag_count: int) -> EmptiedPhrases | None:
+    phrases = [one for one in retrieved.phrases if not one.found and one.too_rare + one.not_permitted]
+    if not phrases:
+        return None
+    return EmptiedPhrases(
+        phrases=len(phrases),
+        too_rare=sum(one.too_rare for one in phrases),
+        min_tag_count=min_tag_count,
+        not_permitted=sum(one.not_permitted for one in phrases),
+    )
 
 
 def _violations(
@@ -73,5 +89,5 @@ def _violations(
 
 
 def _is_bounded(candidate: Candidate) -> bool:
-    scores = (candidate.score_combined, candidate.score_fasttext, candidate.score_context)
+    scores = (score for name, score in candidate if name.startswith("score_"))
     return all(score is None or (math.isfinite(score) and -1 <= score <= 1) for score in scores)

@@ -20,34 +20,39 @@ FILES = (TAGS_FILE, PAIRS_FILE, LISTS_FILE, RATINGS_FILE)
 
 _TAG_COLUMNS = ("name", "category", "count", "aliases")
 _LARGEST_COUNT = 2**31 - 1
-_HEADLESS = re.compile(rb"(?:\xef\xbb\xbf)?[^,\n]*,[^,\n]*, *[0-9]* *(?:,|\r?\n|$)")
+_CELL = rb'(?:"(?:[^"]|"")*"|[^,"\n]*)'
+_HEADLESS = re.compile(rb"(?:\xef\xbb\xbf)?" + _CELL + rb"," + _CELL + rb", *[0-9]* *(?:,|\r?\n|$)")
 """The third cell of the first line is a count or blank instead of the word `count`."""
+
+_ORIGINAL = re.compile(rb"(\xef\xbb\xbf)?tag(?=[,\r\n])")
+"""The first column of the header is `tag`, as in files of the original application."""
 
 
 def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     """The vocabulary in these files, by name.
 
     - `tags.csv`: name, category, count, aliases. With that header aliases are joined by `|`; without a header, as in
-      lists for tag completion, by `,`. A blank count is unknown. Names have the form in which phrases are looked up:
-      lower case, `_` for spaces; aliases are normalised to it. An alias that equals its own tag is dropped.
+      lists for tag completion, by `,`; with `tag` instead of `name` by `|` if the file has one, otherwise by `,`. A
+      blank count is unknown. Names and aliases are matched in the form in which phrases are looked up: lower case, `_`
+      for spaces. A tag's name as it is written is kept to be shown. An alias that equals its own tag is dropped.
     - `cooccurrence.tsv`: two tags and how often they occur together, without a header.
     - `tag_lists.txt`: tags that occur together, one list a line, separated by spaces.
     - `ratings.csv`: tag, probability of not being safe for work, with a header.
 
-    An alias in the documents counts as its tags; any other unknown word there becomes a tag without a count. Problems:
-    those of `parse_rows`, invalid values, repeated tags, ratings of unknown tags.
+    An alias in the documents counts as its tags; any other unknown word there becomes a tag without a count. Ratings of
+    unknown tags are counted and left out. Problems: those of `parse_rows`, invalid values, names that are looked up
+    alike.
     """
     rows, problems = _tag_rows(files[TAGS_FILE]) if TAGS_FILE in files else Parsed((), (_MISSING,))
     problems += tuple(_tag_problems(rows))
     aliases = _aliases(rows)
-    named = {row.cells["name"].strip() for row in rows}
+    named = {lookup_of(row.cells["name"]) for row in rows}
     pairs, pair_problems = _pairs(files.get(PAIRS_FILE, b""))
     lists, list_problems = _lists(files.get(LISTS_FILE, b""))
     ratings, rating_problems = _ratings(files[RATINGS_FILE]) if RATINGS_FILE in files else Parsed({})
     documents = tuple(_in_tags(document, named, aliases) for document in (*pairs, *lists))
     uncounted = {tag for document in documents for tag in document.tags} - named
     problems += pair_problems + list_problems + rating_problems
-    problems += tuple(_unknown(line) for tag, (line, _) in ratings.items() if tag not in named | uncounted)
     if problems:
         return Parsed(Vocabulary(tags=(), aliases={}), problems)
     counted = [_tag(row) for row in rows]
@@ -56,7 +61,8 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
         tag.model_copy(update={"nsfw_probability": ratings[tag.name][1]}) if tag.name in ratings else tag
         for tag in tags
     )
-    return Parsed(Vocabulary(tags=tuple(rated), aliases=aliases, documents=documents))
+    unknown = len(ratings.keys() - named - uncounted)
+    return Parsed(Vocabulary(tags=tuple(rated), aliases=aliases, documents=documents, unknown_ratings=unknown))
 
 
 _MISSING = FileProblem(
@@ -66,11 +72,17 @@ _MISSING = FileProblem(
 
 def _tag_rows(data: bytes) -> Parsed[tuple[DelimitedRow, ...]]:
     """The rows; their aliases are joined by `|`."""
-    if not _HEADLESS.match(data):
-        return parse_rows(data, file=TAGS_FILE, separator=Separator.COMMA, columns=_TAG_COLUMNS)
+    header = _TAG_COLUMNS if _HEADLESS.match(data) else None
+    is_original = header is None and _ORIGINAL.match(data) is not None
     rows, problems = parse_rows(
-        data, file=TAGS_FILE, separator=Separator.COMMA, columns=_TAG_COLUMNS, header=_TAG_COLUMNS
+        _ORIGINAL.sub(rb"\g<1>name", data, count=1) if is_original else data,
+        file=TAGS_FILE,
+        separator=Separator.COMMA,
+        columns=_TAG_COLUMNS,
+        header=header,
     )
+    if header is None and (not is_original or any("|" in row.cells["aliases"] for row in rows)):
+        return Parsed(rows, problems)
     joined = (row._replace(cells=row.cells | {"aliases": row.cells["aliases"].replace(",", "|")}) for row in rows)
     return Parsed(tuple(joined), problems)
 
@@ -78,18 +90,16 @@ def _tag_rows(data: bytes) -> Parsed[tuple[DelimitedRow, ...]]:
 def _tag_problems(rows: tuple[DelimitedRow, ...]) -> Iterator[FileProblem]:
     lines: dict[str, int] = {}
     for row in rows:
-        name = row.cells["name"].strip()
+        name = lookup_of(row.cells["name"])
         if not name:
             yield _problem(TAGS_FILE, row.line, "has no name", "name the tag, or remove the line")
-        elif name != lookup_of(name):
+        elif name in lines:
             yield _problem(
                 TAGS_FILE,
                 row.line,
-                "has a name that is not in the form of a lookup",
-                "write it in lower case, with _ for spaces and none at its ends",
+                f"has the name of line {lines[name]}, apart from capitals, spaces and _",
+                "keep one of both; the other may be an alias of the same tag",
             )
-        elif name in lines:
-            yield _problem(TAGS_FILE, row.line, f"has the name of line {lines[name]}", "keep one of both")
         lines.setdefault(name, row.line)
         if row.cells["count"].strip() and _whole(row.cells["count"]) is None:
             yield _problem(
@@ -103,7 +113,7 @@ def _tag_problems(rows: tuple[DelimitedRow, ...]) -> Iterator[FileProblem]:
 def _aliases(rows: tuple[DelimitedRow, ...]) -> dict[str, tuple[str, ...]]:
     targets: dict[str, set[str]] = {}
     for row in rows:
-        name = row.cells["name"].strip()
+        name = lookup_of(row.cells["name"])
         for alias in map(lookup_of, row.cells["aliases"].split("|")):
             if alias and alias != name:
                 targets.setdefault(alias, set()).add(name)
@@ -111,7 +121,14 @@ def _aliases(rows: tuple[DelimitedRow, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def _tag(row: DelimitedRow) -> Tag:
-    return Tag(name=row.cells["name"].strip(), category=row.cells["category"].strip(), count=_whole(row.cells["count"]))
+    written = row.cells["name"].strip()
+    name = lookup_of(written)
+    return Tag(
+        name=name,
+        category=row.cells["category"].strip(),
+        count=_whole(row.cells["count"]),
+        title=None if written == name else written,
+    )
 
 
 def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
@@ -157,10 +174,6 @@ def _ratings(data: bytes) -> Parsed[dict[str, tuple[int, float]]]:
 def _in_tags(document: TagDocument, named: set[str], aliases: Mapping[str, tuple[str, ...]]) -> TagDocument:
     tags = (target for tag in document.tags for target in ((tag,) if tag in named else aliases.get(tag, (tag,))))
     return TagDocument(tags=tuple(dict.fromkeys(tags)), weight=document.weight)
-
-
-def _unknown(line: int) -> FileProblem:
-    return _problem(RATINGS_FILE, line, "rates a tag that the vocabulary does not have", "remove it, or add the tag")
 
 
 def _problem(file: str, line: int, found: str, what_to_do: str) -> FileProblem:

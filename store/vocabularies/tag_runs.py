@@ -6,6 +6,7 @@ from typing import Any
 from schemas.statuses import JobStatus
 from schemas.values.tags import PhraseReport, ValidatedTags
 from stages.tags.candidates import shaped
+from stages.tags.emptied import in_words
 from store.database import Connection
 
 RESULTS = """
@@ -28,6 +29,13 @@ class TagsResult:
     validated: ValidatedTags | None
     """None until the job has succeeded."""
     phrase_reports: tuple[PhraseReport, ...]
+
+    @property
+    def note(self) -> str | None:
+        """Why phrases that led to tags have none; None where the filters left each phrase one."""
+        if self.validated is None or self.validated.emptied is None:
+            return None
+        return in_words(self.validated.emptied)
 
     def shaped(self, *, verbose: bool, phrase_ranks: bool) -> list[Any] | None:
         """The candidates; or an array of them, the reports by phrase and the ranks, as far as asked for.

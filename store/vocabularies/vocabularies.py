@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from schemas.errors import EmbeddingDimensionMismatchError, Refused, VocabularyMissingError, VocabularyModelsError
-from schemas.values.tags import Lexicon, Neighbour, Tag, TagDocument, Vocabulary
+import numpy as np
+
+from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
+from schemas.values.tags import Lexicon, Tag, TagDocument, Vocabulary
 from stages.tags.models import BuiltModels
 from stages.tags.ports import Vector
+from stages.tags.similarity import TokenTable
 from store.database import Connection, Database
 from store.vectors import to_numpy, to_pgvector
 
-Part = Literal["tokens", "context"]
+Part = Literal["tokens", "context", "similarity"]
 """Which model of a vocabulary."""
 
 _BULK_SECONDS = 600.0
@@ -27,14 +30,15 @@ REPLACE = "UPDATE vocabulary SET replaced_at = now() WHERE name = $1 AND replace
 KEEP = "INSERT INTO vocabulary (name, tags, aliases, documents) VALUES ($1, $2, $3, $4) RETURNING id"
 
 COLUMNS = """
-id, name, tags, aliases, documents, model, model_digest, context_digest, dimension, imported_at, indexed_at
+id, name, tags, aliases, documents, model, model_digest, context_digest, dimension, similarity_digest,
+sentence_backend, sentence_model, sentence_digest, imported_at, indexed_at
 """
 
 CURRENT = f"SELECT {COLUMNS} FROM vocabulary WHERE replaced_at IS NULL ORDER BY name"
 
 BY_NAME = f"SELECT {COLUMNS} FROM vocabulary WHERE replaced_at IS NULL AND name = $1"
 
-TAGS = "SELECT name, category, count, nsfw_probability FROM tag WHERE vocabulary_id = $1 ORDER BY id"
+TAGS = "SELECT name, category, count, nsfw_probability, title FROM tag WHERE vocabulary_id = $1 ORDER BY id"
 
 ALIASES = """
 SELECT alias, array_agg(tag ORDER BY tag COLLATE "C") AS tags FROM tag_alias WHERE vocabulary_id = $1
@@ -44,12 +48,14 @@ GROUP BY alias ORDER BY alias COLLATE "C"
 DOCUMENTS = "SELECT tags, weight FROM tag_document WHERE vocabulary_id = $1 ORDER BY ordinal"
 
 PART = """
-SELECT name, category, count, nsfw_probability FROM tag
-WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0)
+SELECT name, category, count, nsfw_probability, title FROM tag
+WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0 OR strpos(title, $2) > 0)
 ORDER BY count DESC NULLS LAST, name COLLATE "C" LIMIT $3 OFFSET $4
 """
 
-FOUND = "SELECT count(*) FROM tag WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0)"
+FOUND = (
+    "SELECT count(*) FROM tag WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0 OR strpos(title, $2) > 0)"
+)
 
 USERS = """
 SELECT DISTINCT run_id FROM job
@@ -64,7 +70,8 @@ TO_INDEX = "SELECT model_digest, context_digest FROM vocabulary WHERE id = $1 FO
 KEEP_FILE = "INSERT INTO vocabulary_model (vocabulary_id, part, sha256, data) VALUES ($1, $2, $3, $4)"
 
 INDEXED = """
-UPDATE vocabulary SET model = $2, model_digest = $3, context_digest = $4, dimension = $5, indexed_at = now()
+UPDATE vocabulary SET model = $2, model_digest = $3, context_digest = $4, dimension = $5, similarity_digest = $6,
+    sentence_backend = $7, sentence_model = $8, sentence_digest = $9, indexed_at = now()
 WHERE id = $1
 """
 
@@ -74,28 +81,21 @@ WITH alias AS (
     SELECT alias, tag FROM tag_alias WHERE vocabulary_id = $1 AND alias = ANY($2::text[])
 )
 SELECT NULL AS alias, NULL AS target, NULL AS name, NULL AS category, NULL::integer AS count,
-       NULL::double precision AS nsfw_probability
+       NULL::double precision AS nsfw_probability, NULL AS title
 FROM vocabulary WHERE id = $1
 UNION ALL
-SELECT alias, tag, NULL, NULL, NULL, NULL FROM alias
+SELECT alias, tag, NULL, NULL, NULL, NULL, NULL FROM alias
 UNION ALL
-SELECT NULL, NULL, t.name, t.category, t.count, t.nsfw_probability FROM tag AS t
+SELECT NULL, NULL, t.name, t.category, t.count, t.nsfw_probability, t.title FROM tag AS t
 WHERE t.vocabulary_id = $1 AND t.name IN (SELECT unnest($2::text[]) UNION SELECT tag FROM alias)
 """
 
-# One statement for all queries; <=> is 1 - cosine.
-NEAREST = """
-SELECT q.ordinal - 1 AS query, n.token, greatest(-1, least(1, 1 - n.distance)) AS similarity
-FROM unnest($2::text[], $3::vector[]) WITH ORDINALITY AS q (token, vector, ordinal)
-CROSS JOIN LATERAL (
-    SELECT v.token, v.vector <=> q.vector AS distance
-    FROM tag_vector AS v
-    WHERE v.vocabulary_id = $1 AND v.token <> q.token
-    ORDER BY v.vector <=> q.vector, v.token COLLATE "C"
-    LIMIT $4
-) AS n
-ORDER BY q.ordinal, n.distance, n.token COLLATE "C"
+# vector_send is four bytes and then each number, big-endian: a hundred thousand rows are read at once.
+VECTORS = """
+SELECT token, vector_send(vector) AS vector FROM tag_vector WHERE vocabulary_id = $1 ORDER BY token COLLATE "C"
 """
+
+REACHING = "SELECT count(*), count(*) FILTER (WHERE count >= $2) AS reaching FROM tag WHERE vocabulary_id = $1"
 
 ROWS = "SELECT tag, vector FROM tag_context WHERE vocabulary_id = $1 AND tag = ANY($2::text[])"
 
@@ -114,6 +114,11 @@ class StoredVocabulary:
     model_digest: str | None
     context_digest: str | None
     dimension: int | None
+    similarity_digest: str | None
+    """None for models without spelling and meaning, as the embedder's columns."""
+    sentence_backend: str | None
+    sentence_model: str | None
+    sentence_digest: str | None
     imported_at: datetime
     indexed_at: datetime | None
 
@@ -128,8 +133,9 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
         await connection.execute(REPLACE, name)
         counts = (len(vocabulary.tags), len(vocabulary.aliases), len(vocabulary.documents))
         vocabulary_id: int = await connection.fetchval(KEEP, name, *counts)
-        tags = ((tag.name, tag.category, tag.count, tag.nsfw_probability) for tag in vocabulary.tags)
-        await _copy(connection, vocabulary_id, "tag", ("name", "category", "count", "nsfw_probability"), tags)
+        columns = ("name", "category", "count", "nsfw_probability", "title")
+        tags = (tuple(getattr(tag, column) for column in columns) for tag in vocabulary.tags)
+        await _copy(connection, vocabulary_id, "tag", columns, tags)
         aliases = ((alias, tag) for alias, targets in vocabulary.aliases.items() for tag in targets)
         await _copy(connection, vocabulary_id, "tag_alias", ("alias", "tag"), aliases)
         documents = ((at, list(document.tags), document.weight) for at, document in enumerate(vocabulary.documents))
@@ -205,7 +211,10 @@ async def keep_models(connection: Connection, vocabulary_id: int, models: BuiltM
         columns = ("tag", "vector")
         await _copy(connection, vocabulary_id, "tag_context", columns, _vector_records(models.context_rows))
         await connection.execute(
-            INDEXED, vocabulary_id, models.name, digests["tokens"], digests["context"], models.dimension
+            INDEXED,
+            *(vocabulary_id, models.name, digests["tokens"], digests["context"], models.dimension),
+            digests.get("similarity"),
+            *(models.sentences or (None, None, None)),
         )
 
 
@@ -218,7 +227,7 @@ async def model_file(connection: Connection, vocabulary_id: int, part: Part) -> 
         timeout=_BULK_SECONDS,
     )
     if row is None:
-        raise _without_models(vocabulary_id)
+        raise without_models(vocabulary_id)
     data: bytes = row["data"]
     if hashlib.sha256(data).hexdigest() != row["sha256"]:
         raise VocabularyModelsError(
@@ -236,8 +245,35 @@ async def context_rows(connection: Connection, vocabulary_id: int, tags: Collect
     return {row["tag"]: to_numpy(row["vector"]) for row in rows}
 
 
+async def dimension(connection: Connection, vocabulary_id: int) -> int:
+    """Numbers per token vector. Raises VocabularyMissingError, and VocabularyModelsError when it has no models."""
+    row = await connection.fetchrow("SELECT dimension FROM vocabulary WHERE id = $1", vocabulary_id)
+    if row is None:
+        raise VocabularyMissingError(vocabulary_id)
+    if row["dimension"] is None:
+        raise without_models(vocabulary_id)
+    numbers: int = row["dimension"]
+    return numbers
+
+
+async def token_vectors(connection: Connection, vocabulary_id: int) -> TokenTable:
+    """The vectors of all tokens. Raises VocabularyModelsError when there are none."""
+    rows = await connection.fetch(VECTORS, vocabulary_id, timeout=_BULK_SECONDS)
+    if not rows:
+        raise without_models(vocabulary_id)
+    sent = np.frombuffer(b"".join(row["vector"] for row in rows), dtype=np.uint8).reshape(len(rows), -1)
+    numbers = sent[:, 4:].copy().view(">f4").astype(np.float32)
+    return TokenTable(tokens=[row["token"] for row in rows], vectors=numbers)
+
+
+async def reaching(connection: Connection, vocabulary_id: int, count: int) -> tuple[int, int]:
+    """The number of tags, and how many of them were used at least so often."""
+    tags, used = await connection.fetchrow(REACHING, vocabulary_id, count)
+    return tags, used
+
+
 class PostgresVocabularies:
-    """The ports TagLexicon and NeighbourSearch over Postgres and pgvector."""
+    """The port TagLexicon over Postgres."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -268,42 +304,15 @@ class PostgresVocabularies:
             aliases={alias: tuple(sorted(aliases[alias])) for alias in sorted(aliases)},
         )
 
-    async def nearest(
-        self, vocabulary_id: int, queries: Sequence[tuple[str, Vector]], *, limit: int
-    ) -> list[tuple[Neighbour, ...]]:
-        """See NeighbourSearch."""
-        if not queries:
-            return []
 
-        async def search(connection: Connection) -> list[Any]:
-            row = await connection.fetchrow("SELECT dimension FROM vocabulary WHERE id = $1", vocabulary_id)
-            if row is None:
-                raise VocabularyMissingError(vocabulary_id)
-            if row["dimension"] is None:
-                raise _without_models(vocabulary_id)
-            for _, vector in queries:
-                if len(vector) != row["dimension"]:
-                    raise EmbeddingDimensionMismatchError(expected=row["dimension"], actual=len(vector))
-            tokens = [token for token, _ in queries]
-            vectors = to_pgvector(vector for _, vector in queries)
-            async with connection.transaction():
-                # A cached generic plan once stayed on a sequential scan for good.
-                await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
-                found: list[Any] = await connection.fetch(NEAREST, vocabulary_id, tokens, vectors, limit)
-            return found
-
-        neighbours: list[list[Neighbour]] = [[] for _ in queries]
-        for row in await self._database.with_retry(search):
-            neighbours[row["query"]].append(Neighbour(token=row["token"], similarity=row["similarity"]))
-        return [tuple(found) for found in neighbours]
-
-
-def _without_models(vocabulary_id: int) -> VocabularyModelsError:
+def without_models(vocabulary_id: int) -> VocabularyModelsError:
+    """The error of a vocabulary that has no models."""
     return VocabularyModelsError(f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.")
 
 
 def _files(models: BuiltModels) -> dict[Part, bytes]:
-    return {"tokens": models.tokens_file, "context": models.context_file}
+    similarity: dict[Part, bytes] = {} if models.similarity_file is None else {"similarity": models.similarity_file}
+    return {"tokens": models.tokens_file, "context": models.context_file, **similarity}
 
 
 def _vector_records(vectors: Mapping[str, Vector]) -> Iterator[tuple[Any, ...]]:

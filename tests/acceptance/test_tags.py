@@ -13,9 +13,14 @@ from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.wardrobe import write_wardrobe
 
-CANDIDATE = {"tag", "score_combined", "score_fasttext", "score_context", "count", "sources"}
-REPORT = {"phrase", "normalized", "lookup", "tfidf_vocab", "oov_terms", "candidates"}
-REPORTED = {"tag", "alias_token", "score_fasttext", "score_context", "score_combined", "context_imputed", "count"}
+FUSED = {"title", "score_similarity", "score_characters", "score_sentence", "score_spelling"}
+CANDIDATE = {"tag", "score_combined", "score_fasttext", "score_context", "count", "sources"} | FUSED
+LEFT_OUT = {"too_rare", "not_permitted"}
+REPORT = {"phrase", "normalized", "lookup", "tfidf_vocab", "oov_terms", "candidates"} | LEFT_OUT
+REPORTED = {
+    *("tag", "alias_token", "score_fasttext", "score_context", "score_combined", "context_imputed", "count"),
+    *FUSED,
+}
 
 ASKED_NEIGHBOURS = "jsonb_path_query_array(a.output, '$.phrases[*].asked_neighbours')"
 
@@ -106,6 +111,26 @@ def test_a_misspelt_word_finds_the_tag_with_a_similar_spelling(asked: Installati
 
     assert [candidate["tag"] for candidate in candidates] == ["coat"]
     assert -1 <= candidates[0]["score_fasttext"] < 1
+    assert candidates[0]["score_similarity"] == candidates[0]["score_combined"]
+    assert candidates[0]["score_spelling"] == pytest.approx((8 / 9) ** 2)
+
+
+def test_the_original_method_compares_by_fasttext_alone(asked: Installation, phrases: Any) -> None:
+    file = phrases(["overcoats"])
+    fused = ask(asked, file)
+    original = ask(asked, file, "--set", "PSQ_SIMILARITY=original")
+
+    assert original["run"] != fused["run"]
+    (candidate,) = original["sets"][0]["result"]
+    assert {candidate[name] for name in FUSED} == {None}
+    assert candidate["score_combined"] == candidate["score_fasttext"]
+
+
+def test_a_misspelt_phrase_comes_before_the_tag_that_its_head_names(asked: Installation, phrases: Any) -> None:
+    candidates = result(asked, phrases(["rare brooxh hat"]))
+
+    assert [candidate["tag"] for candidate in candidates] == ["rare_brooch", "hat"]
+    assert candidates[1]["score_similarity"] == 0.5
 
 
 def test_an_unknown_phrase_has_no_candidates(asked: Installation, phrases: Any) -> None:
@@ -131,16 +156,14 @@ def test_unsafe_tags_are_returned_only_when_permitted(asked: Installation, phras
 
 def test_without_context_similarity_alone_counts(asked: Installation, phrases: Any) -> None:
     # No document names the brooch, so it is no term: there is no context.
-    without = result(asked, phrases(["rare_brooch"]), "--set", "PSQ_MIN_TAG_COUNT=0")
+    without = result(asked, phrases(["rare_brooch"]))
     assert [(one["score_context"], one["score_combined"]) for one in without] == [(None, 1.0)]
 
-    _, reports = result(
-        asked, phrases(["rare_brooch"]), "--set", "PSQ_MIN_TAG_COUNT=0", "--context-tags", "hat, scarf", "--verbose"
-    )
+    _, reports = result(asked, phrases(["rare_brooch"]), "--context-tags", "hat, scarf", "--verbose")
     assert reports[0]["candidates"][0]["context_imputed"] is True
 
 
-@pytest.mark.parametrize(("weight", "score"), [("0", "score_fasttext"), ("1", "score_context")])
+@pytest.mark.parametrize(("weight", "score"), [("0", "score_similarity"), ("1", "score_context")])
 def test_the_weight_of_the_context_ranges_from_0_to_1(
     asked: Installation, phrases: Any, weight: str, score: str
 ) -> None:
@@ -157,8 +180,14 @@ def test_every_tag_that_an_alias_names_is_kept_and_the_whole_list_is_cut(asked: 
     assert cut == candidates[:2]
 
 
-def test_tags_that_were_used_too_seldom_are_left_out(asked: Installation, phrases: Any) -> None:
-    assert "rare_brooch" not in [one["tag"] for one in result(asked, phrases(["rare_brooch"]))]
+def test_tags_that_were_used_too_seldom_are_left_out_and_that_is_said(asked: Installation, phrases: Any) -> None:
+    often = ("--set", "PSQ_MIN_TAG_COUNT=100000")
+    found = ask(asked, phrases(["rare_brooch"]), *often)
+
+    assert found["sets"][0]["result"] == []
+    assert "PSQ_MIN_TAG_COUNT=0 keeps them" in found["sets"][0]["note"]
+    assert "used less than 100000 times" in asked.ragq("tags", "show", found["run"]).stdout.replace("\n", " ")
+    assert ask(asked, phrases(["rare_brooch"]))["sets"][0]["note"] is None
 
 
 def test_the_four_shapes_of_a_result(asked: Installation, phrases: Any) -> None:

@@ -59,6 +59,7 @@ async def mark_built(connection: Connection) -> None:
     """Give every vocabulary the columns of models, without their bytes."""
     await connection.execute(
         "UPDATE vocabulary SET model = 'fasttext', model_digest = 'a', context_digest = 'b', dimension = 3, "
+        "similarity_digest = 'c', sentence_backend = 'huggingface', sentence_model = 'mini', sentence_digest = 'd', "
         "indexed_at = now()"
     )
 

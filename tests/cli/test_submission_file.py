@@ -3,12 +3,14 @@
 import json
 import tomllib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schemas.errors import Refused, SettingsError
+from stages.tags.models import SentenceModel
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewSplit
@@ -26,7 +28,8 @@ ELSEWHERE = "MODEL_TEMPERATURE=0.9\nRAGQ_QUERY_TEMPERATURE=0.9\nPSQ_MIN_TAG_COUN
 
 async def store_everything(connection: Connection) -> None:
     await store_small_corpus(connection)
-    await vocabularies.keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES), MODELS)
+    models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
+    await vocabularies.keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
     split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
     await interviews.keep_splits(connection, [split])
 

@@ -18,7 +18,8 @@ JOBS = "SELECT subject, inputs, mode FROM job WHERE kind = 'tags' ORDER BY id"
 
 HAS_MODELS = """
 UPDATE vocabulary SET model = 'fasttext', model_digest = 'tokens', context_digest = 'context', dimension = 2,
-                      indexed_at = now()
+                      similarity_digest = 'similarity', sentence_backend = 'huggingface', sentence_model = 'mini',
+                      sentence_digest = 'd', indexed_at = now()
 """
 
 
@@ -83,7 +84,10 @@ def test_phrases_and_context_tags_become_inputs_of_one_job_each(
     assert first["inputs"]["allow_nsfw_tags"] is True
     assert second["inputs"]["context_tags"] == ["blue", "boots", "scarf"]
     (run,) = sql("SELECT settings, request FROM run")
-    assert run["settings"]["PSQ_MIN_TAG_COUNT"] == {"value": 100, "source": "default"}
+    assert run["settings"]["PSQ_MIN_TAG_COUNT"] == {"value": "auto", "source": "default"}
+    # 11 of 12 tags reach 100, which is less than 95 %.
+    assert first["inputs"]["min_tag_count"] == 0
+    assert first["inputs"]["sentences"] == {"backend": "huggingface", "model": "mini", "digest": "d"}
     assert "hat" not in json.dumps(run["request"])
 
 

@@ -9,12 +9,13 @@ import pytest
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
 from schemas.values.tags import Lexicon, Neighbour, Tag, Vocabulary
 from stages.tags.models import BuiltModels
-from stages.tags.ports import NeighbourSearch, TagLexicon, Vector
+from stages.tags.ports import NeighbourSearch, TagLexicon, TokenQuery, Vector
 from store.database import Database
 from store.vocabularies import vocabularies
 from store.vocabularies.vocabularies import PostgresVocabularies
 from tests.fakes.tags import InMemoryVocabulary, unit
 from tests.stages.tags.builders import at
+from workers.tag_models import TagModels
 
 SHIRT = Tag(name="shirt", category="0", count=90, nsfw_probability=0.25)
 HAT = Tag(name="hat", category="7", count=None)
@@ -24,6 +25,14 @@ ALIASES = {"tee": ("shirt",), "wear": ("hat", "shirt"), "both": ("hat",)}
 
 class Searched(TagLexicon, NeighbourSearch, Protocol):
     """A vocabulary that is looked up and searched."""
+
+
+class InPostgres(PostgresVocabularies):
+    """The real ones: looked up in Postgres, and searched in memory."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.nearest = TagModels(database).nearest
 
 
 Stored: TypeAlias = Callable[[dict[str, Vector]], Awaitable[tuple[int, Searched]]]
@@ -46,7 +55,7 @@ def stored(request: pytest.FixtureRequest) -> Stored:
             vocabulary_id = await vocabularies.keep(connection, "clothes", Vocabulary(tags=tags, aliases=ALIASES))
             if vectors:
                 await vocabularies.keep_models(connection, vocabulary_id, built(vectors))
-        return vocabulary_id, PostgresVocabularies(database)
+        return vocabulary_id, InPostgres(database)
 
     return in_postgres
 
@@ -76,7 +85,7 @@ async def test_tags_aliases_and_their_targets_are_looked_up(stored: Stored) -> N
 async def test_similarity_is_the_raw_cosine_best_first(stored: Stored) -> None:
     vocabulary_id, searched = await stored({"hat": at(180), "shirt": at(60), "tee": at(0), "both": at(90)})
 
-    (found,) = await searched.nearest(vocabulary_id, [("word", at(0))], limit=9)
+    (found,) = await searched.nearest(vocabulary_id, [TokenQuery("word", at(0))], limit=9)
 
     assert [near.token for near in found] == ["tee", "shirt", "both", "hat"]
     np.testing.assert_allclose([near.similarity for near in found], [1, 0.5, 0, -1], atol=1e-6)
@@ -86,7 +95,7 @@ async def test_equally_near_tokens_are_ordered_by_name_before_the_limit_counts(s
     tokens = ["b", "a", "B", "a-b", "ab", "á", "_"]
     vocabulary_id, searched = await stored(dict.fromkeys(tokens, at(0)))
 
-    (found,) = await searched.nearest(vocabulary_id, [("word", at(0))], limit=6)
+    (found,) = await searched.nearest(vocabulary_id, [TokenQuery("word", at(0))], limit=6)
 
     assert [near.token for near in found] == sorted(tokens)[:6]
 
@@ -94,7 +103,7 @@ async def test_equally_near_tokens_are_ordered_by_name_before_the_limit_counts(s
 async def test_a_token_is_no_neighbour_of_itself(stored: Stored) -> None:
     vocabulary_id, searched = await stored({"shirt": at(0), "tee": at(0)})
 
-    found = await searched.nearest(vocabulary_id, [("tee", at(0)), ("shirt", at(0))], limit=1)
+    found = await searched.nearest(vocabulary_id, [TokenQuery("tee", at(0)), TokenQuery("shirt", at(0))], limit=1)
 
     assert found == [(Neighbour(token="shirt", similarity=1.0),), (Neighbour(token="tee", similarity=1.0),)]
 
@@ -110,7 +119,7 @@ async def test_a_missing_vocabulary_is_named(stored: Stored) -> None:
     _, searched = await stored({"shirt": at(0)})
 
     with pytest.raises(VocabularyMissingError, match="Vocabulary 99 is not stored"):
-        await searched.nearest(99, [("word", at(0))], limit=1)
+        await searched.nearest(99, [TokenQuery("word", at(0))], limit=1)
     with pytest.raises(VocabularyMissingError, match="Vocabulary 99 is not stored"):
         await searched.look_up(99, ["word"])
 
@@ -119,11 +128,11 @@ async def test_a_vocabulary_without_vectors_cannot_be_searched(stored: Stored) -
     vocabulary_id, searched = await stored({})
 
     with pytest.raises(VocabularyModelsError, match="has no"):
-        await searched.nearest(vocabulary_id, [("word", at(0))], limit=1)
+        await searched.nearest(vocabulary_id, [TokenQuery("word", at(0))], limit=1)
 
 
 async def test_a_query_of_another_dimension_is_refused(stored: Stored) -> None:
     vocabulary_id, searched = await stored({"shirt": at(0)})
 
     with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 3"):
-        await searched.nearest(vocabulary_id, [("word", unit(1, 0, 0))], limit=1)
+        await searched.nearest(vocabulary_id, [TokenQuery("word", unit(1, 0, 0))], limit=1)

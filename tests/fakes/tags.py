@@ -9,7 +9,7 @@ import numpy as np
 
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
 from schemas.values.tags import Lexicon, Neighbour, Tag
-from stages.tags.ports import Vector
+from stages.tags.ports import TokenQuery, Vector
 
 
 def unit(*numbers: float) -> Vector:
@@ -38,21 +38,24 @@ class InMemoryVocabulary:
         return Lexicon(tags={name: self.tags[name] for name in sorted(names & self.tags.keys())}, aliases=aliases)
 
     async def nearest(
-        self, vocabulary_id: int, queries: Sequence[tuple[str, Vector]], *, limit: int
+        self, vocabulary_id: int, queries: Sequence[TokenQuery], *, limit: int
     ) -> list[tuple[Neighbour, ...]]:
         """See NeighbourSearch."""
         if not queries:
             return []
-        self.searched.append(tuple(token for token, _ in queries))
+        self.searched.append(tuple(query.token for query in queries))
         if vocabulary_id != self.vocabulary_id:
             raise VocabularyMissingError(vocabulary_id)
         if not self.vectors:
             raise VocabularyModelsError(f"Vocabulary {vocabulary_id} has no vectors.")
         dimension = len(next(iter(self.vectors.values())))
-        for _, vector in queries:
-            if len(vector) != dimension:
-                raise EmbeddingDimensionMismatchError(expected=dimension, actual=len(vector))
-        return [self._nearest(token, vector)[:limit] for token, vector in queries]
+        found = []
+        for query in queries:
+            assert query.vector is not None, "the fake compares vectors of tokens alone"
+            if len(query.vector) != dimension:
+                raise EmbeddingDimensionMismatchError(expected=dimension, actual=len(query.vector))
+            found.append(self._nearest(query.token, query.vector)[:limit])
+        return found
 
     async def context_rows(self, tags: Collection[str]) -> Mapping[str, Vector]:
         """See ContextRows."""

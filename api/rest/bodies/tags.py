@@ -66,6 +66,10 @@ class TagsSetReply(Reply):
     )
     """The candidates, best first; with `verbose` or `phrase_ranks` an array of the candidates, then the reports by
     phrase, then the ranks, as far as they were asked for. Null until the job has succeeded."""
+    note: str | None = Field(
+        examples=["1 phrase without candidates: 2 tags used less than 100 times (PSQ_MIN_TAG_COUNT=0 keeps them)."]
+    )
+    """Why phrases that led to tags have none; null where the filters left each phrase one."""
 
 
 class TagsRunReply(Reply):

@@ -26,6 +26,12 @@ class VocabularyReply(Reply):
     model_digest: str | None = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     context_digest: str | None = Field(examples=["60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"])
     dimension: int | None = Field(examples=[100])
+    similarity_digest: str | None = Field(examples=["2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"])
+    """Of the model of spelling and meaning, which `PSQ_SIMILARITY=fused` needs; null for models without it."""
+    sentence_backend: str | None = Field(examples=["huggingface"])
+    sentence_model: str | None = Field(examples=["all-minilm-l6-v2"])
+    """The embedder of the names of tags, and of phrases."""
+    sentence_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
     imported_at: datetime
     indexed_at: datetime | None
 
@@ -45,6 +51,8 @@ class TagReply(Reply):
     """How often it was used; null where unknown."""
     nsfw_probability: float | None = Field(examples=[0.01])
     """Of not being safe for work, from 0 to 1; null without a rating."""
+    title: str | None = Field(examples=["Red dress"])
+    """The name as its file writes it; null where that is `name`."""
 
 
 class TagsPartReply(Reply):
@@ -76,6 +84,8 @@ class ImportedVocabularyReply(Reply):
     documents: int = Field(examples=[120])
     rated: int = Field(examples=[12])
     """Tags with a rating."""
+    unknown_ratings: int = Field(examples=[0])
+    """Ratings of tags that the vocabulary does not have, which were left out."""
 
 
 class BuildReply(Reply):

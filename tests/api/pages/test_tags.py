@@ -39,7 +39,7 @@ async def test_phrases_are_submitted_and_their_candidates_shown(client: httpx.As
     assert "Not finished yet." in page
     detailed = words(await see(client, f"/tags/runs/{run.id}?verbose=true&phrase_ranks=true"))
     assert "coat 0.900 1.000 0.500 500 1 overcoat" in detailed
-    assert "coat overcoat 0.900 1.000 0.500 (imputed) 500" in detailed
+    assert "coat overcoat 0.900 1.000 1.000 0.500 (imputed) 500" in detailed
     assert f"Run {run.id}" in words(await see(client, "/tags"))
 
 

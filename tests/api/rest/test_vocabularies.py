@@ -12,7 +12,14 @@ async def test_files_are_imported_and_shown(client: httpx.AsyncClient) -> None:
     made = await upload(client)
 
     assert (made.status_code, made.headers["location"]) == (201, "/vocabularies/wardrobe")
-    assert made.json() | {"id": 0} == {"id": 0, "tags": 12, "aliases": 10, "documents": 36, "rated": 3}
+    assert made.json() | {"id": 0} == {
+        "id": 0,
+        "tags": 12,
+        "aliases": 10,
+        "documents": 36,
+        "rated": 3,
+        "unknown_ratings": 0,
+    }
     shown = (await client.get("/vocabularies/wardrobe")).json()
     assert (shown["tags"], shown["model"]) == (12, None)
     assert (await client.get("/vocabularies")).json()["vocabularies"] == [shown]

@@ -54,7 +54,6 @@ DEFAULTS_OF_THE_SEEDS = {
     "PSQ_RETRIEVAL_GLOBAL_K": 300,
     "PSQ_RETRIEVAL_PER_PHRASE_K": 10,
     "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K": 1,
-    "PSQ_MIN_TAG_COUNT": 100,
     "PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS": True,
 }
 DEFAULTS_OF_RAGQ = {
@@ -63,6 +62,8 @@ DEFAULTS_OF_RAGQ = {
     "QUANTITATIVE_EVIDENCE_EXTRACTOR": "llm",
     "QUANTITATIVE_SIMILARITY_THRESHOLD": 0.7,
     "QUANTITATIVE_SIMILARITY_MAX_QUOTES": 3,
+    "PSQ_MIN_TAG_COUNT": "auto",
+    "PSQ_SIMILARITY": "fused",
     "PSQ_CONTEXT_WEIGHT": 0.5,
     "PSQ_CONTEXT_TAG_WEIGHT": 1.0,
     "RAGQ_RETRIEVE_CANDIDATES": 50,
@@ -128,7 +129,8 @@ def test_names_and_defaults_are_those_of_the_seeds() -> None:
         ("PSQ_RETRIEVAL_GLOBAL_K", ["1"], ["0"]),
         ("PSQ_RETRIEVAL_PER_PHRASE_K", ["1"], ["0"]),
         ("PSQ_RETRIEVAL_PER_PHRASE_FINAL_K", ["1"], ["0"]),
-        ("PSQ_MIN_TAG_COUNT", ["0"], ["-1"]),
+        ("PSQ_MIN_TAG_COUNT", ["0", "auto"], ["-1", "some"]),
+        ("PSQ_SIMILARITY", ["fused", "original"], ["tfidf"]),
         ("PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS", ["0", "1"], ["2"]),
         ("PSQ_CONTEXT_WEIGHT", ["0", "1"], ["-0.1", "1.1", "nan"]),
         ("PSQ_CONTEXT_TAG_WEIGHT", ["0", "7.5"], ["-1", "inf"]),
@@ -212,7 +214,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "39201494e5bb1fd629bdf627bba68964310ddffb1c4b579f55c44527de557df4"
+    assert settings_hash(RunSettings()) == "1b6fa5b4ffa34b456cdf45b51f1066d79c924bf069471143ab3b57e66e0699e3"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -41,3 +41,16 @@ def test_every_tag_and_alias_is_in_a_list() -> None:
     words = {word for words in training_lists(CLOTHES, seed=3) for word in words}
 
     assert words == {*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases}
+
+
+def test_a_large_vocabulary_is_learnt_from_as_many_words_as_a_small_one() -> None:
+    many = Vocabulary(
+        tags=tuple(Tag(name=f"t{number}") for number in range(100)),
+        aliases={f"a{number}": (f"t{number}",) for number in range(100)},
+        documents=tuple(TagDocument(tags=(f"t{number}", "t0"), weight=9) for number in range(1, 100)),
+    )
+
+    words = [word for words in training_lists(many, seed=1, max_words=800) for word in words]
+
+    assert 600 < len(words) <= 800
+    assert {*(tag.name for tag in many.tags), *many.aliases} <= {*words}

@@ -40,10 +40,44 @@ def test_aliases_in_documents_count_as_their_tags_and_other_words_become_tags_wi
     )
 
 
-def test_ratings_belong_to_their_tags() -> None:
-    rated = parsed(tags=HEADED, ratings="tag,probability\nbig_hat,0.95\n")
+def test_ratings_belong_to_their_tags_and_those_of_unknown_tags_are_counted() -> None:
+    rated = parsed(tags=HEADED, ratings="tag,probability\nBig Hat,0.95\nnobody,0.5\nnothing,1\n")
 
     assert [tag.nsfw_probability for tag in rated.tags] == [None, 0.95]
+    assert (rated.unknown_ratings, parsed(tags=HEADED).unknown_ratings) == (2, 0)
+
+
+def test_names_are_matched_as_they_are_looked_up_and_shown_as_they_are_written() -> None:
+    headings = parsed(
+        tags='name,category,count,aliases\n"Heart, Diseases of",0,9,Heart disease|Cardiac Disease\naids,0,1,\n'
+    )
+
+    assert headings.tags == (
+        Tag(name="heart,_diseases_of", category="0", count=9, title="Heart, Diseases of"),
+        Tag(name="aids", category="0", count=1),
+    )
+    assert headings.aliases == {"cardiac_disease": ("heart,_diseases_of",), "heart_disease": ("heart,_diseases_of",)}
+
+
+def test_names_that_are_looked_up_alike_are_named_with_both_lines() -> None:
+    assert problems({"tags.csv": "name,category,count,aliases\nAIDS,0,1,\naids ,0,2,\n"}) == [
+        "tags.csv:3: has the name of line 2, apart from capitals, spaces and _"
+    ]
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        'tag,category,count,aliases\n"Hat, Big",7,5,"sun hat,Boater"\n',
+        '\ufefftag,category,count,aliases\r\n"Hat, Big",7,5,sun hat|Boater\r\n',
+        '"Hat, Big",7,5,"sun hat,Boater"\n',
+    ],
+)
+def test_lists_of_the_original_application_are_read(tags: str) -> None:
+    assert parsed(tags=tags) == Vocabulary(
+        tags=(Tag(name="hat,_big", category="7", count=5, title="Hat, Big"),),
+        aliases={"boater": ("hat,_big",), "sun_hat": ("hat,_big",)},
+    )
 
 
 def test_every_problem_is_reported_at_once_with_its_line() -> None:
@@ -56,18 +90,16 @@ def test_every_problem_is_reported_at_once_with_its_line() -> None:
     ) == [
         "tags.csv:6: has 5 cells under 4 columns",
         "tags.csv:2: has no name",
-        "tags.csv:3: has a name that is not in the form of a lookup",
         "tags.csv:4: has a count that is not a whole number of 0 or more",
-        "tags.csv:5: has the name of line 4",
+        "tags.csv:5: has the name of line 4, apart from capitals, spaces and _",
         "tags.csv:5: has a count that is not a whole number of 0 or more",
-        "tags.csv:6: has the name of line 4",
+        "tags.csv:6: has the name of line 4, apart from capitals, spaces and _",
         "cooccurrence.tsv:3: has 4 cells under 3 columns",
         "cooccurrence.tsv:1: is not two tags and a count of 1 or more",
         "cooccurrence.tsv:2: is not two tags and a count of 1 or more",
         "ratings.csv:2: is not a tag and a probability from 0 to 1",
         "ratings.csv:4: rates the tag of line 3",
         "ratings.csv:6: is not a tag and a probability from 0 to 1",
-        "ratings.csv:5: rates a tag that the vocabulary does not have",
     ]
 
 
@@ -77,8 +109,8 @@ def test_every_problem_is_reported_at_once_with_its_line() -> None:
         ({}, "tags.csv: is missing"),
         ({"tags.csv": ""}, "tags.csv:1: lacks the columns name, category, count, aliases and has none"),
         (
-            {"tags.csv": "tag,category,count,aliases\n"},
-            "tags.csv:1: lacks the columns name and has tag, category, count, aliases",
+            {"tags.csv": "label,category,count,aliases\n"},
+            "tags.csv:1: lacks the columns name and has label, category, count, aliases",
         ),
         ({"tags.csv": "hat,0,1,\0\n"}, "tags.csv:1: contains a NUL character, which Postgres cannot store"),
         ({"tags.csv": "hat,0,99999999999,\n"}, "tags.csv:1: has a count that is not a whole number of 0 or more"),

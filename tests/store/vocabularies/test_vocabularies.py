@@ -1,6 +1,7 @@
-"""Vocabularies: all or nothing, models once, one round trip for all phrases."""
+"""Vocabularies: all or nothing, models once."""
 
-from typing import Any
+from dataclasses import replace
+from hashlib import sha256
 
 import asyncpg
 import numpy as np
@@ -8,14 +9,14 @@ import pytest
 
 from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
 from schemas.values.tags import Tag, TagDocument, Vocabulary
+from stages.tags.models import SentenceModel
 from store.database import Database
 from store.vocabularies import vocabularies
-from store.vocabularies.vocabularies import PostgresVocabularies
 from tests.contracts.test_tag_search import built
 from tests.stages.tags.builders import at
 
 CLOTHES = Vocabulary(
-    tags=(Tag(name="shirt", category="0", count=9, nsfw_probability=0.1), Tag(name="hat")),
+    tags=(Tag(name="shirt", category="0", count=9, nsfw_probability=0.1), Tag(name="hat", title="Hat")),
     aliases={"Tee": ("shirt",), "wear": ("hat", "shirt")},
     documents=(TagDocument(tags=("shirt", "hat"), weight=3), TagDocument(tags=("hat",))),
 )
@@ -109,29 +110,33 @@ async def test_models_that_are_missing_or_changed_are_refused(database: Database
             await vocabularies.model_file(connection, vocabulary_id, "context")
 
 
-@pytest.fixture
-async def statements(database: Database) -> list[str]:
-    """Every statement that reaches the database from now on, one connection at a time."""
-    seen: list[str] = []
-    async with database.connection() as connection:
-        connection.add_query_logger(lambda statement: seen.append(statement.query))
-    return seen
-
-
-async def test_the_neighbours_of_all_phrases_are_read_in_one_statement(
-    database: Database, statements: list[str]
-) -> None:
+async def test_vectors_are_read_as_they_were_stored_in_the_order_of_tokens(database: Database) -> None:
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await vocabularies.keep_models(connection, vocabulary_id, MODELS)
-    search = PostgresVocabularies(database)
+        await vocabularies.keep_models(connection, vocabulary_id, built({"tee": at(10), "a_": at(1), "aB": at(2)}))
 
-    async def sent_for(queries: list[Any]) -> list[str]:
-        statements.clear()
-        await search.nearest(vocabulary_id, queries, limit=5)
-        return list(statements)
+        table = await vocabularies.token_vectors(connection, vocabulary_id)
 
-    await sent_for([("word", at(0))])  # The first time, the driver looks up the types.
-    sent = await sent_for([(f"word{at_place}", at(at_place)) for at_place in range(9)])
-    assert sent == await sent_for([("word", at(0))])
-    assert sum("tag_vector" in statement for statement in sent) == 1
+    assert table.tokens == ["aB", "a_", "tee"]
+    assert table.vectors.tobytes() == np.array([at(2), at(1), at(10)]).tobytes()
+
+
+async def test_the_embedder_and_the_bytes_of_spelling_and_meaning_are_kept(database: Database) -> None:
+    models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
+    async with database.connection() as connection:
+        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+        await vocabularies.keep_models(connection, vocabulary_id, models)
+        (listed,) = await vocabularies.current(connection)
+
+        assert await vocabularies.model_file(connection, vocabulary_id, "similarity") == b"similar"
+
+    assert (listed.sentence_backend, listed.sentence_model, listed.sentence_digest) == ("huggingface", "mini", "abc")
+    assert listed.similarity_digest == sha256(b"similar").hexdigest()
+
+
+async def test_tags_that_reach_a_count_are_counted(database: Database) -> None:
+    async with database.connection() as connection:
+        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+
+        assert await vocabularies.reaching(connection, vocabulary_id, 9) == (2, 1)
+        assert await vocabularies.reaching(connection, vocabulary_id, 10) == (2, 0)

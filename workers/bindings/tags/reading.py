@@ -1,5 +1,6 @@
 """What the stages of a tags job read beside the outputs of earlier stages. All of it is noted as input."""
 
+from stages.tags.models import SentenceModel
 from store.runs.chain import content_hash
 from workers.tag_models import LoadedModels
 from workers.work import Work
@@ -24,6 +25,23 @@ def vocabulary_id(work: Work) -> int:
     found: int = work.claim.inputs["vocabulary_id"]
     work.read["vocabulary"] = found
     return found
+
+
+def min_tag_count(work: Work) -> int:
+    """The minimum count of the run, or what it was at submission for the vocabulary."""
+    found = work.claim.inputs.get("min_tag_count", work.settings.psq.min_tag_count)
+    assert isinstance(found, int), "a minimum that follows the vocabulary is found at submission"
+    work.read["min_tag_count"] = found
+    return found
+
+
+def sentence_model(work: Work) -> SentenceModel | None:
+    """The sentence embedder of the vocabulary; None for jobs by FastText alone."""
+    found = work.claim.inputs.get("sentences")
+    if found is None:
+        return None
+    work.read["sentences"] = content_hash(found)
+    return SentenceModel(**found)
 
 
 async def models(work: Work) -> LoadedModels:

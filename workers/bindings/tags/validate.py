@@ -3,7 +3,7 @@
 from schemas.values.tags import RankedTags, RetrievedTags, ValidatedTags
 from stages.tags.validate import validate_tags
 from store.vocabularies.vocabularies import PostgresVocabularies
-from workers.bindings.tags.reading import vocabulary_id
+from workers.bindings.tags.reading import min_tag_count, vocabulary_id
 from workers.work import Result, Work
 
 
@@ -18,7 +18,7 @@ async def run(work: Work) -> Result[ValidatedTags]:
             retrieved=await work.output(RetrievedTags),
             lexicon=await PostgresVocabularies(work.database).look_up(vocabulary_id(work), tags),
             allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
-            min_tag_count=settings.min_tag_count,
+            min_tag_count=min_tag_count(work),
             global_k=settings.retrieval_global_k,
         )
     )

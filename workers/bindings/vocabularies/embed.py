@@ -1,27 +1,38 @@
 """Stage `embed` of a vocabulary: its models, built and visible in the same transaction."""
 
 import asyncio
+from dataclasses import replace
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from schemas.errors import InputChangedError
 from schemas.values.tags import BuiltVocabulary, VectorLayout, Vocabulary
-from stages.tags.models import BuiltModels, TokenModel
+from stages.tags.models import BuiltModels, SentenceModel, TokenModel
+from stages.tags.spelling import plain
 from store.database import Connection
 from store.vocabularies import vocabularies
 from workers.bindings.tags.reading import vocabulary_id
 from workers.work import Result, Work
 
+BATCH = 256
+"""Names of one call to the embedder, so that questions find their turn between."""
+
 
 async def run(work: Work) -> Result[BuiltVocabulary]:
-    """By FastText, or around the vectors that the submission names; in a thread, for minutes."""
+    """By FastText, or around the vectors that the submission names; in a thread, while the names are embedded."""
     built_for = vocabulary_id(work)
     inputs = work.claim.inputs
     work.read["seed"] = inputs["seed"]
     work.read["vectors"] = inputs["vectors"]
     content = await work.database.with_retry(lambda connection: vocabularies.content(connection, built_for))
-    models = await asyncio.to_thread(_built, content, inputs["seed"], inputs["vectors"])
+    models, similarity = await asyncio.gather(
+        asyncio.to_thread(_built, content, inputs["seed"], inputs["vectors"]), _similarity(work, content)
+    )
+    if similarity is not None:
+        models = replace(models, similarity_file=similarity.file, sentences=similarity.sentences)
 
     async def keep(connection: Connection) -> None:
         await vocabularies.keep_models(connection, built_for, models)
@@ -32,12 +43,40 @@ async def run(work: Work) -> Result[BuiltVocabulary]:
             model=models.name,
             model_digest=sha256(models.tokens_file).hexdigest(),
             context_digest=sha256(models.context_file).hexdigest(),
+            similarity_digest=None if similarity is None else sha256(similarity.file).hexdigest(),
             dimension=models.dimension,
             tokens=len(models.vectors),
             context_rows=len(models.context_rows),
         ),
         effect=keep,
     )
+
+
+class _Similarity(NamedTuple):
+    file: bytes
+    sentences: SentenceModel
+
+
+async def _similarity(work: Work, vocabulary: Vocabulary) -> _Similarity | None:
+    """Spelling and meaning of all names; None where the submission asks for neither."""
+    asked = work.claim.inputs.get("sentences")
+    if asked is None or not vocabulary.tags:
+        return None
+    from adapters.similarity_file import similarity_file
+
+    work.read["sentences"] = asked
+    embedder = work.embedder_of(asked["backend"], asked["model"])
+    tokens = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
+    parts = [
+        await embedder.embed_batch(
+            [plain(token) or token for token in tokens[start : start + BATCH]],
+            timeout_s=work.settings.embedding.query_embed_timeout_seconds,
+            truncate=True,
+        )
+        for start in range(0, len(tokens), BATCH)
+    ]
+    file = await asyncio.to_thread(similarity_file, tokens, np.concatenate([part.vectors for part in parts]))
+    return _Similarity(file, SentenceModel(asked["backend"], asked["model"], await embedder.digest()))
 
 
 def _built(vocabulary: Vocabulary, seed: int, vectors: dict[str, Any] | None) -> BuiltModels:

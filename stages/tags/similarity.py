@@ -1,0 +1,212 @@
+"""How near the tokens of a vocabulary are to a phrase: several sources, fused, with the same outcome on every machine.
+
+Searches run in memory. Numbers that are summed by the machine's own order are whole numbers that floating point holds
+exactly, or are summed again exactly for the tokens that can be among the nearest.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.values.tags import Neighbour, SourceScores
+from stages.tags.characters import CharacterModel
+from stages.tags.ports import TokenQuery, Vector
+from stages.tags.spelling import in_any_order, plain, spelling_score
+
+CHARACTERS: Final = 0.3
+"""The weight of characters in the fusion for a phrase that is no token; the sentence has the rest."""
+
+FASTTEXT: Final = 0.6
+"""The weight of FastText in the fusion for a phrase that is a token, which it has learnt; the sentence has the rest."""
+
+POOL: Final = 100
+"""Tokens that each source proposes, of which the fused order is exact; at least four for each one asked for."""
+
+AXES: Final = 64
+"""Numbers of a sentence vector that propose tokens."""
+
+WHOLE: Final = 32_767
+"""A number of 1 in the sentence vectors as a whole number."""
+
+_COARSE: Final = 2048
+"""A number of 1 along an axis as a whole number. Its square, and so every sum, is below 2**24."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenTable:
+    """The vectors of tokens, searched exactly."""
+
+    tokens: Sequence[str]
+    """In ascending order."""
+    vectors: NDArray[np.float32]
+    """One row per token, of any length but 0."""
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Token -> its row."""
+        return {token: row for row, token in enumerate(self.tokens)}
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.float64]:
+        return _lengths(self.vectors)
+
+    def cosines(self, vector: Vector, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The cosine of the vector with each of the rows, the same to the last bit on every machine."""
+        exact = vector.astype(np.float64)
+        # Products of two float32 are exact in float64, and numpy adds them up in an order of its own, without BLAS.
+        sums = np.add.reduce(self.vectors[rows].astype(np.float64) * exact, axis=1)
+        lengths = self._lengths[rows] * _lengths(exact[np.newaxis])
+        return np.asarray(np.clip(sums / lengths, -1.0, 1.0))
+
+    def proposed(self, vectors: NDArray[np.float32], limit: int) -> list[NDArray[np.intp]]:
+        """For each vector, rows that hold the `limit` nearest ones, and others within the error of float32."""
+        lengths = _lengths(vectors)[:, np.newaxis]
+        near = (vectors @ self.vectors.T) / (lengths * self._lengths)
+        margin = 4 * self.vectors.shape[1] * float(np.finfo(np.float32).eps)
+        return [_at_least(of_vector, limit, margin=margin) for of_vector in near]
+
+    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[Neighbour, ...]]:
+        """See NeighbourSearch, for queries with a vector alone."""
+        vectors = np.array([query.vector for query in queries], dtype=np.float32)
+        # A token is not its own neighbour, so one more is proposed.
+        proposed = self.proposed(vectors, limit + 1)
+        found = []
+        for query, rows, vector in zip(queries, proposed, vectors, strict=True):
+            others = rows[rows != self.places.get(query.token, -1)]
+            similarities = self.cosines(vector, others)
+            # Rows are in the order of tokens, so a stable order by similarity leaves ties by token.
+            best = np.argsort(-similarities, kind="stable")[:limit]
+            found.append(
+                tuple(Neighbour(token=self.tokens[others[at]], similarity=float(similarities[at])) for at in best)
+            )
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimilarityModel:
+    """Spelling and meaning of the tokens of a vocabulary."""
+
+    digest: str
+    tokens: Sequence[str]
+    """In ascending order; rows of the arrays."""
+    characters: CharacterModel
+    sentences: NDArray[np.int16]
+    """The sentence vectors of tokens at length 1, times WHOLE."""
+    axes: NDArray[np.float32]
+    """The directions in which sentence vectors differ most, one per row."""
+    coarse: NDArray[np.int16]
+    """The sentence vectors along the axes, in whole numbers."""
+
+    @property
+    def bytes(self) -> int:
+        """What the arrays take, with those that searches make of them."""
+        arrays = (self.sentences, self.characters.names, self.characters.weights)
+        return sum(array.nbytes for array in arrays) + 3 * self.coarse.nbytes
+
+
+class FusedSearch:
+    """The tokens of a vocabulary, searched by all sources."""
+
+    def __init__(self, model: SimilarityModel, table: TokenTable) -> None:
+        self._model = model
+        self._table = table
+        self._plain = [plain(token) for token in model.tokens]
+        self._coarse = model.coarse.astype(np.float32)
+        self._in_table = np.array([table.places.get(token, -1) for token in model.tokens])
+        """The row of each token in the table; -1 where it has none."""
+        self._from_table = np.full(len(table.tokens), -1)
+        """The row in the model of each token of the table; -1 where it has none."""
+        self._from_table[self._in_table[self._in_table >= 0]] = np.flatnonzero(self._in_table >= 0)
+        self._places = {token: row for row, token in enumerate(model.tokens)}
+
+    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[Neighbour, ...]]:
+        """See NeighbourSearch, for queries with a sentence vector."""
+        pool = max(POOL, 4 * limit)
+        sentences = np.array([query.sentence for query in queries], dtype=np.float32)
+        coarse = coarse_rows(sentences, self._model.axes).astype(np.float32) @ self._coarse.T
+        return [
+            self._of(query, whole, near, pool, limit)
+            for query, whole, near in zip(queries, whole_numbers(sentences), coarse, strict=True)
+        ]
+
+    def _of(
+        self, query: TokenQuery, sentence: NDArray[np.int16], coarse: NDArray[np.float32], pool: int, limit: int
+    ) -> tuple[Neighbour, ...]:
+        words = plain(query.token)
+        characters = self._model.characters.cosines(words, names=len(self._plain))
+        is_known = query.vector is not None and query.token in self._table.places
+        proposals = [_at_least(coarse, pool), _at_least(characters, pool)]
+        if is_known and query.vector is not None:
+            proposals += [self._from_table[rows] for rows in self._table.proposed(query.vector[np.newaxis], pool)]
+        rows = np.setdiff1d(np.concatenate(proposals), [-1, self._places.get(query.token, -1)])
+        by_sentence = np.clip((self._model.sentences[rows].astype(np.float64) @ sentence) / WHOLE**2, -1.0, 1.0)
+        by_token = self._by_token(query, rows)
+        ordered = in_any_order(words)
+        spelt = [
+            spelling_score(words, other, ordered=ordered, others_ordered=in_any_order(other))
+            for other in (self._plain[row] for row in rows)
+        ]
+        fused = np.maximum(spelt, CHARACTERS * characters[rows] + (1 - CHARACTERS) * by_sentence)
+        if is_known:
+            learnt = FASTTEXT * by_token + (1 - FASTTEXT) * by_sentence
+            fused = np.where(np.isnan(by_token), fused, learnt)
+        return tuple(
+            Neighbour(
+                token=self._model.tokens[rows[at]],
+                similarity=float(fused[at]),
+                sources=SourceScores(
+                    score_fasttext=None if np.isnan(by_token[at]) else float(by_token[at]),
+                    score_similarity=float(fused[at]),
+                    score_characters=float(characters[rows[at]]),
+                    score_sentence=float(by_sentence[at]),
+                    score_spelling=float(spelt[at]),
+                ),
+            )
+            for at in np.argsort(-fused, kind="stable")[:limit]
+        )
+
+    def _by_token(self, query: TokenQuery, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The cosine of the token model; not a number where it has no vector."""
+        found = np.full(len(rows), np.nan)
+        if query.vector is not None:
+            placed = self._in_table[rows] >= 0
+            found[placed] = self._table.cosines(query.vector, self._in_table[rows][placed])
+        return found
+
+
+def whole_numbers(vectors: NDArray[np.float32]) -> NDArray[np.int16]:
+    """The rows at length 1, times WHOLE, rounded. Sums of their products are exact in float64, in any order."""
+    exact = vectors.astype(np.float64)
+    return np.asarray(np.rint(WHOLE * exact / _lengths(exact)[:, np.newaxis]), dtype=np.int16)
+
+
+def coarse_rows(vectors: NDArray[np.float32], axes: NDArray[np.float32]) -> NDArray[np.int16]:
+    """The rows at length 1 along the axes, as whole numbers. Sums of their products are exact in float32."""
+    exact = vectors.astype(np.float64) / _lengths(vectors)[:, np.newaxis]
+    along = np.stack([np.add.reduce(exact * axis, axis=1) for axis in axes.astype(np.float64)], axis=1)
+    return np.asarray(np.rint(_COARSE * along), dtype=np.int16)
+
+
+def main_axes(vectors: NDArray[np.float32], axes: int = AXES) -> NDArray[np.float32]:
+    """The directions of the largest sums of squares, at most `axes`."""
+    exact = vectors.astype(np.float64)
+    _, directions = np.linalg.eigh(exact.T @ exact)
+    return np.asarray(directions.T[::-1][:axes], dtype=np.float32)
+
+
+def _lengths(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+    exact = vectors.astype(np.float64)
+    lengths = np.sqrt(np.add.reduce(exact * exact, axis=1))
+    return np.asarray(np.where(lengths > 0, lengths, 1.0))
+
+
+def _at_least(scores: NDArray[np.floating], limit: int, *, margin: float = 0.0) -> NDArray[np.intp]:
+    """The positions of the `limit` largest scores, ascending, and of all that are equal or within the margin."""
+    if len(scores) <= limit:
+        return np.arange(len(scores))
+    smallest = np.partition(scores, -limit)[-limit] - margin
+    return np.flatnonzero(scores >= smallest) if smallest > 0 or margin else np.flatnonzero(scores > smallest)

@@ -1,0 +1,168 @@
+"""Sources of similarity, fused: exact, bounded, and the same whatever the order of sums."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
+from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
+
+from schemas.values.tags import Neighbour
+from stages.tags.characters import character_model
+from stages.tags.ports import TokenQuery, Vector
+from stages.tags.similarity import (
+    FusedSearch,
+    SimilarityModel,
+    TokenTable,
+    coarse_rows,
+    main_axes,
+    whole_numbers,
+)
+from stages.tags.spelling import in_any_order, plain, spelling_score
+from tests.stages.tags.builders import at
+
+NAMES = ("breast cancer", "heart diseases", "lung cancer", "cancer of the skin", "broken heart", "flu")
+
+
+def model(sentences: Mapping[str, Vector]) -> SimilarityModel:
+    """Tokens whose sentence vectors are given."""
+    tokens = sorted(sentences)
+    rows = np.array([sentences[token] for token in tokens])
+    axes = main_axes(rows)
+    return SimilarityModel(
+        digest="of a test",
+        tokens=tokens,
+        characters=character_model([plain(token) for token in tokens]),
+        sentences=whole_numbers(rows),
+        axes=axes,
+        coarse=coarse_rows(rows, axes),
+    )
+
+
+def search(sentences: Mapping[str, Vector], vectors: Mapping[str, Vector]) -> FusedSearch:
+    tokens = sorted(vectors)
+    table = TokenTable(tokens=tokens, vectors=np.array([vectors[token] for token in tokens]).reshape(len(tokens), 2))
+    return FusedSearch(model(sentences), table)
+
+
+def spelt(one: str, other: str) -> float:
+    return spelling_score(one, other, ordered=in_any_order(one), others_ordered=in_any_order(other))
+
+
+def test_characters_weigh_as_tfidf_of_scikit_learn_does() -> None:
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4)).fit(NAMES)
+    asked = ("brest cancer", "skin", "heart disease", "zzz")
+
+    found = [character_model(NAMES).cosines(words, names=len(NAMES)) for words in asked]
+
+    expected = (vectorizer.transform(asked) @ vectorizer.transform(NAMES).T).toarray()
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+    assert (character_model(NAMES).knows("skin"), character_model(NAMES).knows("zzz")) == (True, False)
+
+
+def test_spelling_is_the_share_of_characters_that_need_no_edit_squared() -> None:
+    assert spelt("brest cancer", "breast cancer") == pytest.approx((12 / 13) ** 2)
+    assert spelt("braest", "breast") == pytest.approx((5 / 6) ** 2)
+    assert spelt(plain("heart, diseases of"), "diseases of heart") == 1.0
+    assert (spelt("", "a"), spelt("abc", "xyz")) == (0.0, 0.0)
+
+
+def test_a_misspelt_name_is_found_by_its_spelling_and_another_word_by_its_meaning() -> None:
+    searched = search({"breast_cancer": at(0), "chest": at(90), "flu": at(60)}, {})
+
+    misspelt, synonym = searched.nearest(
+        [TokenQuery("brest_cancer", None, at(80)), TokenQuery("mamma", None, at(10))], 3
+    )
+
+    assert misspelt[0].token == "breast_cancer"
+    assert misspelt[0].similarity == pytest.approx((12 / 13) ** 2)
+    assert synonym[0].token == "breast_cancer"
+    assert synonym[0].sources is not None
+    assert synonym[0].similarity == pytest.approx(0.7 * np.cos(np.radians(10)), abs=1e-3)
+    assert synonym[0].sources.score_fasttext is None
+
+
+def test_fasttext_counts_for_tokens_that_it_has_learnt_and_is_shown_for_others() -> None:
+    sentences = {"a1": at(0), "b2": at(0), "c3": at(0)}
+    searched = search(sentences, {"a1": at(0), "b2": at(60), "c3": at(0)})
+
+    learnt, other = searched.nearest([TokenQuery("a1", at(0), at(0)), TokenQuery("a1x", at(60), at(0))], 3)
+
+    assert [near.token for near in learnt] == ["c3", "b2"]
+    assert [near.similarity for near in learnt] == pytest.approx([1.0, 0.6 * 0.5 + 0.4], abs=1e-3)
+    by_token = {near.token: near for near in other}
+    assert by_token["b2"].similarity == pytest.approx(0.7, abs=1e-3)
+    assert by_token["b2"].sources is not None and by_token["b2"].sources.score_fasttext == pytest.approx(1.0)
+
+
+def test_every_score_is_bounded_and_its_own_token_is_no_neighbour() -> None:
+    numbers = np.random.default_rng(3)
+    rows = {f"name {number}": numbers.standard_normal(8).astype(np.float32) for number in range(400)}
+    tokens = sorted(rows)
+
+    found = FusedSearch(
+        model(rows), TokenTable(tokens=tokens, vectors=np.array([rows[token] for token in tokens]))
+    ).nearest([TokenQuery(token, rows[token], rows[token]) for token in tokens[:20]], 50)
+
+    for token, neighbours in zip(tokens, found, strict=False):
+        assert len(neighbours) == 50
+        assert token not in {near.token for near in neighbours}
+        assert all(-1 <= near.similarity <= 1 for near in neighbours)
+        assert list(neighbours) == sorted(neighbours, key=lambda near: (-near.similarity, near.token))
+
+
+def test_the_proposed_tokens_hold_the_nearest_of_all() -> None:
+    """Against a comparison with every token, on random sentence vectors: the hardest case for fewer axes."""
+    numbers = np.random.default_rng(5)
+    centres = numbers.standard_normal((40, 96))
+    rows = {
+        f"n{number}": (centres[number % 40] + 0.7 * numbers.standard_normal(96)).astype(np.float32)
+        for number in range(2000)
+    }
+    built = model(rows)
+    searched = FusedSearch(built, TokenTable(tokens=[], vectors=np.zeros((0, 2), dtype=np.float32)))
+    asked = [(centres[number] + 0.7 * numbers.standard_normal(96)).astype(np.float32) for number in range(20)]
+
+    found = searched.nearest([TokenQuery("?", None, vector) for vector in asked], 10)
+
+    exact = whole_numbers(np.array(asked)).astype(float) @ built.sentences.astype(float).T
+    first = [{built.tokens[row] for row in np.argsort(-scores)[:10]} for scores in exact]
+    shared = [len(best & {near.token for near in neighbours}) for best, neighbours in zip(first, found, strict=True)]
+    assert np.mean(shared) > 9.8
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_nearest_by_vector_are_those_of_a_comparison_with_every_token(seed: int) -> None:
+    numbers = np.random.default_rng(seed)
+    rows = numbers.standard_normal((200, 5)).astype(np.float32)
+    rows[numbers.integers(0, 200, 80)] = rows[0]  # Many equal ones, so that the limit falls among ties.
+    tokens = sorted(f"t{number}" for number in range(200))
+    query = rows[0] + np.float32(0.01)
+
+    (found,) = TokenTable(tokens=tokens, vectors=rows).nearest([TokenQuery("t1", query, None)], 10)
+
+    exact = rows.astype(float) @ query.astype(float) / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
+    order = sorted((-round(score, 12), token) for token, score in zip(tokens, exact, strict=True) if token != "t1")
+    assert [near.token for near in found] == [token for _, token in order[:10]]
+
+
+def test_the_order_of_sums_does_not_show() -> None:
+    """Whole numbers of the sentence vectors are summed by BLAS, in another order on another machine."""
+    numbers = np.random.default_rng(1)
+    vectors = numbers.standard_normal((300, 384)).astype(np.float32)
+    shuffled = numbers.permutation(384)
+    whole = whole_numbers(vectors).astype(np.float64)
+    coarse = coarse_rows(vectors, main_axes(vectors)).astype(np.float32)
+
+    assert (whole @ whole[0]).tobytes() == (whole[:, shuffled] @ whole[0][shuffled]).tobytes()
+    assert (coarse @ coarse[0]).tobytes() == (coarse[:, ::-1] @ coarse[0][::-1]).tobytes()
+
+
+def test_one_edit_in_a_name_is_the_nearest_by_far() -> None:
+    assert OSA.distance("abc", "acb") == 1
+    found: tuple[Neighbour, ...]
+    (found,) = search({name: at(30) for name in NAMES}, {}).nearest([TokenQuery("fl", None, at(0))], 1)
+
+    assert found[0].token == "flu"
