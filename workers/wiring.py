@@ -46,9 +46,9 @@ class Wiring:
         A model in this process computes texts of a lower `priority` first.
         """
         backend = settings.embedding.backend
-        return self.embedder_of(backend, resolved_model(settings.model.embedding_model, backend))
+        return self.embedder_of(backend, resolved_model(settings.model.embedding_model, backend), priority=priority)
 
-    def embedder_of(self, backend: str, model: str) -> Embedder:
+    def embedder_of(self, backend: str, model: str, *, priority: int = FIRST) -> Embedder:
         """An embedder by its backend and the name of its model there."""
         key = (backend, model)
         if key not in self._embedders:

@@ -78,7 +78,7 @@ class Work:
 
     def embedder_of(self, backend: str, model: str) -> Embedder:
         """An embedder by its backend and the name of its model there, whatever the run's settings are."""
-        return self._wiring.embedder_of(backend, model)
+        return self._wiring.embedder_of(backend, model, priority=priority_of(self.claim.kind))
 
     @property
     def token_embedder(self) -> TokenEmbedder:

@@ -142,7 +142,7 @@ async def test_a_body_that_does_not_arrive_in_time_is_refused(ctx: ApiContext) -
     hurried = ApiContext(settings=ProcessSettings(ragq_api_body_seconds=0.2), database=ctx.database, broker=ctx.broker)
     transport = httpx.ASGITransport(make_app(hurried))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-        reply = await client.post("/rag/queries", content=drop_by_drop(), headers={"Content-Type": "application/json"})
+        reply = await client.post("/sessions", content=drop_by_drop(), headers={"Content-Type": "application/json"})
 
     assert (reply.status_code, reply.json()["type"]) == (408, "urn:ragq:problem:request-timeout")
     assert "RAGQ_API_BODY_SECONDS" in reply.json()["detail"]
