@@ -14,7 +14,6 @@ from stack.ports import LOOPBACK, free_port, holder, is_free, kept_port
 from stack.postgres import PostgresServer
 from stack.private import kept_password
 from stack.processes import (
-    EMBEDDED_LLM_CONCURRENCY,
     FLOWER_USER,
     WORKER_CONCURRENCY,
     WORKER_STAGES,
@@ -95,14 +94,13 @@ def make_plan(
     running: Collection[str],
     ports: Mapping[str, int] = MappingProxyType({}),
     worker_stop_s: float = 0.0,
-    llm_concurrency: int = 0,
+    llm_concurrency: int = WORKER_CONCURRENCY["llm"],
 ) -> Plan:
     """The parts in starting order, each ready to be started.
 
     Servers that come from outside are not parts. Those that do not run yet are prepared: folders, passwords, ports.
     `ports` are those that the user chose, by part; StackError when somebody else listens there, or the part runs with
-    another one. `llm_concurrency` is the number of stages in flight in the worker for language models; 0 is that of
-    the server that answers.
+    another one. `llm_concurrency` is the number of stages at a time of the worker for language models.
     """
     names = [name for name in ORDER if name in {*wanted, *running}]
     servers = dict(outside)
@@ -151,9 +149,7 @@ def make_plan(
     inherited = {"OLLAMA_PORT" if "OLLAMA_HOST" in outside else "", *outside}
     own = {variable: value for variable, value in uses.items() if variable not in inherited}
     stages = WORKER_STAGES if "OLLAMA_HOST" in outside else WORKER_STAGES_WITH_EMBEDDED_LLM
-    concurrency = dict(WORKER_CONCURRENCY)
-    if llm_concurrency or "OLLAMA_HOST" not in outside:
-        concurrency["llm"] = llm_concurrency or EMBEDDED_LLM_CONCURRENCY
+    concurrency = WORKER_CONCURRENCY | {"llm": llm_concurrency}
     worker_stops_in = math.ceil(worker_stop_s) + WORKER_GIVES_BACK_S
     for name in WORKERS:
         if name in names:

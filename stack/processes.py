@@ -18,8 +18,6 @@ WORKER_STAGES_WITH_EMBEDDED_LLM: dict[str, tuple[str, ...]] = {
 #: Tasks in flight per worker. The batcher gathers its batches from them. A server of language models may have 16
 #: slots, and some stages are read or stored meanwhile.
 WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 20}
-#: The embedded language model answers one at a time; the others wait within their time limits.
-EMBEDDED_LLM_CONCURRENCY = 4
 
 
 CELERY = (sys.executable, "-m", "celery", "-A", "workers.main")

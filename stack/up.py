@@ -13,6 +13,7 @@ from stack.home import Home, RecordedPart, State
 from stack.logs import last_lines
 from stack.orphans import end_orphans
 from stack.parts import EMBEDDED, WORKERS, Plan, make_plan, servers_from_outside
+from stack.processes import WORKER_CONCURRENCY
 from stack.status import PartStatus, status
 from stack.supervision import SUPERVISOR, Supervisor
 
@@ -33,7 +34,7 @@ def up(
     timeout_s: float = 120.0,
     ports: Mapping[str, int] = MappingProxyType({}),
     worker_stop_s: float = 0.0,
-    llm_concurrency: int = 0,
+    llm_concurrency: int = WORKER_CONCURRENCY["llm"],
     migrate: Callable[[str], None],
     ping: Ping,
     report: Report,

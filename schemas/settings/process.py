@@ -18,6 +18,11 @@ from schemas.settings.run import RUN_SETTINGS
 #: As browsers send it: without a path or a wildcard.
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 
+#: Stages at a time on a server of language models, which may have 16 slots: some are read or stored meanwhile.
+_SERVER_CONCURRENCY = 20
+#: The embedded language model answers one call at a time; the others wait within their time limits.
+_EMBEDDED_CONCURRENCY = 4
+
 
 class OpenAIAddress(NamedTuple):
     """An OpenAI-compatible server."""
@@ -82,7 +87,7 @@ class ProcessSettings(SettingsGroup):
     """Threads of a model in the worker; 0 uses the number of cores."""
     ragq_llm_concurrency: int = Field(default=0, ge=0, le=1024)
     """Stages at a time of the worker for language models that `ragq up` starts: a quarter more than the calls that the
-    server answers at a time, since some are read or stored meanwhile. 0 is 20 with OLLAMA_HOST, else 4."""
+    server answers at a time, since some are read or stored meanwhile. 0 is 20 with a server, 4 without."""
     ragq_database_pool: int = Field(default=8, ge=1)
     """Maximum database connections of a process."""
     ragq_api_host: str = "127.0.0.1"
@@ -140,6 +145,12 @@ class ProcessSettings(SettingsGroup):
     def openai_server(self) -> OpenAIAddress | None:
         """The server of language models; None without one."""
         return _address(self.ragq_openai_base_url, self.ragq_openai_api_key)
+
+    @property
+    def llm_concurrency(self) -> int:
+        """RAGQ_LLM_CONCURRENCY, or what its 0 stands for."""
+        has_server = self.ollama_host is not None or self.openai_server is not None
+        return self.ragq_llm_concurrency or (_SERVER_CONCURRENCY if has_server else _EMBEDDED_CONCURRENCY)
 
     @property
     def openai_embedding_server(self) -> OpenAIAddress | None:

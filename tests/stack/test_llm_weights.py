@@ -58,8 +58,13 @@ def test_the_matrices_become_q8_0_and_everything_else_stays(packaged: Path, tmp_
 def test_it_is_converted_once_however_many_start_at_once(
     packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    converting, times = llm_weights._convert, []
-    monkeypatch.setattr(llm_weights, "_convert", lambda *files: (times.append(files), converting(*files)))
+    converting, times = llm_weights._convert, list[Path]()
+
+    def convert(packaged: Path, to: Path) -> None:
+        times.append(to)
+        converting(packaged, to)
+
+    monkeypatch.setattr(llm_weights, "_convert", convert)
     with ThreadPoolExecutor(4) as pool:
         found = set(pool.map(lambda _: converted(packaged, tmp_path / "cache"), range(4)))
 

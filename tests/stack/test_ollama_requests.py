@@ -13,7 +13,7 @@ OPEN_OBJECT = {"type": "object", "properties": {"a": {"enum": [1]}}}
 
 
 def penalty(schema: Any, **options: Any) -> float:
-    request = ChatRequest(model="m", format=schema, options=options)  # type: ignore[arg-type]
+    request = ChatRequest(model="m", format=schema, options=options)
     found: float = request.for_llama_cpp()["repeat_penalty"]
     return found
 

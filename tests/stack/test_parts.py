@@ -16,8 +16,6 @@ OUTSIDE = {
     "OLLAMA_HOST": "http://gpu:11434",
 }
 
-NO_LLM = {name: url for name, url in OUTSIDE.items() if name != "OLLAMA_HOST"}
-
 
 def running(**parts: int) -> State:
     recorded = {name: RecordedPart(command=[name], port=port) for name, port in parts.items()}
@@ -134,13 +132,6 @@ def test_without_a_running_stack_the_environment_decides() -> None:
     assert servers_from_outside({"OLLAMA_HOST": "gpu"}, None) == {"OLLAMA_HOST": "http://gpu:11434"}
 
 
-@pytest.mark.parametrize(
-    ("outside", "chosen", "expected"),
-    [(OUTSIDE, 0, 20), (OUTSIDE, 32, 32), (NO_LLM, 0, 4), (NO_LLM, 9, 9)],
-    ids=["a server", "a server, chosen", "the embedded model", "the embedded model, chosen"],
-)
-def test_as_many_calls_are_in_flight_as_the_server_answers(
-    tmp_path: Path, outside: dict[str, str], chosen: int, expected: int
-) -> None:
-    plan = make_plan(Home(tmp_path), outside, wanted=["worker-llm"], running=(), llm_concurrency=chosen)
-    assert f"--concurrency={expected}" in plan.parts[-1].command
+def test_the_worker_for_language_models_takes_the_chosen_number_of_stages(tmp_path: Path) -> None:
+    plan = make_plan(Home(tmp_path), OUTSIDE, wanted=["worker-model", "worker-llm"], running=(), llm_concurrency=9)
+    assert ["--concurrency=9" in part.command for part in plan.parts] == [False, True]
