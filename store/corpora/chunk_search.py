@@ -18,15 +18,14 @@ from store.corpora.vector_index import find_index
 from store.database import Connection, Database
 from store.vectors import to_pgvector
 
-EXACT = """
-SELECT q.ordinal - 1 AS list, n.chunk_id, 1 - n.distance AS score
-FROM unnest($2::vector[]) WITH ORDINALITY AS q (vector, ordinal)
-CROSS JOIN LATERAL (
-    SELECT v.chunk_id, v.vector <=> q.vector AS distance
-    FROM chunk_vector AS v WHERE v.corpus_id = $1
-    ORDER BY distance, v.chunk_id LIMIT $3
-) AS n
-ORDER BY q.ordinal, n.distance, n.chunk_id
+# Every vector of the corpus is read once, whatever the number of lists; the sorts of the lists read distances alone.
+_EXACT = """
+WITH near AS (SELECT v.chunk_id, {distances} FROM chunk_vector AS v WHERE v.corpus_id = $1)
+SELECT n.list, n.chunk_id, 1 - n.distance AS score FROM ({lists}) AS n ORDER BY n.list, n.distance, n.chunk_id
+"""
+_DISTANCE = "v.vector <=> ($2::vector[])[{list} + 1] AS distance_{list}"
+_NEAREST = """
+(SELECT {list} AS list, chunk_id, distance_{list} AS distance FROM near ORDER BY distance, chunk_id LIMIT $3)
 """
 
 # The index holds half precision and knows no ties: twice as many candidates come out of it, and the vectors decide.
@@ -107,7 +106,7 @@ class PostgresChunkSearch:
                 statement = APPROXIMATE.format(corpus_id=corpus_id, dimension=corpus.dimension)
                 width = min(max(100, 4 * limit), _WIDEST)
                 return await _lists(connection, len(rows), statement, rows, limit, width=width)
-            return await _lists(connection, len(rows), EXACT, corpus_id, rows, limit)
+            return await _lists(connection, len(rows), _exact(len(rows)), corpus_id, rows, limit)
 
         return await self._database.with_retry(search)
 
@@ -152,6 +151,14 @@ class PostgresChunkSearch:
         asked, found = await self._database.with_retry(read)
         # Without the connection, and beside the event loop: a million chunks take a tenth of a second.
         return await asyncio.to_thread(bm25.best, found, asked, k1=self._k1, b=self._b, limit=limit, among=among)
+
+
+def _exact(count: int) -> str:
+    lists = range(count)
+    return _EXACT.format(
+        distances=", ".join(_DISTANCE.format(list=number) for number in lists),
+        lists=" UNION ALL ".join(_NEAREST.format(list=number) for number in lists),
+    )
 
 
 async def _refuse_missing(connection: Connection, corpus_id: int) -> None:
