@@ -1,9 +1,8 @@
 """How the works of a corpus are cut: by words, or by the tokens of its embedder."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from adapters.token_measure import TokenMeasure, token_measure
 from schemas.errors import Refused
 from schemas.statuses import VectorStatus
 from schemas.values.corpora import CutChunk
@@ -13,6 +12,9 @@ from stages.corpora.measures import Measure, Words
 from stages.corpora.packing import ChunkSize
 from stages.model_aliases import resolved_model
 from store.corpora.corpora import StoredCorpus
+
+if TYPE_CHECKING:
+    from adapters.token_measure import TokenMeasure
 
 DEFAULT_TOKENS: Final = 192
 """Of a chunk in a new corpus, whose embedder reads as many. Chosen by measuring, see docs/benchmarks.md."""
@@ -25,7 +27,7 @@ class Cutting:
 
     size: ChunkSize
     measure: Measure
-    tokens: TokenMeasure | None
+    tokens: "TokenMeasure | None"
     """Counts what is embedded; None where the tokenizer of the embedder is not on this machine."""
 
     def chunks(self, document: MarkdownDocument, *, title: str) -> list[CutChunk]:
@@ -79,9 +81,11 @@ def cutting_of(corpus: StoredCorpus) -> Cutting:
     return Cutting(ChunkSize.of_tokens(corpus.chunk_tokens), tokens, tokens)
 
 
-def _measure(backend: str, model: str, *, embeds_headings: bool) -> TokenMeasure | None:
+def _measure(backend: str, model: str, *, embeds_headings: bool) -> "TokenMeasure | None":
     if backend != "huggingface":
         return None
+    from adapters.token_measure import token_measure
+
     return token_measure(resolved_model(model, backend), embeds_headings=embeds_headings)
 
 
