@@ -1,8 +1,9 @@
 """Every parser of what people and models write, on texts that are made to be slow: its time grows with the length."""
 
+import gc
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -37,6 +38,8 @@ from stages.replies.strict import parse_strict
 from stages.replies.verdict import decision_of
 from stages.tags.phrase_file import parse_phrase_sets
 from stages.tags.phrases import final_phrases
+from stages.tags.spelling import plain
+from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
 from stages.texts.fence import fenced
 from stages.texts.line_diff import line_diff
 
@@ -49,6 +52,8 @@ def by_tokens(text: str) -> object:
     assert measure is not None
     return cut_work(read_markdown(text), title="t", size=ChunkSize.of_tokens(192), measure=measure)
 
+
+HEADER: Final = "name,category,count,aliases"
 
 PARSERS: Final[dict[str, Parser]] = {
     "expansion": lambda text: read_expansion(f"```json\nx{text}x", origin=Origin.PASTED, n=None),
@@ -74,6 +79,9 @@ PARSERS: Final[dict[str, Parser]] = {
     "front matter": lambda text: bibliography(read_markdown(f"---\n{text}\n---\nx"), given={}, file_name="a.md"),
     "qrels": lambda text: parse_qrels(text.encode(), file="a"),
     "queries": lambda text: parse_queries(text.encode(), file="a"),
+    "vocabulary": lambda text: parse_vocabulary({file: f"a,0,{text}".encode() for file in FILES}),
+    "tags": lambda text: parse_vocabulary({TAGS_FILE: f"{HEADER}\n{text}".encode()}),
+    "spelling": plain,
     "phrases": lambda text: parse_phrase_sets(text.encode(), file="a"),
     "phrase": lambda text: final_phrases([text]),
 }
@@ -102,6 +110,7 @@ PATTERNS: Final = {
     "replies/fixups.py": "evidence",
     "replies/python_literal.py": "evidence",
     "reports/calibration.py": "names of metrics",
+    "tags/spelling.py": "spelling",
     "tags/vocabulary_files.py": "vocabulary",
     "texts/line_diff.py": "difference",
     "texts/plain_ids.py": "ids of at most 64 characters",
@@ -140,6 +149,14 @@ CHARS: Final = 3_000
 MOST_GROWTH: Final = 11
 #: Processor time of the long text below which growth is not looked at.
 NEGLIGIBLE_S: Final = 0.08
+
+
+@pytest.fixture(autouse=True)
+def _without_garbage_collection() -> Iterator[None]:
+    """A collection takes as long as all objects of the process are many."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def seconds(parse: Parser, text: str) -> float:
