@@ -31,7 +31,7 @@ class ExpansionPreset(SettingsGroup):
 class RetrievalPreset(SettingsGroup):
     """The search, and the order of what it finds."""
 
-    dense_limit: int = Field(default=100, ge=0, le=100)
+    dense_limit: int = Field(default=50, ge=0, le=100)
     """Chunks per vector; 0 disables the search by vector."""
     lexical_limit: int = Field(default=50, ge=0, le=50)
     """Chunks per text; 0 disables the full-text search."""

@@ -204,12 +204,12 @@ async def test_a_default_that_somebody_chose_or_changed_stays_the_default(databa
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ("{}", (100, 200, "none")),
-        ('{"augmentation": {"top_n_contexts": 7, "max_answer_tokens": 0}}', (50, 75, "score-fusion")),
+        ("{}", (200, "none")),
+        ('{"augmentation": {"top_n_contexts": 7, "max_answer_tokens": 0}}', (75, "score-fusion")),
     ],
 )
-async def test_balanced_searches_wider_unless_somebody_changed_it(
-    database_url: str, change: str, expected: tuple[int, int, str]
+async def test_balanced_keeps_the_order_after_fusion_unless_somebody_changed_it(
+    database_url: str, change: str, expected: tuple[int, str]
 ) -> None:
     await asyncio.to_thread(migrate.downgrade, database_url, "0018")
     await execute(database_url, "DELETE FROM rag_config")
@@ -221,11 +221,11 @@ async def test_balanced_searches_wider_unless_somebody_changed_it(
     async with database.connection() as connection:
         stored = (await presets.get(connection, "Balanced")).preset
     await database.close()
-    found = stored.retrieval.dense_limit, stored.retrieval.top_k_rrf, stored.reranking.ranker
+    found = stored.retrieval.top_k_rrf, stored.reranking.ranker
     assert (found, stored.retrieval.late_weight) == (expected, 0)
 
 
-async def test_presets_are_readable_by_the_version_before_wider_searches(database_url: str) -> None:
+async def test_presets_without_a_ranker_are_readable_by_the_version_before(database_url: str) -> None:
     await asyncio.to_thread(migrate.downgrade, database_url, "0018")
 
     connection = await asyncpg.connect(database_url)

@@ -319,7 +319,7 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
             "validate": "waiting",
         }
         assert (await runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
-        assert (await runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 100
+        assert (await runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 50
         assert await queries.preset_name(connection, moved.run_id) == ("Broad" if changed == "name" else "Balanced")
         old, new = [await attempts.output(connection, job_id, "embed") for job_id in (query.job_id, moved.job_id)]
         assert old is not None and new is not None and old[1:] == new[1:]

@@ -1,4 +1,4 @@
-"""Search wider in the preset Balanced, and keep the order after fusion, unless somebody changed the preset."""
+"""Keep more chunks after fusion in the preset Balanced, and their order, unless somebody changed the preset."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -23,9 +23,9 @@ OLD = """
  "augmentation": {"top_n_contexts": 5, "max_answer_tokens": 0}}
 """
 
-WIDER = """
-UPDATE rag_config SET config = jsonb_set(jsonb_set(jsonb_set(
-    config, '{retrieval,dense_limit}', '100'), '{retrieval,top_k_rrf}', '200'), '{reranking,ranker}', '"none"')
+AS_FUSED = """
+UPDATE rag_config
+SET config = jsonb_set(jsonb_set(config, '{retrieval,top_k_rrf}', '200'), '{reranking,ranker}', '"none"')
 WHERE preset_name = 'Balanced' AND config = CAST(:old AS jsonb)
 """
 
@@ -38,7 +38,7 @@ WHERE config #>> '{reranking,ranker}' = 'none'
 
 
 def upgrade() -> None:
-    op.execute(sa.text(WIDER).bindparams(old=OLD))
+    op.execute(sa.text(AS_FUSED).bindparams(old=OLD))
 
 
 def downgrade() -> None:
