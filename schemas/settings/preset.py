@@ -49,7 +49,7 @@ class RetrievalPreset(SettingsGroup):
     """Share of late interaction in `zscore` and `minmax`, in corpora with a vector per token; 0 disables it."""
     rrf_k: int = Field(default=50, ge=1, le=100)
     """Added to every rank by `rrf`: larger values reduce the differences between ranks."""
-    top_k_rrf: int = Field(default=75, ge=1, le=200)
+    top_k_rrf: int = Field(default=200, ge=1, le=200)
     """Chunks kept after fusion, whichever fusion runs; at least retrieval.top_n_final."""
     top_n_final: int = Field(default=17, ge=1, le=50)
     """Chunks in the final selection."""
@@ -78,8 +78,8 @@ class RetrievalPreset(SettingsGroup):
 class RerankingPreset(SettingsGroup):
     """The ranker of the candidates."""
 
-    ranker: Literal["score-fusion", "cross-encoder", "late-interaction", "none"] = "score-fusion"
-    """The scores of both searches together; a cross-encoder; the vectors of tokens; or the order after fusion."""
+    ranker: Literal["none", "score-fusion", "cross-encoder", "late-interaction"] = "none"
+    """The order after fusion; the scores of both searches together; a cross-encoder; or the vectors of tokens."""
     model: str = Field(default="BAAI/bge-reranker-base", min_length=1)
     """Name or folder of the cross-encoder."""
     without_weights: Literal["fail", "score-fusion"] = "fail"

@@ -87,7 +87,7 @@ def test_a_question_runs_the_whole_chain_with_pasted_replies_alone(
         ("lexical", "mqe"),
     ]
     best = query["stages"]["rerank"]["chunks"][0]
-    assert (best["heading_breadcrumbs"], query["stages"]["rerank"]["ranker"]) == ("Tea > Oxidation", "score-fusion")
+    assert (best["heading_breadcrumbs"], query["stages"]["rerank"]["ranker"]) == ("Tea > Oxidation", "none")
     assert "[S1] Source: On Tea" in query["stages"]["augment"]["prompt"]
     (answer,) = query["answers"]
     assert (answer["response_text"], answer["origin"], answer["unknown_citations"]) == (ANSWER, "pasted", ["S9"])

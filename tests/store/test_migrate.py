@@ -1,6 +1,7 @@
 """The migrations make the tables, can be reverted, and keep stored rows."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Final
 
@@ -160,6 +161,22 @@ async def presets_after_the_migration(database_url: str, before: str) -> dict[st
     return found
 
 
+#: As a new database of revision 0018 had it, and changed since.
+OLD_BALANCED: Final = """
+INSERT INTO rag_config (preset_name, is_default, config) VALUES ('Balanced', true, '{
+    "expansion": {"enabled": true, "n": 3, "max_tokens": 0},
+    "retrieval": {"dense_limit": 50, "lexical_limit": 50, "lexical": "bm25", "bm25_k1": 0.9, "bm25_b": 0.4,
+        "fusion": "zscore", "dense_weight": 0.5, "rrf_k": 50, "top_k_rrf": 75, "top_n_final": 17, "entity_boost": 0.05,
+        "min_word_count": 0, "min_char_count": 0, "keep_if_all_short": true, "min_content_length": 750,
+        "enrich_lines_above": 0, "enrich_lines_below": 13, "mmr_lambda": 0.7, "reranker_batch_size": 8,
+        "reranker_max_length": 512},
+    "reranking": {"ranker": "score-fusion", "model": "BAAI/bge-reranker-base", "without_weights": "fail"},
+    "validation": {"enabled": false, "model": "", "max_chunks": 17, "allow_empty": false},
+    "consolidation": {"enabled": true, "coverage_threshold": 0.5, "line_gap": 7, "min_content_length": 0,
+        "enrich_from_md": true},
+    "augmentation": {"top_n_contexts": 5, "max_answer_tokens": 0}}'::jsonb || 'CHANGE'::jsonb);
+"""
+
 OLD_PRESETS: Final = """
 INSERT INTO rag_config (preset_name, is_default, config) VALUES
     ('Default', true, '{"retrieval": {"min_word_count": 150}}'), ('Wide', false, '{"retrieval": {"dense_limit": 50}}');
@@ -248,6 +265,41 @@ async def test_the_postings_are_unpacked_by_the_downgrade(database_url: str) -> 
         assert not await connection.fetch(f"({rows}) EXCEPT ALL ({EXPECTED})")
         assert not await connection.fetch(f"({EXPECTED}) EXCEPT ALL ({rows})")
     await database.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("{}", (200, "none")),
+        ('{"augmentation": {"top_n_contexts": 7, "max_answer_tokens": 0}}', (75, "score-fusion")),
+    ],
+)
+async def test_balanced_keeps_the_order_after_fusion_unless_somebody_changed_it(
+    database_url: str, change: str, expected: tuple[int, str]
+) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0018")
+    await execute(database_url, "DELETE FROM rag_config")
+    await execute(database_url, OLD_BALANCED.replace("CHANGE", change))
+
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        stored = (await presets.get(connection, "Balanced")).preset
+    await database.close()
+    found = stored.retrieval.top_k_rrf, stored.reranking.ranker
+    assert (found, stored.retrieval.late_weight) == (expected, 0)
+
+
+async def test_presets_without_a_ranker_are_readable_by_the_version_before(database_url: str) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0018")
+
+    connection = await asyncpg.connect(database_url)
+    rows = await connection.fetch("SELECT config FROM rag_config")
+    await connection.close()
+    configs = [json.loads(row["config"]) for row in rows]
+    assert {"late_weight" in config["retrieval"] for config in configs} == {False}
+    assert "none" not in {config["reranking"]["ranker"] for config in configs}
 
 
 async def execute(database_url: str, statements: str) -> None:
