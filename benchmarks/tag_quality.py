@@ -106,8 +106,8 @@ class Models:
 
     def by_characters(self, lookups: Sequence[str]) -> NDArray[np.floating]:
         """The same by character TF-IDF."""
-        cosines = self._similarity.characters.cosines
-        return np.array([cosines(plain(lookup), names=len(self.tokens)) for lookup in lookups], dtype=np.float32)
+        cosines, rows = self._similarity.characters.cosines, np.arange(len(self.tokens))
+        return np.array([cosines(plain(lookup), rows) for lookup in lookups], dtype=np.float32)
 
     def by_sentence(self, lookups: Sequence[str]) -> NDArray[np.floating]:
         """The same by the sentence embedder."""

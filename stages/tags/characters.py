@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Final
 
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 
 LENGTHS: Final = (2, 3, 4)
 """Of n-grams; the space before and after a word belongs to them."""
+
+COMMON: Final = 2000
+"""An n-gram of more names does not propose any."""
 
 SCALE: Final = 4096
 """A weight of 1 as a whole number."""
@@ -34,13 +38,54 @@ class CharacterModel:
         """Whether a name of the vocabulary shares an n-gram with these words."""
         return any(ngram in self.ngrams for ngram in ngrams_of(words))
 
-    def cosines(self, words: str, *, names: int) -> NDArray[np.float64]:
-        """The cosine of these words with each of the names, of which there are `names`, in the order of rows."""
-        summed = np.zeros(names)
-        for ngram, weight in _weights(Counter(ngrams_of(words)), self.ngrams, self.idf):
-            here = slice(self.starts[self.ngrams[ngram]], self.starts[self.ngrams[ngram] + 1])
-            summed[self.names[here]] += self.weights[here].astype(np.float64) * weight
-        return np.minimum(summed / SCALE**2, 1.0)
+    def proposed(self, words: str, *, names: int) -> NDArray[np.float64]:
+        """About the cosine of these words with each of the names, of which there are `names`, in the order of rows.
+
+        N-grams of many names tell little and take long, so they do not count, unless there are no others.
+        """
+        weighed = self._weighed(words)
+        rare = [(place, weight) for place, weight in weighed if self._occurrences[place] <= COMMON]
+        here = [slice(self.starts[place], self.starts[place + 1]) for place, _ in rare or weighed]
+        if not here:
+            return np.zeros(names)
+        products = [
+            self.weights[of_ngram] * np.float64(weight)
+            for of_ngram, (_, weight) in zip(here, rare or weighed, strict=True)
+        ]
+        rows = np.concatenate([self.names[of_ngram] for of_ngram in here])
+        return np.bincount(rows, weights=np.concatenate(products), minlength=names) / SCALE**2
+
+    def cosines(self, words: str, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The cosine of these words with the names in these rows."""
+        asked = np.zeros(len(self.ngrams))
+        for place, weight in self._weighed(words):
+            asked[place] = weight
+        starts, ngrams, weights = self._by_name
+        lengths = starts[rows + 1] - starts[rows]
+        first = np.cumsum(lengths) - lengths
+        cells = np.repeat(starts[rows] - first, lengths) + np.arange(lengths.sum())
+        summed = np.bincount(
+            np.repeat(np.arange(len(rows)), lengths), weights=asked[ngrams[cells]] * weights[cells], minlength=len(rows)
+        )
+        return np.asarray(np.minimum(summed / SCALE**2, 1.0))
+
+    def _weighed(self, words: str) -> list[tuple[int, int]]:
+        """The place and the weight of each known n-gram of these words."""
+        weights = _weights(Counter(ngrams_of(words)), self.ngrams, self.idf)
+        return [(self.ngrams[ngram], weight) for ngram, weight in weights]
+
+    @cached_property
+    def _occurrences(self) -> NDArray[np.int64]:
+        return np.diff(self.starts)
+
+    @cached_property
+    def _by_name(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int16]]:
+        """The same as `starts`, `names` and `weights`, the other way round: the n-grams of each name."""
+        order = np.argsort(self.names, kind="stable")
+        ngrams = np.repeat(np.arange(len(self.ngrams), dtype=np.int32), self._occurrences)[order]
+        names = int(self.names.max(initial=-1)) + 1
+        starts = np.searchsorted(self.names[order], np.arange(names + 2))
+        return starts, ngrams, self.weights[order]
 
 
 def ngrams_of(words: str) -> Iterator[str]:

@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from schemas.values.tags import Neighbour, SourceScores
 from stages.tags.characters import CharacterModel
 from stages.tags.ports import TokenQuery, Vector
-from stages.tags.spelling import in_any_order, plain, spelling_score
+from stages.tags.spelling import in_any_order, plain, spelling_scores
 
 CHARACTERS: Final = 0.3
 """The weight of characters in the fusion for a phrase that is no token; the sentence has the rest."""
 
 FASTTEXT: Final = 0.6
 """The weight of FastText in the fusion for a phrase that is a token, which it has learnt; the sentence has the rest."""
+
+_BLOCK: Final = 64
+"""Scores of which only the largest is compared first."""
 
 POOL: Final = 100
 """Tokens that each source proposes, of which the fused order is exact; at least four for each one asked for."""
@@ -115,6 +118,7 @@ class FusedSearch:
         self._model = model
         self._table = table
         self._plain = [plain(token) for token in model.tokens]
+        self._ordered = [in_any_order(name) for name in self._plain]
         self._coarse = model.coarse.astype(np.float32)
         self._in_table = np.array([table.places.get(token, -1) for token in model.tokens])
         """The row of each token in the table; -1 where it has none."""
@@ -137,20 +141,23 @@ class FusedSearch:
         self, query: TokenQuery, sentence: NDArray[np.int16], coarse: NDArray[np.float32], pool: int, limit: int
     ) -> tuple[Neighbour, ...]:
         words = plain(query.token)
-        characters = self._model.characters.cosines(words, names=len(self._plain))
+        characters = self._model.characters
+        by_ngrams = characters.proposed(words, names=len(self._plain))
         is_known = query.vector is not None and query.token in self._table.places
-        proposals = [_at_least(coarse, pool), _at_least(characters, pool)]
+        proposals = [_at_least(coarse, pool), _at_least(by_ngrams, pool)]
         if is_known and query.vector is not None:
             proposals += [self._from_table[rows] for rows in self._table.proposed(query.vector[np.newaxis], pool)]
         rows = np.setdiff1d(np.concatenate(proposals), [-1, self._places.get(query.token, -1)])
         by_sentence = np.clip((self._model.sentences[rows].astype(np.float64) @ sentence) / WHOLE**2, -1.0, 1.0)
+        by_characters = characters.cosines(words, rows)
         by_token = self._by_token(query, rows)
-        ordered = in_any_order(words)
-        spelt = [
-            spelling_score(words, other, ordered=ordered, others_ordered=in_any_order(other))
-            for other in (self._plain[row] for row in rows)
-        ]
-        fused = np.maximum(spelt, CHARACTERS * characters[rows] + (1 - CHARACTERS) * by_sentence)
+        spelt = spelling_scores(
+            words,
+            [self._plain[row] for row in rows],
+            ordered=in_any_order(words),
+            others_ordered=[self._ordered[row] for row in rows],
+        )
+        fused = np.maximum(spelt, CHARACTERS * by_characters + (1 - CHARACTERS) * by_sentence)
         if is_known:
             learnt = FASTTEXT * by_token + (1 - FASTTEXT) * by_sentence
             fused = np.where(np.isnan(by_token), fused, learnt)
@@ -161,7 +168,7 @@ class FusedSearch:
                 sources=SourceScores(
                     score_fasttext=None if np.isnan(by_token[at]) else float(by_token[at]),
                     score_similarity=float(fused[at]),
-                    score_characters=float(characters[rows[at]]),
+                    score_characters=float(by_characters[at]),
                     score_sentence=float(by_sentence[at]),
                     score_spelling=float(spelt[at]),
                 ),
@@ -208,5 +215,16 @@ def _at_least(scores: NDArray[np.floating], limit: int, *, margin: float = 0.0) 
     """The positions of the `limit` largest scores, ascending, and of all that are equal or within the margin."""
     if len(scores) <= limit:
         return np.arange(len(scores))
-    smallest = np.partition(scores, -limit)[-limit] - margin
-    return np.flatnonzero(scores >= smallest) if smallest > 0 or margin else np.flatnonzero(scores > smallest)
+    rows = np.flatnonzero(scores >= _surely_reached(scores, limit) - margin)
+    among = scores[rows]
+    smallest = np.partition(among, -limit)[-limit] - margin
+    return rows[among >= smallest] if smallest > 0 or margin else rows[among > smallest]
+
+
+def _surely_reached(scores: NDArray[np.floating], limit: int) -> float:
+    """A score that `limit` scores reach: the largest of each of many blocks, of which `limit` reach it."""
+    blocks = len(scores) // _BLOCK
+    if blocks < limit:
+        return float(np.partition(scores, -limit)[-limit])
+    largest = scores[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
+    return float(np.partition(largest, -limit)[-limit])

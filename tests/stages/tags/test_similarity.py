@@ -20,7 +20,7 @@ from stages.tags.similarity import (
     main_axes,
     whole_numbers,
 )
-from stages.tags.spelling import in_any_order, plain, spelling_score
+from stages.tags.spelling import in_any_order, plain, spelling_scores
 from tests.stages.tags.builders import at
 
 NAMES = ("breast cancer", "heart diseases", "lung cancer", "cancer of the skin", "broken heart", "flu")
@@ -48,17 +48,23 @@ def search(sentences: Mapping[str, Vector], vectors: Mapping[str, Vector]) -> Fu
 
 
 def spelt(one: str, other: str) -> float:
-    return spelling_score(one, other, ordered=in_any_order(one), others_ordered=in_any_order(other))
+    scores = spelling_scores(one, [other], ordered=in_any_order(one), others_ordered=[in_any_order(other)])
+    return float(scores[0])
 
 
 def test_characters_weigh_as_tfidf_of_scikit_learn_does() -> None:
     vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4)).fit(NAMES)
     asked = ("brest cancer", "skin", "heart disease", "zzz")
 
-    found = [character_model(NAMES).cosines(words, names=len(NAMES)) for words in asked]
+    rows = np.arange(len(NAMES))
+    found = [character_model(NAMES).cosines(words, rows) for words in asked]
 
     expected = (vectorizer.transform(asked) @ vectorizer.transform(NAMES).T).toarray()
     np.testing.assert_allclose(found, expected, atol=2e-3)
+    few = [character_model(NAMES).cosines(words, rows[[4, 0]]) for words in asked]
+    np.testing.assert_array_equal(few, np.array(found)[:, [4, 0]])
+    proposed = [character_model(NAMES).proposed(words, names=len(NAMES)) for words in asked]
+    np.testing.assert_allclose(proposed, found)
     assert (character_model(NAMES).knows("skin"), character_model(NAMES).knows("zzz")) == (True, False)
 
 
