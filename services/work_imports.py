@@ -9,7 +9,7 @@ from celery import Celery
 
 from schemas.errors import DuplicateWorkError
 from schemas.settings.resolve import EffectiveSettings
-from services.chunk_sizes import cutting_of
+from services.chunk_sizes import Cutting, cutting_of
 from services.corpora import corpus_for_import, plan_corpus
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.work_files import ReadWork
@@ -77,7 +77,6 @@ async def import_works(
 
     A work whose text another work has is refused, by itself. Raises what `corpus_for_import` and `cutting_of` raise.
     """
-    files = []
     async with database.connection() as connection:
         corpus = await corpus_for_import(
             connection,
@@ -87,18 +86,23 @@ async def import_works(
             keeps_token_vectors=keeps_token_vectors,
             chunk_tokens=chunk_tokens,
         )
-        cutting = cutting_of(corpus)
-        for work in new:
-            title, source = work.bibliography.title, work.source_path
-            chunks = await asyncio.to_thread(cutting.chunks, work.document, title=title)
-            to_keep = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.markdown, chunks=chunks)
-            try:
-                kept = await works.keep(connection, corpus.id, to_keep)
-                files.append(ImportedFile(source, kept.outcome, kept.work_id, title))
-            except DuplicateWorkError as error:
-                files.append(ImportedFile(source, None, error.work_id, error.title))
+    cutting = cutting_of(corpus)
+    files = [await _import(database, corpus, work, cutting) for work in new]
+    async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings) if embeds else None
         waiting = (await corpora.content(connection, corpus.id)).waiting
     # Chunks that no run embeds are never the work of an older run, even when the request is equal.
     submitted = None if run is None else await submit_run(app, database, PlannedRun(run), always_new=True)
     return ImportedWorks(corpus, tuple(files), waiting, submitted)
+
+
+async def _import(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: Cutting) -> ImportedFile:
+    title, source = work.bibliography.title, work.source_path
+    chunks = await asyncio.to_thread(cutting.chunks, work.document, title=title)
+    new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.markdown, chunks=chunks)
+    try:
+        async with database.connection() as connection:
+            kept = await works.keep(connection, corpus.id, new)
+    except DuplicateWorkError as error:
+        return ImportedFile(source, None, error.work_id, error.title)
+    return ImportedFile(source, kept.outcome, kept.work_id, title)
