@@ -173,9 +173,12 @@ async def _measure(url: str, chunks: int, queries: int, console: Console) -> tup
             postings, vectors = await connection.fetchrow(_SIZES)
             written = Written(
                 chunks,
-                *(1000 * spent_s / chunks for spent_s in (*writing, *merging)),
-                (postings - before["postings"]) / chunks,
-                (vectors - before["vectors"]) / chunks,
+                written_ms=1000 * writing.wall_s / chunks,
+                written_cpu_ms=1000 * writing.cpu_s / chunks,
+                merged_ms=1000 * merging.wall_s / chunks,
+                merged_cpu_ms=1000 * merging.cpu_s / chunks,
+                postings_bytes=(postings - before["postings"]) / chunks,
+                vectors_bytes=(vectors - before["vectors"]) / chunks,
             )
             console.print(
                 f"{chunks:,} chunks, each made searchable in {written.written_ms:.2f} ms "
