@@ -12,6 +12,7 @@ import numpy as np
 import structlog
 
 from adapters.number_formats import fitting_dtype
+from adapters.onednn import bound_programs
 from adapters.openmp import let_threads_sleep
 from adapters.packaged import PACKAGED_EMBEDDER, embedder_folder
 from adapters.weights import cached_folder, local_folder, weights_digest
@@ -129,6 +130,7 @@ class SentenceTransformerEncoder:
     @cached_property
     def _dtype(self) -> str:
         let_threads_sleep()
+        bound_programs()
         return fitting_dtype() if self._asked_dtype == "auto" else self._asked_dtype
 
     @cached_property

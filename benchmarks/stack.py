@@ -103,10 +103,10 @@ class Memory:
 
 
 def _resident_mb(part: psutil.Process) -> float:
-    """Of a process and its children, of which any may have ended meanwhile; what they share counts once for each."""
+    """Of a process and its children, of which any may have ended meanwhile; what processes share counts once."""
     size = 0
     with suppress(psutil.NoSuchProcess):
         for process in (part, *part.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
-                size += process.memory_info().rss
+                size += process.memory_full_info().pss
     return size / 1e6

@@ -28,6 +28,10 @@ _NOTHING = np.empty(0, dtype=np.float32)
 MOST_TEXTS = 128
 
 
+#: So many times fewer texts and tokens are taken at once where others may come first and wait for them.
+SHORTER = 2
+
+
 @dataclass(eq=False, kw_only=True)
 class _Texts:
     texts: list[str]
@@ -80,6 +84,8 @@ class Batcher:
         is_crowded: Callable[[], bool] = lambda: False,
     ) -> None:
         """`token_budget` bounds one pass: texts times the length of the longest. A single longer text goes alone.
+
+        Passes of indexing have a half of it.
 
         `is_crowded` returns whether other tasks are in flight, whose texts are worth `window_s` seconds of waiting.
         At most `max_waiting` requests wait; further callers wait for a place first.
@@ -173,9 +179,10 @@ class Batcher:
 
     def _next(self, priority: int) -> list[_Request]:
         waiting = self._waiting[priority]
+        most = MOST_TEXTS if priority == FIRST else MOST_TEXTS // SHORTER
         taken: list[_Request] = []
         texts = 0
-        while waiting and (not taken or texts + len(waiting[0].texts) <= MOST_TEXTS):
+        while waiting and (not taken or texts + len(waiting[0].texts) <= most):
             request = waiting.popleft()
             if not request.is_over:
                 request.begun.set()
@@ -214,7 +221,8 @@ class Batcher:
             self._note_long_texts(request, tokens, limit)
             places += [_Text(request, position, seen) for position, seen in enumerate(seen_tokens(tokens, limit))]
         ordered = sorted(places, key=lambda text: text.tokens)
-        for batch in passes(ordered, self._token_budget):
+        budget = self._token_budget if priority == FIRST else max(1, self._token_budget // SHORTER)
+        for batch in passes(ordered, budget):
             while await self._answer_first(PRIORITIES[: PRIORITIES.index(priority)]):
                 pass
             wanted = [text for text in batch if not text.request.is_over]

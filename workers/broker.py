@@ -76,8 +76,8 @@ class Channel(kombu_redis.Channel):
         threads = self.qos.prefetch_count
         held = [
             message
-            for tag, message in list(self.qos._delivered.items())
-            if tag not in self.qos._dirty and (message.properties.get("priority") or 0) >= BACKGROUND
+            for tag, message in list((self.qos._delivered or {}).items())
+            if tag not in (self.qos._dirty or ()) and (message.properties.get("priority") or 0) >= BACKGROUND
         ]
         return threads > 1 and len(held) >= threads - max(1, threads // _KEPT_FREE)
 

@@ -1,4 +1,5 @@
 import hashlib
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,20 @@ def test_the_loading_of_the_model_is_logged_with_its_format() -> None:
         "bfloat16",
         1,
     )
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, "64"), ("8", "8")])
+def test_the_library_keeps_few_programs_unless_the_environment_decides_otherwise(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, kept: str
+) -> None:
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "")
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+    if given is not None:
+        monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", given)
+
+    assert SentenceTransformerEncoder(PACKAGED_EMBEDDER, dtype="auto").dtype
+
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == kept
 
 
 @pytest.mark.parametrize(("dtype", "cosine"), [("bfloat16", 0.9997), ("float16", 0.99999)])

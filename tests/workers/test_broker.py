@@ -34,6 +34,7 @@ def send(connection: Connection, name: str, priority: int) -> None:
 
 def the_queue() -> Queue:
     """The queue as workers declare it."""
+    queue: Queue
     (queue,) = (queue for queue in make_app("redis://").conf.task_queues if queue.name == QUEUE)
     return queue
 

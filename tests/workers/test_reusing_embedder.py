@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 from schemas.errors import TextTooLongError
+from stages.ports import Vectors
 from stages.vectors import unit_rows
 from store.database import Database
 from store.runs import stages
@@ -15,6 +15,7 @@ from tests.fakes.embedder import FakeEmbedder
 from workers.reusing_embedder import ReusingEmbedder
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
+Embed = Callable[..., Awaitable[tuple[Vectors, tuple[int, ...], int]]]
 
 
 @dataclass
@@ -40,12 +41,12 @@ class Rounding(FakeEmbedder):
 
 
 @pytest.fixture
-def embed(database: Database, store_run: StoreRun) -> Callable[..., Awaitable[tuple[np.ndarray, tuple[int, ...], int]]]:
+def embed(database: Database, store_run: StoreRun) -> Embed:
     """Embeds texts in a stage of a new job, and stores them: the stored rows, what was cut, and what was reused."""
 
     async def done(
         embedder: FakeEmbedder, *texts: str, dimension: int = 3, truncate: bool = True
-    ) -> tuple[np.ndarray, tuple[int, ...], int]:
+    ) -> tuple[Vectors, tuple[int, ...], int]:
         reusing = ReusingEmbedder(embedder, database, dimension=dimension)
         found = await reusing.embed_batch(texts, timeout_s=5, truncate=truncate)
         rows = unit_rows(found.vectors, rows=len(texts), dimension=dimension)
@@ -59,7 +60,7 @@ def embed(database: Database, store_run: StoreRun) -> Callable[..., Awaitable[tu
     return done
 
 
-async def test_a_known_text_keeps_its_bits_and_asks_nobody(embed: Callable[..., Awaitable[tuple]]) -> None:
+async def test_a_known_text_keeps_its_bits_and_asks_nobody(embed: Embed) -> None:
     embedder = Rounding(max_chars=20)
     first, cut, reused = await embed(embedder, "one", "a text that is far too long", "one")
 
@@ -71,7 +72,7 @@ async def test_a_known_text_keeps_its_bits_and_asks_nobody(embed: Callable[..., 
     assert first[2].tobytes() == first[0].tobytes()
 
 
-async def test_all_texts_known_need_no_pass(embed: Callable[..., Awaitable[tuple]]) -> None:
+async def test_all_texts_known_need_no_pass(embed: Embed) -> None:
     await embed(Rounding(), "one", "two")
     embedder = Rounding()
 
@@ -91,7 +92,7 @@ async def test_all_texts_known_need_no_pass(embed: Callable[..., Awaitable[tuple
     ],
 )
 async def test_other_weights_format_model_or_dimension_are_computed(
-    embed: Callable[..., Awaitable[tuple]], other: Rounding, dimension: int
+    embed: Embed, other: Rounding, dimension: int
 ) -> None:
     await embed(Rounding(), "one")
 
@@ -101,7 +102,7 @@ async def test_other_weights_format_model_or_dimension_are_computed(
 
 
 async def test_a_text_that_was_cut_is_refused_where_nothing_may_be_cut(
-    embed: Callable[..., Awaitable[tuple]],
+    embed: Embed,
 ) -> None:
     await embed(Rounding(max_chars=5), "far too long", "one")
     embedder = Rounding(max_chars=5)
@@ -110,9 +111,7 @@ async def test_a_text_that_was_cut_is_refused_where_nothing_may_be_cut(
         await embed(embedder, "one", "two", "far too long", truncate=False)
 
 
-async def test_the_vectors_of_a_deleted_run_are_computed_again(
-    embed: Callable[..., Awaitable[tuple]], database: Database
-) -> None:
+async def test_the_vectors_of_a_deleted_run_are_computed_again(embed: Embed, database: Database) -> None:
     await embed(Rounding(), "one")
     async with database.connection() as connection:
         await connection.execute("DELETE FROM run")
