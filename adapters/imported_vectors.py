@@ -21,8 +21,8 @@ def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -
     Tokens that are not in the file, or are zeros there, have no vector. Raises Refused when the file cannot be read in
     this layout, or has none of the tokens.
     """
-    refuse_pickle(path)
     try:
+        _refuse_pickle(path)
         model = _read(path, layout)
     except (OSError, ValueError, EOFError, NotImplementedError, AssertionError, struct.error) as error:
         raise Refused(f"{path} cannot be read as {layout.value} ({type(error).__name__}); name its layout.") from error
@@ -43,7 +43,7 @@ def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -
     return TokenModel(layout.value, matrix.shape[1], vectors, data)
 
 
-def refuse_pickle(path: Path) -> None:
+def _refuse_pickle(path: Path) -> None:
     """Raise Refused for a file of pickle, compress-fasttext or joblib: reading one runs the code in it."""
     with path.open("rb") as file:
         start = file.read(2)

@@ -23,8 +23,11 @@ CHARACTERS: Final = 0.3
 FASTTEXT: Final = 0.6
 """The weight of FastText in the fusion for a phrase that is a token, which it has learnt; the sentence has the rest."""
 
+_PART: Final = 250_000
+"""Multiplications of a part of a product of matrices: threads of BLAS would wait long on a busy machine."""
+
 _BLOCK: Final = 64
-"""Scores of which only the largest is compared first."""
+"""Rows of a part; scores of which only the largest is compared first."""
 
 POOL: Final = 100
 """Tokens that each source proposes, of which the fused order is exact; at least four for each one asked for."""
@@ -67,8 +70,8 @@ class TokenTable:
 
     def proposed(self, vectors: NDArray[np.float32], limit: int) -> list[NDArray[np.intp]]:
         """For each vector, rows that hold the `limit` nearest ones, and others within the error of float32."""
-        lengths = _lengths(vectors)[:, np.newaxis]
-        near = (vectors @ self.vectors.T) / (lengths * self._lengths)
+        near = _products((vectors / _lengths(vectors)[:, np.newaxis]).astype(np.float32), self.vectors)
+        near /= self._lengths.astype(np.float32)
         margin = 4 * self.vectors.shape[1] * float(np.finfo(np.float32).eps)
         return [_at_least(of_vector, limit, margin=margin) for of_vector in near]
 
@@ -131,7 +134,7 @@ class FusedSearch:
         """See NeighbourSearch, for queries with a sentence vector."""
         pool = max(POOL, 4 * limit)
         sentences = np.array([query.sentence for query in queries], dtype=np.float32)
-        coarse = coarse_rows(sentences, self._model.axes).astype(np.float32) @ self._coarse.T
+        coarse = _products(coarse_rows(sentences, self._model.axes).astype(np.float32), self._coarse)
         return [
             self._of(query, whole, near, pool, limit)
             for query, whole, near in zip(queries, whole_numbers(sentences), coarse, strict=True)
@@ -194,7 +197,8 @@ def whole_numbers(vectors: NDArray[np.float32]) -> NDArray[np.int16]:
 def coarse_rows(vectors: NDArray[np.float32], axes: NDArray[np.float32]) -> NDArray[np.int16]:
     """The rows at length 1 along the axes, as whole numbers. Sums of their products are exact in float32."""
     exact = vectors.astype(np.float64) / _lengths(vectors)[:, np.newaxis]
-    along = np.stack([np.add.reduce(exact * axis, axis=1) for axis in axes.astype(np.float64)], axis=1)
+    parts = (exact[start : start + _BLOCK, np.newaxis] for start in range(0, len(exact), _BLOCK))
+    along = np.concatenate([np.add.reduce(part * axes.astype(np.float64), axis=2) for part in parts])
     return np.asarray(np.rint(_COARSE * along), dtype=np.int16)
 
 
@@ -203,6 +207,15 @@ def main_axes(vectors: NDArray[np.float32], axes: int = AXES) -> NDArray[np.floa
     exact = vectors.astype(np.float64)
     _, directions = np.linalg.eigh(exact.T @ exact)
     return np.asarray(directions.T[::-1][:axes], dtype=np.float32)
+
+
+def _products(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The inner product of each query with each row, in parts so small that BLAS needs no second thread for them."""
+    products = np.empty((len(queries), len(rows)), dtype=np.float32)
+    step = max(1, _PART // max(1, queries.size))
+    for start in range(0, len(rows), step):
+        np.matmul(queries, rows[start : start + step].T, out=products[:, start : start + step])
+    return products
 
 
 def _lengths(vectors: NDArray[np.floating]) -> NDArray[np.float64]:

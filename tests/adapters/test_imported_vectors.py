@@ -62,3 +62,12 @@ def test_a_file_of_another_layout_is_refused(tmp_path: Path, layout: VectorLayou
         imported_vectors(tmp_path / "other", layout, CLOTHES)
     with pytest.raises(Refused, match=f"cannot be read as {layout.value}"):
         imported_vectors(tmp_path / "absent", layout, CLOTHES)
+
+
+@pytest.mark.parametrize("layout", list(VectorLayout))
+@pytest.mark.parametrize("start", [b"\x80\x04", b"\x80\x02}q", b"x\x9c"])
+def test_a_pickle_is_refused_before_anything_reads_it(tmp_path: Path, layout: VectorLayout, start: bytes) -> None:
+    (tmp_path / "model.bin").write_bytes(start + b"anything")
+
+    with pytest.raises(Refused, match="ragq reads none"):
+        imported_vectors(tmp_path / "model.bin", layout, CLOTHES)

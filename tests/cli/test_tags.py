@@ -157,3 +157,32 @@ def test_building_is_one_job_that_carries_the_seed_and_the_hash_of_given_vectors
 
 def test_other_runs_have_no_tags_to_show(ragq: Ragq) -> None:
     assert "r7 has no phrases" in str(ragq("tags", "show", "r7").exception)
+
+
+def test_models_of_before_are_searched_by_fasttext_alone_or_refused_with_the_remedy(
+    ragq: Ragq, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
+) -> None:
+    sql(HAS_MODELS)
+    sql("UPDATE vocabulary SET similarity_digest = NULL, sentence_backend = NULL, sentence_model = NULL")
+    (tmp_path / "p.jsonl").write_text("hat\n")
+    by = ("submit", "--phrases", "p.jsonl", "--vocabulary", "wardrobe")
+
+    refused = ragq(*by)
+    original = ragq(*by, "--set", "PSQ_SIMILARITY=original")
+
+    assert isinstance(refused.exception, Refused)
+    assert "Import the vocabulary again" in str(refused.exception)
+    assert "PSQ_SIMILARITY=original" in str(refused.exception)
+    assert original.exit_code == 0
+    (job,) = sql(JOBS)
+    assert "sentences" not in job["inputs"]
+
+
+def test_ratings_of_unknown_tags_are_a_warning(ragq: Ragq, tmp_path: Path) -> None:
+    folder = write_wardrobe(tmp_path / "wardrobe")
+    (folder / "ratings.csv").write_text("tag,probability\nhat,0.1\nnobody,0.2\n")
+
+    done = ragq("import", "tags", str(folder))
+
+    assert (done.exit_code, "1 rated" in done.stdout) == (0, True)
+    assert "Warning: 1 rating left out: the vocabulary does not have the tag." in done.stderr

@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from schemas.values.interviews import TranscriptVariant
+from schemas.values.tags import Tag
 from store import migrate
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.database import Database
@@ -19,6 +20,7 @@ from store.runs import attempts, job_control, ledger
 from store.runs.attempts import Audit
 from store.runs.run_view import run_view
 from store.views.lineage import job_trace
+from store.vocabularies import vocabularies
 from tests.store.postings import EXPECTED, POSTINGS
 
 IMPORTED: Final = """
@@ -29,7 +31,6 @@ VALUES ('small', 'a', 'paper-train', 'i', 'huggingface', 'tiny', 2, 8, 2, 8)
 
 #: What the revision before wrote, and hashed.
 CARRIED: Final = {"by": "by hand", "from": {"job": 1, "attempt": 1}}
-
 
 #: An answer that run 1 paid for, as it was stored before servers were.
 PAID: Final = """
@@ -307,3 +308,25 @@ async def execute(database_url: str, statements: str) -> None:
     connection = await asyncpg.connect(database_url)
     await connection.execute(statements)
     await connection.close()
+
+
+async def test_a_vocabulary_of_before_keeps_its_models_and_tags(database_url: str) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0018")
+    await execute(
+        database_url,
+        "INSERT INTO vocabulary (name, tags, aliases, documents, model, model_digest, context_digest, dimension) "
+        "VALUES ('clothes', 1, 0, 0, 'fasttext', 'a', 'b', 2);"
+        "INSERT INTO tag (vocabulary_id, name, category, count) SELECT id, 'hat', '', 5 FROM vocabulary;"
+        "INSERT INTO tag_vector (vocabulary_id, token, vector) SELECT id, 'hat', '[1,0]' FROM vocabulary",
+    )
+
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        (found,) = await vocabularies.current(connection)
+        tags, _ = await vocabularies.tags_part(connection, found.id, search="", limit=9, offset=0)
+        table = await vocabularies.token_vectors(connection, found.id)
+    await database.close()
+    assert (found.model, found.similarity_digest, found.sentence_model) == ("fasttext", None, None)
+    assert (tags, table.tokens) == ([Tag(name="hat", count=5)], ["hat"])
