@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ from schemas.errors import StackError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+_REMEMBERED = 1024
 
 #: Where a model says how many tokens of a text it reads, the first that does.
 _LIMITS = (("sentence_bert_config.json", "max_seq_length"), ("config.json", "max_position_embeddings"))
@@ -27,6 +29,8 @@ class TokenMeasure:
     def __init__(self, folder: Path, *, embeds_headings: bool) -> None:
         self._folder = folder
         self._embeds_headings = embeds_headings
+        # A sentence is measured when it is split, when it is packed, and again where the next chunk repeats it.
+        self._remembered = lru_cache(_REMEMBERED)(self._count)
 
     @property
     def reads(self) -> int | None:
@@ -40,10 +44,16 @@ class TokenMeasure:
 
     def length(self, text: str) -> int:
         """See Measure."""
+        return self._remembered(text)
+
+    def _count(self, text: str) -> int:
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def pieces(self, text: str, most: int) -> Iterator[str]:
         """See Measure. A piece ends before a space where it has one, else between two tokens."""
+        if self.length(text) <= most:
+            yield text
+            return
         starts = [start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets]
         begin = first = 0
         while len(starts) - first > most:

@@ -9,6 +9,7 @@ from schemas.values.differences import Difference
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.query_runs import QueryRun
 from schemas.values.retrieval_reports import RetrievalDifference, RetrievalMeasures
+from schemas.values.run_names import run_number
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
@@ -22,7 +23,9 @@ from store.views.reported_runs import reported_run
 async def compare_runs(
     database: Database, a: str, b: str, *, mode: str | None = None, other_mode: str | None = None
 ) -> list[Difference] | RetrievalDifference:
-    """Two runs by number or name. Raises Refused for words that stand for no run, and where nothing can be compared."""
+    """Two runs by number or name. Raises RunMissingError, and Refused for words that stand for no run and where nothing
+    can be compared.
+    """
     async with database.connection() as connection:
         left, right = [await _run(connection, words) for words in (a, b)]
     return await asyncio.to_thread(_compared, left, right, mode, other_mode)
@@ -56,7 +59,7 @@ def compare_scores(
 
 
 async def _run(connection: Connection, words: str) -> ScoredRun | QueryRun:
-    run_id = await run_names.find(connection, words)
+    run_id = run_number(words) or await run_names.find(connection, words)
     if run_id is None:
         raise Refused("A or B is neither the number nor the name of a run; the list of runs shows both.")
     return await reported_run(connection, run_id)

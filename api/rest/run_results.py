@@ -1,11 +1,11 @@
 """What runs found: the scores of participants, and how two runs differ."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 
 from api.context import Context
-from api.parameters import PathId, Text
+from api.parameters import PathId
 from api.problems import problem_responses
 from api.rest.bodies.base import Reply, with_example
 from schemas.values.differences import Difference
@@ -16,7 +16,6 @@ from services.score_tables import scores_of_run
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
-RunWords = Annotated[Text, Query(min_length=1, max_length=200, examples=["r12"])]
 Mode = Literal["zero_shot", "few_shot"]
 
 
@@ -45,7 +44,7 @@ class ScoresReply(ScoreTable):
 
 
 class Comparison(Reply):
-    """How run B differs from run A."""
+    """How the other run differs from this one."""
 
     model_config = with_example(
         scores=[
@@ -62,15 +61,15 @@ class Comparison(Reply):
     """Of runs of questions."""
 
 
-@router.get("/compare", summary="Compare two runs", responses=problem_responses(404, 409, 422))
-async def compare(
-    ctx: Context, a: RunWords, b: RunWords, mode: Mode | None = None, other_mode: Mode | None = None
+@router.get("/{run_id}/diff/{other_id}", summary="Compare two runs", responses=problem_responses(404, 409, 422))
+async def show_difference(
+    run_id: PathId, other_id: PathId, ctx: Context, mode: Mode | None = None, other_mode: Mode | None = None
 ) -> Comparison:
-    """B - A of two runs by number or name, as `ragq diff` prints it: paired differences with 95 % intervals.
+    """The other run minus this one, as `ragq diff` prints it: paired differences with 95 % intervals.
 
-    Participant runs are compared in each mode that both have, or in `mode`, with `other_mode` of B.
+    Participant runs are compared in each mode that both have, or in `mode`, with `other_mode` of the other run.
     """
-    found = await compare_runs(ctx.database, a, b, mode=mode, other_mode=other_mode)
+    found = await compare_runs(ctx.database, f"r{run_id}", f"r{other_id}", mode=mode, other_mode=other_mode)
     return Comparison(
         scores=found if isinstance(found, list) else [],
         retrieval=None if isinstance(found, list) else found,
