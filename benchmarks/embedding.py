@@ -17,7 +17,7 @@ from rich.table import Table
 from adapters.packaged import PACKAGED_EMBEDDER, embedder_folder
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 from benchmarks.machine import this_machine
-from benchmarks.retrieval_sets import SETS, data_folder, documents_of, query_set_of
+from benchmarks.retrieval_sets import SETS, data_folder, documents_of, public_set, query_set_of
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from stages.metrics.bootstrap import RESAMPLES, SEED
@@ -77,7 +77,7 @@ def embedding(
     found = {}
     for name in names:
         vectors = {dtype: _vectors(data, name, dtype, threads, cache) for dtype in asked}
-        found[name] = compared(vectors, query_set_of(data, name))
+        found[name] = compared(vectors, query_set_of(public_set(data, name)))
         console.print(_quality_table(name, found[name]))
     if json_file is not None:
         content = {"machine": machine._asdict(), "speeds": speeds, "sets": found}
@@ -145,10 +145,10 @@ def _chunks(data: Path, file: str) -> tuple[list[str], list[str]]:
 
 
 def _vectors(data: Path, name: str, dtype: str, threads: int, cache: Path | None) -> tuple[EmbeddedSet, Vectors]:
-    documents, texts = _chunks(data, SETS[name].documents)
+    documents, texts = _chunks(data, SETS[name][0])
     encoder = SentenceTransformerEncoder(PACKAGED_EMBEDDER, dtype=dtype, threads=threads, batch_size=8)
-    asked = [query.text for query in query_set_of(data, name).queries]
-    of_documents = Path(SETS[name].documents).parent.name
+    asked = [query.text for query in query_set_of(public_set(data, name)).queries]
+    of_documents = Path(SETS[name][0]).parent.name
     return (
         EmbeddedSet(documents, _kept(cache, f"d-{of_documents}-{dtype}", partial(encoder.encode, texts))),
         _kept(cache, f"q-{name}-{dtype}", partial(encoder.encode, asked)),
